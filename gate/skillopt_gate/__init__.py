@@ -1,0 +1,1 @@
+"""Evidence, not luck: paired scores to verdicts, and splits. Pure functions."""

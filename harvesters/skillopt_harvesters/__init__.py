@@ -1,0 +1,1 @@
+"""Transcript files to sessions to recurring tasks."""

@@ -1,0 +1,1 @@
+"""Tasks to rollouts: agents, models, sandbox and checks."""

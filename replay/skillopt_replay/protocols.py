@@ -1,0 +1,115 @@
+"""What an agent, a chat model and a ledger are. Implementations register under a name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+import msgspec
+
+from skillopt_replay.rollouts import Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from skillopt_replay.rollouts import Rollout
+    from skillopt_replay.skills import Skill
+    from skillopt_replay.tasks import Task
+
+
+class Limits(msgspec.Struct, frozen=True):
+    """Limits of one run: wall seconds, agent turns, US dollars (None: no limit), bytes of output kept."""
+
+    seconds: float = 600.0
+    turns: int = 40
+    usd: float | None = 1.0
+    output_bytes: int = 4_000_000
+
+
+class Message(msgspec.Struct, frozen=True):
+    """One chat message; `role` is system, user or assistant."""
+
+    role: str
+    content: str
+
+
+class Completion(msgspec.Struct, frozen=True, kw_only=True):
+    """A model's reply. `value` is the decoded JSON object when a schema was asked for.
+
+    `error` is set, and `text` empty, when the infrastructure failed.
+    """
+
+    text: str
+    model: str
+    value: dict[str, Any] | None = None
+    usage: Usage = Usage()
+    seconds: float = 0.0
+    error: str | None = None
+
+
+class Agent(Protocol):
+    """Runs tasks. `identity` changes when a result could: name, client version, model."""
+
+    @property
+    def identity(self) -> str: ...
+
+    @property
+    def estimate(self) -> Usage:
+        """What one run may cost at most, reserved before it starts."""
+        ...
+
+    async def run(self, task: Task, skill: Skill | None, workspace: Path, limits: Limits) -> Rollout:
+        """Work on the task inside the workspace with exactly this skill on offer.
+
+        Returns an unscored rollout. Raises nothing for a failed run: that is an outcome.
+        """
+        ...
+
+
+class ChatModel(Protocol):
+    """Completes messages, optionally to a JSON schema."""
+
+    @property
+    def identity(self) -> str: ...
+
+    @property
+    def estimate(self) -> Usage: ...
+
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        schema: Mapping[str, Any] | None = None,
+        max_tokens: int = 2048,
+        temperature: float = 0.0,
+        seed: int | None = None,
+    ) -> Completion:
+        """Return the reply. A failed call is a Completion with `error`, not an exception."""
+        ...
+
+
+class _Priced(Protocol):
+    @property
+    def usage(self) -> Usage: ...
+
+
+PricedT = TypeVar("PricedT", bound=_Priced)
+
+
+class Ledger(Protocol):
+    """Every call that spends is written down before and after, and never paid twice.
+
+    `once` returns the stored result when the same (kind, key) already ended well in this night; else it
+    reserves the estimate, awaits `make`, stores the result and returns it. Infrastructure failures are
+    recorded as spent but not kept as results, so a resumed night tries them again.
+    Raises CeilingReached before starting a call that would pass a ceiling.
+    """
+
+    async def once(
+        self,
+        kind: str,
+        key: str,
+        estimate: Usage,
+        make: Callable[[], Awaitable[PricedT]],
+        result_type: type[PricedT],
+    ) -> PricedT: ...

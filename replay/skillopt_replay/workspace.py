@@ -1,0 +1,1 @@
+"""Disposable clones of a project."""

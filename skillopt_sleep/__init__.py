@@ -1,0 +1,3 @@
+"""SkillOpt-Sleep: your coding agent learns overnight."""
+
+__version__ = "0.1.0"

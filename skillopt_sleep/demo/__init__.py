@@ -1,0 +1,1 @@
+"""A whole night on bundled sample transcripts."""

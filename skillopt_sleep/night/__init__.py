@@ -1,0 +1,1 @@
+"""One night: harvest, mine, train, gate, stage."""

@@ -1,0 +1,1 @@
+"""The morning: look at proposals and decide."""

@@ -1,0 +1,1 @@
+"""The state database: index, spend, evidence, proposals."""

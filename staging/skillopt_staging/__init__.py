@@ -1,0 +1,1 @@
+"""Verdicts to git branches, and back out again: stage, apply, reject, revert."""
