@@ -1,0 +1,84 @@
+"""What a proposal carries with it: the evidence, as stored in the database and in the git note."""
+
+from __future__ import annotations
+
+import msgspec
+
+from skillopt_gate.verdicts import Policy, Verdict
+from skillopt_replay.rollouts import Usage
+from skillopt_replay.tasks import Origin
+from skillopt_staging.proposals import Applied, Staged, State
+
+
+class TaskEvidence(msgspec.Struct, frozen=True, kw_only=True):
+    """One held-out task: hard scores of its valid runs with each skill, and one answer of each (redacted)."""
+
+    task: str
+    title: str
+    prompt: str
+    incumbent: tuple[float, ...]
+    candidate: tuple[float, ...]
+    before: str = ""
+    after: str = ""
+
+    @property
+    def change(self) -> str:
+        """Return fixed, broken, same, or not run (a side has no valid run)."""
+        if not self.incumbent or not self.candidate:
+            return "not run"
+        before = sum(self.incumbent) / len(self.incumbent)
+        after = sum(self.candidate) / len(self.candidate)
+        if abs(after - before) < 1e-9:
+            return "same"
+        return "fixed" if after > before else "broken"
+
+
+class EditEvidence(msgspec.Struct, frozen=True, kw_only=True):
+    """One applied edit, and the user's words it rests on."""
+
+    op: str
+    content: str
+    target: str = ""
+    sessions: tuple[str, ...] = ()
+    quotes: tuple[Origin, ...] = ()
+
+
+class Note(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that speaks for or against a proposal. `wealth` holds the e-value after each night."""
+
+    night: str
+    skill: str
+    client: str
+    verdict: Verdict
+    policy: Policy
+    tasks: tuple[TaskEvidence, ...]
+    edits: tuple[EditEvidence, ...]
+    usage: Usage
+    wealth: tuple[float, ...]
+    target: str
+    optimizer: str
+    sandbox: str
+    reasoning: str = ""
+
+
+class Proposal(msgspec.Struct, frozen=True, kw_only=True):
+    """A staged skill waiting for, or marked with, the user's decision.
+
+    `scope` is "project" or "user"; `base_text` is the live file when staged ("" if there was none),
+    `text` the proposed file. `created` and `decided` are ISO 8601 in UTC.
+    """
+
+    id: str
+    skill: str
+    client: str
+    scope: str
+    state: State
+    staged: Staged
+    base_text: str
+    text: str
+    note: Note
+    created: str
+    decided: str | None = None
+    reason: str | None = None
+    snoozed_until: str | None = None
+    applied: Applied | None = None
