@@ -28,9 +28,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     )
     model: Annotated[
         str,
-        Meta(
-            description='for claude_code a model name; for chat a model as under optimizer.model; "" = default'
-        ),
+        Meta(description="a model name; for chat a model as under optimizer.model; empty = default"),
     ] = ""
     settings: Annotated[
         str,

@@ -65,3 +65,10 @@ def read_rejected_edits(connection: sqlite3.Connection, skill: str, *, limit: in
         "select content, reason from rejected_edits where skill = ? order by id desc limit ?", (skill, limit)
     )
     return [f"{' '.join(row['content'].split())} (turned down: {row['reason']})" for row in rows]
+
+
+def forget_rejected_edits(connection: sqlite3.Connection, skill: str, contents: list[str]) -> None:
+    """Forget rejections the user took back."""
+    connection.executemany(
+        "delete from rejected_edits where skill = ? and content = ?", [(skill, c) for c in contents]
+    )

@@ -60,6 +60,22 @@ class SqliteLedger:
         self._close(kind, key, "failed" if lost else "done", result=result, error=problem)
         return result
 
+    def spend(self) -> Spend:
+        """Return what the night has used so far."""
+        return read_spend(self._connection, self._night)
+
+    def usage(self) -> Usage:
+        """Return what the night has used so far; tokens are not told apart by kind."""
+        spent = self.spend()
+        return Usage(input_tokens=spent.tokens, cost_usd=spent.usd)
+
+    def count(self, kind: str) -> int:
+        """Return how many calls of this kind ended well."""
+        row = self._connection.execute(
+            "select count(*) from calls where night = ? and kind = ? and state = 'done'", (self._night, kind)
+        ).fetchone()
+        return int(row[0])
+
     def _reserve(self, kind: str, key: str, estimate: Usage) -> None:
         with transaction(self._connection):
             spent = read_spend(self._connection, self._night)

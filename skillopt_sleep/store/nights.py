@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
 from skillopt_sleep.clock import now, today
 from skillopt_sleep.store.database import transaction
+from skillopt_sleep.store.index import save_splits
 
 
 class NightRow(msgspec.Struct, frozen=True, kw_only=True):
-    """`state` is running, stopped (a ceiling; goes on), done or failed."""
+    """`state` is running, stopped (by a ceiling), done or failed.
+
+    A night still running when nobody holds the lock was killed; the next run goes on with it.
+    """
 
     id: str
     state: str
@@ -22,18 +27,24 @@ class NightRow(msgspec.Struct, frozen=True, kw_only=True):
     report: bytes | None
 
 
-def open_night(connection: sqlite3.Connection) -> tuple[NightRow, bool]:
-    """Return the night to work on, and whether it goes on with an unfinished one."""
+def find_unfinished(connection: sqlite3.Connection) -> NightRow | None:
+    """Return the night that was killed in the middle, if there is one. Ask only while holding the lock."""
+    row = connection.execute(
+        "select * from nights where state = 'running' order by started desc, id desc limit 1"
+    ).fetchone()
+    return NightRow(**dict(row)) if row else None
+
+
+def begin_night(connection: sqlite3.Connection, plan: object, splits: Mapping[str, str]) -> NightRow:
+    """Begin a night with its frozen plan and the sides of the split, all in one step."""
     with transaction(connection):
-        row = connection.execute(
-            "select * from nights where state in ('running', 'stopped') order by started desc, id desc limit 1"
-        ).fetchone()
-        if row:
-            connection.execute("update nights set state = 'running' where id = ?", (row["id"],))
-            return read_night(connection, row["id"]), True
         name = _free_name(connection)
-        connection.execute("insert into nights (id, state, started) values (?, 'running', ?)", (name, now()))
-        return read_night(connection, name), False
+        connection.execute(
+            "insert into nights (id, state, started, plan) values (?, 'running', ?, ?)",
+            (name, now(), msgspec.msgpack.encode(plan)),
+        )
+        save_splits(connection, splits)
+        return read_night(connection, name)
 
 
 def read_night(connection: sqlite3.Connection, night: str) -> NightRow:
@@ -48,11 +59,6 @@ def last_night(connection: sqlite3.Connection) -> NightRow | None:
     """Return the night begun last, or None."""
     row = connection.execute("select * from nights order by started desc, id desc limit 1").fetchone()
     return NightRow(**dict(row)) if row else None
-
-
-def save_plan(connection: sqlite3.Connection, night: str, plan: object) -> None:
-    """Freeze the plan: a resumed night works on exactly these tasks."""
-    connection.execute("update nights set plan = ? where id = ?", (msgspec.msgpack.encode(plan), night))
 
 
 def close_night(connection: sqlite3.Connection, night: str, state: str, report: Any) -> None:
