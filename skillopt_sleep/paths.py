@@ -20,6 +20,7 @@ class Paths(msgspec.Struct, frozen=True, kw_only=True):
     data: Path
     cache: Path
     log: Path
+    model_folder: Path | None = None
 
     @property
     def database(self) -> Path:
@@ -43,7 +44,7 @@ class Paths(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def models(self) -> Path:
-        return self.cache / "models"
+        return self.model_folder or self.cache / "models"
 
 
 def locate(env: Mapping[str, str] | None = None) -> Paths:
