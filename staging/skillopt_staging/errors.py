@@ -1,7 +1,9 @@
 """Errors of the staging wing.
 
 StagingError
++-- NoRepository    a folder lies in no git repository
 +-- NeedsDecision   a conflict or a changed file that only the user can settle (exit 4)
+|   +-- Conflict    both sides changed the same lines; carries the text with markers
 +-- Busy            a lock or another git process holds the repository (exit 75)
 """
 
@@ -19,10 +21,22 @@ class StagingError(Exception):
         self.hint = hint
 
 
+class NoRepository(StagingError):
+    """The folder lies in no git repository."""
+
+
 class NeedsDecision(StagingError):
     """The user has to choose; nothing was changed."""
 
     exit_code = 4
+
+
+class Conflict(NeedsDecision):
+    """The live file and the proposal changed the same lines. `marked` shows both, with diff3 markers."""
+
+    def __init__(self, message: str, *, hint: str = "", marked: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.marked = marked
 
 
 class Busy(StagingError):

@@ -20,7 +20,9 @@ class Staged(msgspec.Struct, frozen=True, kw_only=True):
 
     `path` is the SKILL.md inside the repository; `live` the absolute path apply writes to. For a
     project's skill these are the same file; for a user's skill `repository` is the vault.
-    `base` is "" when the repository had no commit yet.
+    `base` is "" when the repository had no commit yet. `texts` is the tree in `repository` that holds, byte
+    for byte, `base` (what the change starts from, absent if there was no file) and `text` (the proposal);
+    without it both are read from the commits.
     """
 
     repository: str
@@ -29,14 +31,16 @@ class Staged(msgspec.Struct, frozen=True, kw_only=True):
     base: str
     path: str
     live: str
+    texts: str = ""
 
 
 class Applied(msgspec.Struct, frozen=True, kw_only=True):
-    """What apply or revert changed: the live file, its bytes' digests before and after ("" = absent).
+    """What apply or revert changed: the live file, its bytes' SHA-256 before and after ("" = absent).
 
-    `backup` is the blob id in `repository` of the text before, for revert; "" when there was no file.
-    `complete` is False when only some hunks were taken or the merge changed the text: then what is live
-    is not exactly what the gate saw.
+    `backup` is the blob id in `repository` of the bytes before, for revert; "" when there was no file.
+    `written` is the blob of the bytes after; "" when the file was removed. `folders` counts the folders
+    that had to be made for the file. `complete` is False when only some hunks were taken or the merge
+    changed the text: then what is live is not exactly what the gate saw.
     """
 
     live: str
@@ -44,3 +48,5 @@ class Applied(msgspec.Struct, frozen=True, kw_only=True):
     after: str
     backup: str
     complete: bool
+    written: str = ""
+    folders: int = 0
