@@ -116,15 +116,25 @@ class StoreDesk:
         return _change(decided, sentence, reverted.live)
 
     def _reopen(self, connection: sqlite3.Connection, proposal: Proposal) -> Change:
-        from skillopt_staging.branches import restore
+        from skillopt_sleep.proposing import write_branch
 
         _require(proposal, "reopen", State.REJECTED)
-        restore(proposal.staged)
+        staged = write_branch(
+            self._paths,
+            proposal.note,
+            title=proposal.title,
+            repository=proposal.staged.repository if proposal.scope == "project" else None,
+            live=proposal.staged.live,
+            base_text=proposal.base_text,
+            text=proposal.text,
+        )
         forget_rejected_edits(
             connection, proposal.staged.live, [edit.content for edit in proposal.note.edits]
         )
         sentence = f"reopened {proposal.id}; its branch {proposal.staged.branch} is back"
-        reopened = msgspec.structs.replace(proposal, state=State.PENDING, decided=None, reason=None)
+        reopened = msgspec.structs.replace(
+            proposal, staged=staged, state=State.PENDING, decided=None, reason=None
+        )
         save_proposal(connection, reopened, action="reopen", detail=sentence)
         return _change(reopened, sentence)
 

@@ -28,8 +28,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Exit codes: 0 done, 1 error, 2 usage, 3 nothing to do, 4 needs a decision, 5 stopped by a ceiling,"
-    " 75 try again later, 130 interrupted.",
+    epilog="Exit codes: 0 done, 1 error, 2 usage, 3 nothing to do, 4 needs a decision, 5 stopped by a"
+    " ceiling, 75 try again later, 130 interrupted.",
 )
 
 

@@ -48,8 +48,8 @@ def demo(
 
 def _introduce(agent: str, model: str) -> str:
     lines = [
-        "Sample transcripts: a person asks Claude Code for SQL over several days and corrects it now and then.",
-        "Tonight: harvest them, mine what recurs, replay it, learn a skill, test it on held-out tasks, stage it.",
+        "Sample transcripts: somebody asks Claude Code the same kind of thing over several days, and corrects it.",
+        "Tonight: harvest them, mine what recurs, replay it, learn a skill, test it on held-out tasks, stage.",
     ]
     if agent == CHAT:
         lines.append(f"Target and optimizer: the model {model!r}, on this machine, no key and no account.")

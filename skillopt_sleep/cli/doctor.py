@@ -12,7 +12,7 @@ from skillopt_sleep.paths import locate
 
 @explain
 def doctor(as_json: Json = False) -> None:
-    """Say what is found on this machine, what is missing, and what to do. Exits 1 if a night could not run."""
+    """Say what is found on this machine, what is missing, and what to do (exit 1: no night can run)."""
     from skillopt_sleep.checkup import Finding, examine
 
     findings = examine(locate(), os.environ)

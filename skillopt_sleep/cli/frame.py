@@ -47,7 +47,7 @@ def explain(function: Callable[P, R]) -> Callable[P, R]:
             # The reader of our output has gone; writing on would only raise again at exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(1) from None
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - the last place that can tell the user
             if isinstance(error, Explained):
                 _tell(f"error: {error.message}")
                 if error.hint:
@@ -72,7 +72,7 @@ def show(value: Any, *, as_json: bool, render: Callable[[], str]) -> None:
 
 @contextmanager
 def database() -> Iterator[tuple[Paths, sqlite3.Connection]]:
-    """The paths in force and the open database."""
+    """Open the database; give the paths in force and the connection."""
     from skillopt_sleep.store.database import connect
 
     paths = locate()
@@ -84,7 +84,7 @@ def database() -> Iterator[tuple[Paths, sqlite3.Connection]]:
 
 
 def error_console() -> Console:
-    """A console on standard error, for progress: it heeds NO_COLOR and draws nothing in a pipe."""
+    """Return a console on standard error, for progress; it heeds NO_COLOR."""
     from rich.console import Console
 
     return Console(stderr=True, highlight=False, markup=False)

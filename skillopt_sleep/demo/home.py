@@ -14,8 +14,25 @@ from skillopt_sleep.paths import Paths, make_private
 
 _MARKER = ".skillopt-sleep-demo"
 # What a child process needs to run at all; nothing that says who the user is.
-_PASSED_ON = ("PATH", "LANG", "LC_ALL", "TERM", "TMPDIR", "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE")
-_PASSED_ON_PREFIXES = ("PIP_", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy")
+_PASSED_ON = (
+    "PATH",
+    "LANG",
+    "LC_ALL",
+    "TERM",
+    "TMPDIR",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "REQUESTS_CA_BUNDLE",
+)
+_PASSED_ON_PREFIXES = (
+    "PIP_",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "NO_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "no_proxy",
+)
 
 
 class DemoHome(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,7 +62,10 @@ def make_home(paths: Paths, env: Mapping[str, str]) -> DemoHome:
     passed = {k: v for k, v in env.items() if k in _PASSED_ON or k.startswith(_PASSED_ON_PREFIXES)}
     return DemoHome(
         paths=Paths(
-            config=root / "config.toml", data=root, cache=root / "cache", log=root / "log",
+            config=root / "config.toml",
+            data=root,
+            cache=root / "cache",
+            log=root / "log",
             model_folder=paths.models,
         ),
         home=home,

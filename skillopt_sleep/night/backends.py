@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from skillopt_replay.agents.chat import ChatAgent
 from skillopt_replay.agents.claude_code import ClaudeCode, find_claude
+
 from skillopt_replay.errors import Unavailable
 from skillopt_replay.models import open_model
 from skillopt_replay.protocols import Limits

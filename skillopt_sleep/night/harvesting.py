@@ -2,15 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import sqlite3
-import time
-from collections.abc import Mapping
-from pathlib import Path
-
 import msgspec
-
-from skillopt_sleep.events import Event, Listener, ignore
 
 
 class HarvestReport(msgspec.Struct, frozen=True, kw_only=True):

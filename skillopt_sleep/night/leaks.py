@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from skillopt_gate.vetoes import find_leaks
+from skillopt_gate.leaks import find_leaks
 from skillopt_replay.skills import Skill
 from skillopt_replay.tasks import Exact, Task
 

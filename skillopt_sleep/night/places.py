@@ -19,19 +19,15 @@ def make_locator(env: Mapping[str, str] | None = None) -> Callable[[Sequence[Tas
     without git, make a skill of the user's.
     """
     environment = os.environ if env is None else env
+    home = Path(environment.get("HOME") or Path.home())
 
     def locate(tasks: Sequence[Task]) -> Place:
         first = tasks[0]
         projects = {task.project for task in tasks}
         if len(projects) == 1 and first.project and (repository := find_repository(Path(first.project))):
-            target = project_target(repository, first.skill, first.client)
-            return Place(
-                scope="project",
-                live=str(target.live),
-                text=read_live(target.live),
-                repository=str(target.repository),
-            )
-        live = user_target(first.skill, first.client, environment)
+            live = project_target(repository, first.skill, first.client).live
+            return Place(scope="project", live=str(live), text=read_live(live), repository=str(repository))
+        live = user_target(first.skill, first.client, env=environment, home=home)
         return Place(scope="user", live=str(live), text=read_live(live))
 
     return locate

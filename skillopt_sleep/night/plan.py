@@ -46,7 +46,7 @@ class Skipped(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """A night's work, frozen when it begins; `splits` are the sides of all groups in it."""
+    """A night's work, frozen when it begins; `splits` is the side of every task in it, by id."""
 
     skills: tuple[SkillPlan, ...]
     skipped: tuple[Skipped, ...]
@@ -90,8 +90,8 @@ def make_plan(
             skip("its checks look at commands or files, and a chat model as target has neither")
             continue
         sides.update(_split(usable, sides, seed))
-        held_out = [task for task in usable if sides[task.group] == "gate"]
-        train = [task for task in usable if sides[task.group] == "train"]
+        held_out = [task for task in usable if sides[task.id] == "gate"]
+        train = [task for task in usable if sides[task.id] == "train"]
         if len(held_out) < settings.gate.min_tasks or not train:
             skip(
                 f"{len(held_out)} held-out and {len(train)} train tasks are too few: "
@@ -105,24 +105,31 @@ def make_plan(
         if is_open(place.live):
             skip("its last proposal waits for your review")
             continue
-        skills.append(_plan_skill(usable[0], place, train, held_out, waiting(place.live), settings, seed))
+        planned = _plan_skill(
+            place, train=train, held_out=held_out, carried=waiting(place.live), settings=settings, seed=seed
+        )
+        if not planned.gate:
+            skip("its candidate waits for held-out tasks it has not been measured on")
+            continue
+        skills.append(planned)
     return Plan(skills=tuple(skills), skipped=tuple(skipped), splits=sides)
 
 
 def mark_splits(tasks: Sequence[Task], splits: Mapping[str, str]) -> list[Task]:
-    """Return the tasks with the side of their group filled in."""
-    return [msgspec.structs.replace(task, split=splits.get(task.group, "")) for task in tasks]
+    """Return the tasks with their side filled in; "" for those no night has looked at."""
+    return [msgspec.structs.replace(task, split=splits.get(task.id, "")) for task in tasks]
 
 
 def _plan_skill(
-    first: Task,
     place: Place,
+    *,
     train: Sequence[Task],
     held_out: Sequence[Task],
     carried: Carried | None,
     settings: Settings,
     seed: str,
 ) -> SkillPlan:
+    first = train[0]
     seen = carried.evidence.seen if carried and carried.evidence else ()
     items = [SplitItem(id=t.id, group=t.group, failed_before=t.failed_before) for t in held_out]
     chosen = pick_gate_tasks(items, seen=frozenset(seen), limit=settings.gate.tasks, seed=seed)
@@ -142,8 +149,7 @@ def _plan_skill(
 
 def _split(tasks: Sequence[Task], sides: Mapping[str, str], seed: str) -> dict[str, str]:
     items = [SplitItem(id=t.id, group=t.group, failed_before=t.failed_before) for t in tasks]
-    by_task = split(items, seed=seed, assigned=sides)
-    return {task.group: by_task[task.id] for task in tasks}
+    return split(items, seed=seed, assigned=sides)
 
 
 def _by_need(entry: tuple[str, list[Task]]) -> tuple[int, int, str]:

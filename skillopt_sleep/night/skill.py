@@ -179,7 +179,8 @@ def _conclude(
                 connection, plan.place.live, [e.content for e in grown.edits], verdict.reason, verdict.effect
             )
         return report
-    proposal = stage_candidate(plan, grown, _make_note(plan, grown, verdict, bench), bench)
+    note = _make_note(plan, grown, verdict, bench)
+    proposal = stage_candidate(connection, bench.paths, plan, grown.skill.text, note)
     retire(connection, grown.id, "accepted")
     return msgspec.structs.replace(report, proposal=proposal.id)
 

@@ -45,11 +45,14 @@ def count_sessions(connection: sqlite3.Connection) -> dict[str, int]:
 
 
 def read_splits(connection: sqlite3.Connection) -> dict[str, str]:
-    """Return the side of every group that has one."""
-    rows = connection.execute("select group_id, split from splits")
-    return {row["group_id"]: row["split"] for row in rows}
+    """Return the side of every task a night has looked at."""
+    return {row["task"]: row["split"] for row in connection.execute("select task, split from splits")}
 
 
 def save_splits(connection: sqlite3.Connection, splits: Mapping[str, str]) -> None:
-    """Record sides of new groups; a group that has a side keeps it."""
-    connection.executemany("insert or ignore into splits values (?, ?)", splits.items())
+    """Record the sides of tasks. A train task stays one; a held-out task may become one, never back."""
+    connection.executemany(
+        "insert into splits values (?, ?) on conflict (task) do update set split = excluded.split"
+        " where split = 'gate'",
+        splits.items(),
+    )

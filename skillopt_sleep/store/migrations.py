@@ -28,8 +28,8 @@ _FIRST = (
         usd real, tokens integer, result blob, error text,
         primary key (night, kind, key)
     ) strict""",
-    # A group of tasks keeps its side of the split for ever, so that held-out stays held out.
-    "create table splits (group_id text primary key, split text not null) strict",
+    # A task that was learned from can judge no more: sides are kept for ever.
+    "create table splits (task text primary key, split text not null) strict",
     # Candidates whose evidence is carried from night to night.
     """create table candidates (
         id text primary key, skill text not null, place text not null, state text not null,

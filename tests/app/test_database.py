@@ -11,6 +11,7 @@ import pytest
 from skillopt_sleep.errors import AppError
 from skillopt_sleep.store import database
 from skillopt_sleep.store.database import connect, transaction
+from skillopt_sleep.store.index import read_splits
 from skillopt_sleep.store.migrations import MIGRATIONS
 from skillopt_sleep.store.nights import begin_night, close_night, find_unfinished, last_night
 
@@ -69,24 +70,30 @@ def test_something_that_is_no_database_is_an_error_with_a_way_out(tmp_path: Path
 
 def test_a_transaction_that_fails_leaves_nothing(tmp_path: Path):
     connection = connect(tmp_path / "state.db")
-    with pytest.raises(RuntimeError), transaction(connection):
-        connection.execute("insert into splits values ('g', 'train')")
-        raise RuntimeError
+
+    def fail_half_way() -> None:
+        with transaction(connection):
+            connection.execute("insert into splits values ('g', 'train')")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail_half_way()
     assert connection.execute("select count(*) from splits").fetchone()[0] == 0
     connection.close()
 
 
 def test_a_night_that_was_not_closed_is_found_again_with_its_plan(tmp_path: Path):
     connection = connect(tmp_path / "state.db")
-    first = begin_night(connection, {"plan": 1}, {"group": "gate"})
+    first = begin_night(connection, {"plan": 1}, {"a": "gate", "b": "train"})
     again = find_unfinished(connection)
     assert again is not None
     assert (again.id, again.plan) == (first.id, first.plan)
     close_night(connection, first.id, "done", {"state": "done"})
     assert find_unfinished(connection) is None
-    second = begin_night(connection, {"plan": 2}, {"group": "train"})
+    second = begin_night(connection, {"plan": 2}, {"a": "train", "b": "gate"})
     assert second.id == f"{first.id}-2"
-    assert connection.execute("select split from splits").fetchall()[0][0] == "gate"
+    assert read_splits(connection) == {"a": "train", "b": "train"}, "what was learned from never judges"
     last = last_night(connection)
     assert last is not None
+    assert last.id == second.id
     connection.close()
