@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from skillopt_replay.copying import TooLarge, copy_folder
-from skillopt_replay.folders import RUN_PREFIX, make_folder, remove_tree
+from skillopt_replay.folders import RUN_PREFIX, discard, make_folder, remove_tree
 from skillopt_replay.git import ask_git, run_git
 
 if TYPE_CHECKING:
@@ -41,9 +41,9 @@ class Workspace(msgspec.Struct, frozen=True):
     path: Path
     notes: tuple[str, ...] = ()
 
-    async def dispose(self) -> None:
-        """Remove the folder, also when parts of it are read-only. Raises OSError when it stays."""
-        await asyncio.to_thread(remove_tree, self.root)
+    async def dispose(self) -> tuple[str, ...]:
+        """Remove the folder, also when parts of it are read-only; return a note when a part of it stays."""
+        return await discard(self.root)
 
 
 def root_of(path: Path) -> Path:
