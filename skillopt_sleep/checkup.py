@@ -112,7 +112,7 @@ def _transcripts(env: Mapping[str, str]) -> Finding:
 
 
 def _claude(env: Mapping[str, str]) -> Finding:
-    from skillopt_replay.agents.claude_code import find_claude
+    from skillopt_replay.agents.claude_cli import find_claude
 
     found = find_claude(env)
     if found is None:
@@ -123,16 +123,20 @@ def _claude(env: Mapping[str, str]) -> Finding:
     return Finding(
         name="claude",
         ok=found.signed_in,
-        detail=f"{found.version} at {found.path}, {signed}",
-        hint="" if found.signed_in else "run claude once and sign in, or set ANTHROPIC_API_KEY",
+        detail=f"{found.version} at {found.binary}, {signed}",
+        hint=found.hint,
     )
 
 
 def _sandbox() -> Finding:
-    from skillopt_replay.sandbox import probe
+    from skillopt_replay.errors import ReplayError
+    from skillopt_replay.sandbox import choose
 
-    result = probe()
-    return Finding(name="sandbox", ok=result.ok, detail=result.detail, hint=result.hint)
+    try:
+        sandbox = choose("auto")
+    except ReplayError as error:
+        return Finding(name="sandbox", ok=False, detail=error.message, hint=error.hint)
+    return Finding(name="sandbox", ok=True, detail=sandbox.probe().detail)
 
 
 def _local_model(paths: Paths) -> Finding:

@@ -20,7 +20,7 @@ from skillopt_staging.proposals import State
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):
-    """What a decision changed: the proposal's new state, the live file (if one was written), in a sentence."""
+    """What a decision changed: the proposal's new state, the live file if it wrote one, a sentence."""
 
     proposal: str
     state: State

@@ -173,7 +173,7 @@ class _Tree:
 
     def forbid_core_dumps(self) -> None:
         if sys.platform == "linux":
-            import resource  # noqa: PLC0415 - there is none on Windows, where this module must import
+            import resource
 
             with contextlib.suppress(OSError):
                 resource.prlimit(self._pid, resource.RLIMIT_CORE, (0, 0))

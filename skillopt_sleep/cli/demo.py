@@ -48,12 +48,12 @@ def demo(
 
 def _introduce(agent: str, model: str) -> str:
     lines = [
-        "Sample transcripts: somebody asks Claude Code the same kind of thing over several days, and corrects it.",
-        "Tonight: harvest them, mine what recurs, replay it, learn a skill, test it on held-out tasks, stage.",
+        "Sample transcripts: somebody asks Claude Code for the same kind of thing again and corrects it.",
+        "Tonight: harvest, mine what recurs, replay it, learn a skill, test it on held-out tasks, stage it.",
     ]
     if agent == CHAT:
         lines.append(f"Target and optimizer: the model {model!r}, on this machine, no key and no account.")
-    from skillopt_replay.agents.claude_code import find_claude
+    from skillopt_replay.agents.claude_cli import find_claude
 
     found = find_claude(os.environ)
     if agent == CHAT and found and found.signed_in:

@@ -14,25 +14,9 @@ from skillopt_sleep.paths import Paths, make_private
 
 _MARKER = ".skillopt-sleep-demo"
 # What a child process needs to run at all; nothing that says who the user is.
-_PASSED_ON = (
-    "PATH",
-    "LANG",
-    "LC_ALL",
-    "TERM",
-    "TMPDIR",
-    "SSL_CERT_FILE",
-    "SSL_CERT_DIR",
-    "REQUESTS_CA_BUNDLE",
-)
-_PASSED_ON_PREFIXES = (
-    "PIP_",
-    "HTTP_PROXY",
-    "HTTPS_PROXY",
-    "NO_PROXY",
-    "http_proxy",
-    "https_proxy",
-    "no_proxy",
-)
+_PASSED_ON = {"PATH", "LANG", "LC_ALL", "TERM", "TMPDIR", "REQUESTS_CA_BUNDLE"}
+_PASSED_ON |= {"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy"}
+_PASSED_ON_PREFIXES = ("PIP_", "SSL_CERT_")
 
 
 class DemoHome(msgspec.Struct, frozen=True, kw_only=True):

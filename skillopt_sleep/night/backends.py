@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skillopt_replay.agents.chat import ChatAgent
-from skillopt_replay.agents.claude_code import ClaudeCode, find_claude
-
+from skillopt_replay.agents.claude_cli import find_claude
+from skillopt_replay.agents.claude_code import ClaudeCode
 from skillopt_replay.errors import Unavailable
 from skillopt_replay.models import open_model
-from skillopt_replay.protocols import Limits
-from skillopt_replay.sandbox import choose
+from skillopt_replay.rollouts import Usage
+from skillopt_replay.sandbox import Probe, choose
 from skillopt_replay.tasks import Contains, Exact, Matches, SectionPresent, Task
 from skillopt_sleep.config import Settings
 from skillopt_sleep.errors import UsageError
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from skillopt_replay.sandbox import Sandbox
 
 Progress = Callable[[int, int], None]
+
+# What one run of a client reads and writes when it works on a real project, cached tokens included.
+_TOKENS_OF_A_RUN = 200_000
 
 _NO_ONE = Unavailable(
     "no agent to run the tasks with",
@@ -42,10 +46,27 @@ class Backends:
     notes: tuple[str, ...]
 
 
-class NothingToSandbox:
-    """The sandbox of a chat target: it runs nothing, and a check that would is refused before."""
+class Unneeded:
+    """The sandbox of a chat target, which runs nothing: whatever wants to run all the same is refused."""
 
     name = "not needed: a chat model runs no commands"
+    offline = True
+
+    def wrap(
+        self,
+        argv: Sequence[str],
+        *,
+        writable: Sequence[Path],
+        readable: Sequence[Path],
+        cwd: Path,
+        network: bool = True,
+    ) -> list[str]:
+        """Raise Unavailable."""
+        raise Unavailable(f"a chat model as target runs no commands, so {argv[0]} was not started")
+
+    def probe(self) -> Probe:
+        """Say that nothing will run."""
+        return Probe(name=self.name, works=False, detail="nothing is run")
 
 
 def choose_target(settings: Settings, env: Mapping[str, str]) -> str:
@@ -87,17 +108,20 @@ async def open_backends(
 
         if target == "chat":
             agent: Agent = ChatAgent(await model(settings.target.model or "local"))
-            sandbox: Sandbox = NothingToSandbox()
+            sandbox: Sandbox = Unneeded()
         else:
             sandbox = choose(settings.replay.sandbox)
-            agent = ClaudeCode.find(
-                env,
-                model=settings.target.model,
-                settings=settings.target.settings,
-                sandbox=sandbox,
-                limits=Limits(
-                    seconds=settings.replay.seconds, turns=settings.replay.turns, usd=settings.replay.usd
-                ),
+            cli = find_claude(env)
+            if cli is None:
+                raise Unavailable(
+                    "claude is not on the PATH", hint="install Claude Code, or set target.agent"
+                )
+            agent = ClaudeCode(
+                cli,
+                sandbox,
+                model=settings.target.model or None,
+                project_settings=settings.target.settings == "project",
+                estimate=Usage(input_tokens=_TOKENS_OF_A_RUN, cost_usd=settings.replay.usd),
             )
         spec = settings.optimizer.model
         if spec == "auto":

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 import msgspec
 
 from skillopt_replay.errors import CeilingReached
+from skillopt_replay.ledger import is_infrastructure_failure
 from skillopt_replay.protocols import PricedT
 from skillopt_replay.rollouts import Usage
 from skillopt_sleep.clock import now
@@ -56,7 +57,7 @@ class SqliteLedger:
             self._close(kind, key, "failed", error=repr(error))
             raise
         problem = getattr(result, "error", None)
-        lost = problem is not None and _is_infrastructure(result)
+        lost = is_infrastructure_failure(result)
         self._close(kind, key, "failed" if lost else "done", result=result, error=problem)
         return result
 
@@ -91,8 +92,9 @@ class SqliteLedger:
                     hint="raise ceilings.usd to allow more",
                 )
             if spent.tokens + estimate.tokens > limits.tokens:
+                wanted = estimate.tokens
                 raise CeilingReached(
-                    f"the next call may use {estimate.tokens} tokens; {spent.tokens} of {limits.tokens} are used",
+                    f"the next call may use {wanted} tokens; {spent.tokens} of {limits.tokens} are used",
                     hint="raise ceilings.tokens to allow more",
                 )
             if time.monotonic() > self._deadline:
@@ -146,8 +148,3 @@ def read_spend(connection: sqlite3.Connection, night: str) -> Spend:
         (night,),
     ).fetchone()
     return Spend(calls=row["calls"], tokens=row["tokens"], usd=row["usd"])
-
-
-def _is_infrastructure(result: object) -> bool:
-    outcome = getattr(result, "outcome", None)
-    return outcome is None or outcome == "infrastructure"

@@ -118,13 +118,14 @@ def test_a_killed_process_leaves_its_call_counted_and_the_next_one_does_not_repe
 ):
     night = begin_night(connection, {}, {})
     script = f"""
-import asyncio, os, signal
+import asyncio, os, pathlib, signal
 from skillopt_replay.protocols import Completion
 from skillopt_replay.rollouts import Usage
 from skillopt_sleep.config import Ceilings
 from skillopt_sleep.store.database import connect
 from skillopt_sleep.store.ledger import SqliteLedger
-ledger = SqliteLedger(connect(__import__('pathlib').Path({str(tmp_path / "state" / "state.db")!r})), {night.id!r}, Ceilings())
+connection = connect(pathlib.Path({str(tmp_path / "state" / "state.db")!r}))
+ledger = SqliteLedger(connection, {night.id!r}, Ceilings())
 async def good():
     return Completion(text="kept", model="m", usage=Usage(1, 1, cost_usd=0.1))
 async def fatal():

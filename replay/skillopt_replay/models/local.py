@@ -241,7 +241,7 @@ class _Server:
             ) from error
 
     async def _wait_until_ready(self, url: str, deadline: float) -> None:
-        import httpx2  # noqa: PLC0415
+        import httpx2
 
         async with httpx2.AsyncClient(trust_env=False, timeout=5.0) as client:
             while time.monotonic() < deadline and self.alive:

@@ -27,7 +27,7 @@ def main() -> None:
     os.dup2(2, 1)
     key = sys.stdin.readline().strip()
 
-    import xllamacpp  # noqa: PLC0415
+    import xllamacpp
 
     settings = xllamacpp.CommonParams()
     settings.model.path = options.model

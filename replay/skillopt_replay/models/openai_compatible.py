@@ -169,7 +169,7 @@ class OpenAICompatible:
             await asyncio.sleep(wait)
 
     async def _post_once(self, body: dict[str, Any]) -> bytes | _Failure:
-        import httpx2  # noqa: PLC0415
+        import httpx2
 
         try:
             return await asyncio.wait_for(self._exchange(body), self._timeout_s)
@@ -205,7 +205,7 @@ class OpenAICompatible:
 
     def _open(self) -> httpx2.AsyncClient:
         if self._client is None:
-            import httpx2  # noqa: PLC0415
+            import httpx2
 
             headers = {"content-type": "application/json"}
             if self._key:

@@ -40,7 +40,7 @@ def download_page(
     have come, an interruption is tried again with growing waits, which start anew with each byte gained.
     Raises SourceFailed.
     """
-    import httpx2  # noqa: PLC0415
+    import httpx2
 
     received = False
     failures = 0
