@@ -18,7 +18,9 @@ SUPPORT = Path(__file__).parents[1] / "support"
 @pytest.fixture(scope="session")
 def scripted_model_server():
     """The module, loaded by its path: the tests are no package."""
-    spec = importlib.util.spec_from_file_location("scripted_model_server", SUPPORT / "scripted_model_server.py")
+    spec = importlib.util.spec_from_file_location(
+        "scripted_model_server", SUPPORT / "scripted_model_server.py"
+    )
     assert spec
     assert spec.loader
     module = importlib.util.module_from_spec(spec)
