@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 MAX_CALLS = 2_000
 MAX_TEXT = 2_000
+_CUT = "cut off mid-stream"  # the client's own words when it asks the model to go on
 
 
 class _Tokens(msgspec.Struct, frozen=True):
@@ -65,7 +66,7 @@ class _Event(msgspec.Struct, frozen=True):
     usage: _Tokens | None = None
     permission_denials: list[_Denial] | None = None
     model_usage: dict[str, _ModelTokens] | None = msgspec.field(default=None, name="modelUsage")
-    error: Any = None
+    is_synthetic: bool = msgspec.field(default=False, name="isSynthetic")
 
 
 class Reading(msgspec.Struct, frozen=True, kw_only=True):
@@ -107,7 +108,8 @@ class StreamReader:
         self._text = ""
         self._usage = Usage()
         self._last_message = ("", Usage())
-        self._retrying: str | None = None
+        self._retrying = False
+        self._cut = False
         self._replied = False
         self._result: _Event | None = None
 
@@ -142,6 +144,7 @@ class StreamReader:
             self._read_reply(event.message)
         elif event.type == "user" and event.message:
             self._read_results(event.message)
+            self._cut = event.is_synthetic and _CUT in _text(event.message)
         elif event.type == "result":
             self._result = event
 
@@ -149,12 +152,12 @@ class StreamReader:
         if event.subtype == "init":
             self._model = event.model or ""
         elif event.subtype == "api_retry":
-            self._retrying = f"{event.error or 'error'}"
+            self._retrying = True
 
     def _read_reply(self, message: _Message) -> None:
         if message.model == "<synthetic>":
             return
-        self._replied, self._retrying = True, None
+        self._replied, self._retrying = True, False
         self._count(message)
         blocks = message.content if isinstance(message.content, list) else []
         for block in blocks:
@@ -192,7 +195,7 @@ class StreamReader:
             self._read(bytes(self._part))
             self._part.clear()
         result = self._result
-        outcome, error = (None, None) if result is None else _judge(result)
+        outcome, error = (None, None) if result is None else _judge(result, cut=self._cut)
         usage = self._usage.plus(self._last_message[1]) if result is None else _total(result)
         return Reading(
             outcome=outcome,
@@ -204,12 +207,12 @@ class StreamReader:
             skill_loaded=self._loaded,
             denied=tuple(d.tool_name for d in (result.permission_denials or []) if result) if result else (),
             replied=self._replied,
-            waiting_for_service=result is None and (self._retrying is not None or not self._replied),
+            waiting_for_service=result is None and (self._retrying or not self._replied),
             skipped=self._skipped,
         )
 
 
-def _judge(result: _Event) -> tuple[Outcome, str | None]:
+def _judge(result: _Event, *, cut: bool) -> tuple[Outcome, str | None]:
     said = (
         result.result or "; ".join(str(e) for e in result.errors or ()) or result.subtype or "no reason given"
     )
@@ -218,8 +221,8 @@ def _judge(result: _Event) -> tuple[Outcome, str | None]:
     if result.is_error or result.subtype != "success":
         status = f" (status {result.api_error_status})" if result.api_error_status else ""
         return Outcome.INFRASTRUCTURE, said[:MAX_TEXT] + status
-    if result.stop_reason is None:
-        # A reply cut in mid-stream is reported as a success with the half that arrived.
+    if cut or result.stop_reason is None:
+        # Reported as a success, with the half that arrived or the half that came after.
         return Outcome.INFRASTRUCTURE, "the connection was cut in the middle of the last reply"
     return Outcome.FINISHED, None
 
@@ -245,6 +248,12 @@ def _usage(tokens: _Tokens | _ModelTokens) -> Usage:
 def _command(block: _Block) -> str | None:
     command = (block.input or {}).get("command")
     return command if block.name == "Bash" and isinstance(command, str) else None
+
+
+def _text(message: _Message) -> str:
+    if isinstance(message.content, str):
+        return message.content
+    return "\n".join(block.text for block in message.content)
 
 
 def _plain(content: object) -> str:
