@@ -18,7 +18,7 @@ def harvest(as_json: Json = False) -> None:
     def render(report: HarvestReport = report) -> str:
         lines = [
             f"{report.sessions} sessions with {report.turns} prompts in {report.files_read} new or changed"
-            f" files ({report.files_seen} seen, {report.bytes_read / 1e6:.1f} MB read, {report.seconds:.1f} s)"
+            f" files ({report.files_seen} seen, {report.bytes_read / 1e6:.1f} MB, {report.seconds:.1f} s)"
         ]
         if report.skipped:
             lines.append(f"{report.skipped} records could not be read and were left out")
