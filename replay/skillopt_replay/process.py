@@ -77,8 +77,8 @@ async def run(
         # A descendant may hold the pipes open for ever; what was written before the end is enough.
         await asyncio.wait([child.closed], timeout=GRACE_SECONDS)
     finally:
-        tree.kill()
         if not child.exited.done():
+            tree.kill()
             await _outlast(child.exited)
         transport.close()
     returncode = transport.get_returncode()
@@ -169,6 +169,8 @@ class _Tree:
 
     def __init__(self, pid: int) -> None:
         self._pid = pid
+        # psutil compares start times, so a number that is used again is never mistaken for ours.
+        self._child = _process(pid)
         self._seen: dict[int, psutil.Process] = {}
 
     def forbid_core_dumps(self) -> None:
@@ -180,7 +182,7 @@ class _Tree:
 
     def look(self) -> None:
         """Remember the descendants; one that is orphaned later could not be found any more."""
-        for process in (_process(self._pid), *self._seen.values()):
+        for process in (self._child, *self._seen.values()):
             if process is None:
                 continue
             with contextlib.suppress(psutil.Error):
@@ -197,7 +199,6 @@ class _Tree:
         self.look()
         self._signal_group(signal.SIGKILL)
         for process in self._seen.values():
-            # psutil compares start times, so a reused number is never signalled.
             with contextlib.suppress(psutil.Error):
                 process.kill()
 

@@ -12,7 +12,7 @@ import pytest
 
 from skillopt_replay import process
 from skillopt_replay.errors import ReplayError, Unavailable
-from skillopt_replay.sandbox import SYSTEM_PATH, Toolchains, bubblewrap, choose
+from skillopt_replay.sandbox import SYSTEM_PATH, Toolchains, bubblewrap, choose, probe_all
 from skillopt_replay.sandbox.bubblewrap import Bubblewrap
 from skillopt_replay.sandbox.none import NoSandbox
 
@@ -197,6 +197,7 @@ def test_a_sandbox_that_does_not_start_is_explained_and_never_skipped(tmp_path, 
     assert (probe.name, probe.works, probe.detail) == ("bubblewrap 0.9.9", False, message)
     assert hint in probe.hint
     monkeypatch.setattr(bubblewrap, "find", lambda: [broken])
+    assert probe_all() == [probe]
     with pytest.raises(Unavailable, match=r"bubblewrap 0\.9\.9: bwrap: "):
         choose("auto")
 

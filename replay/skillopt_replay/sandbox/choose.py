@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from skillopt_replay.errors import ReplayError, Unavailable
 from skillopt_replay.sandbox import bubblewrap
 from skillopt_replay.sandbox.none import NoSandbox
 
 if TYPE_CHECKING:
-    from skillopt_replay.sandbox.contract import Sandbox
-
-Setting = Literal["auto", "bubblewrap", "none"]
+    from skillopt_replay.sandbox.contract import Probe, Sandbox
 
 _OPT_OUT = 'to run agents unconfined all the same, set replay.sandbox = "none"'
 
@@ -45,3 +43,10 @@ def choose(setting: str) -> Sandbox:
             return sandbox
         failures.append(probe)
     raise Unavailable(f"{failures[0].name}: {failures[0].detail}", hint=f"{failures[0].hint}; {_OPT_OUT}")
+
+
+def probe_all() -> list[Probe]:
+    """Return what became of every sandbox found on this machine; empty when there is none to find."""
+    if not sys.platform.startswith("linux"):
+        return []
+    return [sandbox.probe() for sandbox in bubblewrap.find()]
