@@ -132,7 +132,9 @@ class Repository:
 
     def __init__(self, root: Path) -> None:
         self.root = Path(os.path.abspath(root))  # noqa: PTH100  resolve() would follow links
-        common = self.text("rev-parse", "--git-common-dir")
+        prefix, common = self.text("rev-parse", "--show-prefix", "--git-common-dir").split("\n", 1)
+        if prefix:
+            raise StagingError(f"{self.root} is a folder inside a repository", hint="name its top level")
         self.common = Path(os.path.normpath(self.root / common))
 
     def run(self, *arguments: str, data: bytes = b"", env: Mapping[str, str] | None = None) -> bytes:

@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from skillopt_staging.apply import apply, revert
+from skillopt_staging.apply import apply, preview, revert
 from skillopt_staging.branches import discard
 from skillopt_staging.errors import Conflict, NeedsDecision, StagingError
 
@@ -44,6 +44,18 @@ def test_apply_writes_the_live_file_and_nothing_else(repository, skill, propose,
     assert (applied.before, applied.after) == (sha(BASE.encode()), sha(BETTER.encode()))
     assert applied.complete
     assert applied.live == str(skill)
+
+
+def test_a_preview_says_what_apply_would_do_and_writes_nothing(repository, skill, propose, photograph):
+    staged = propose(TWO_PLACES)
+    before = photograph(repository)
+    plan = preview(staged)
+    assert (plan.before, plan.after) == (BASE.encode(), TWO_PLACES.encode())
+    assert (plan.moved, plan.complete) == (False, True)
+    assert not preview(staged, hunks=[1]).complete
+    assert photograph(repository) == before
+    skill.write_text(BASE.replace("# Tests", "# My tests"))
+    assert preview(staged).moved
 
 
 def test_the_backup_is_in_the_repository_and_outlives_garbage_collection(repository, skill, git, propose):

@@ -104,6 +104,8 @@ def test_main_keeps_the_users_edit_between_staging_and_apply(vault, live, git):
     live.write_text(BASE.replace("the log", "my log"))
     applied = apply(staged)
     assert not applied.complete
+    subjects = git(vault.root, "log", "--format=%s", "main").split("\n")
+    assert subjects == [f"Apply {staged.branch}", f"Outside edit of {PATH} noticed", f"Mirror {PATH}"]
     assert live.read_text() == main(git, vault) == BETTER.replace("the log", "my log")
 
 
