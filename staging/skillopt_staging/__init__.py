@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from skillopt_staging.apply import revert
+    from skillopt_staging.apply import Plan, preview, revert
     from skillopt_staging.branches import branch_name, discard, read, read_note, stage, trailers
     from skillopt_staging.errors import Busy, Conflict, NeedsDecision, NoRepository, StagingError
     from skillopt_staging.front_matter import same_front_matter
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from skillopt_staging.vault import Vault
 
 _HOMES = {
-    "apply": ("revert",),
+    "apply": ("Plan", "preview", "revert"),
     "branches": ("branch_name", "discard", "read", "read_note", "stage", "trailers"),
     "errors": ("Busy", "Conflict", "NeedsDecision", "NoRepository", "StagingError"),
     "front_matter": ("same_front_matter",),
@@ -38,6 +38,7 @@ __all__ = [
     "Hunk",
     "NeedsDecision",
     "NoRepository",
+    "Plan",
     "Staged",
     "StagingError",
     "State",
@@ -46,6 +47,7 @@ __all__ = [
     "branch_name",
     "discard",
     "find_repository",
+    "preview",
     "project_target",
     "read",
     "read_note",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+import msgspec
 from msgspec.structs import replace
 
 from skillopt_staging.branches import read_texts, require_ours
@@ -20,6 +21,24 @@ from skillopt_staging.vault import is_vault, record
 BACKUPS = "refs/skillopt/backup"
 
 
+class Plan(msgspec.Struct, frozen=True):
+    """What apply would do: the live bytes `before` (None: no file) and `after`.
+
+    `moved` tells that the live file is no longer what the proposal started from, `complete` that `after` is
+    the whole proposal and nothing else.
+    """
+
+    before: bytes | None
+    after: bytes
+    moved: bool
+    complete: bool
+
+
+def preview(staged: Staged, *, hunks: Sequence[int] | None = None) -> Plan:
+    """Return what `apply` would do now, without writing anything. Raises what `apply` would raise."""
+    return _plan(Repository(Path(staged.repository)), staged, hunks)
+
+
 def apply(staged: Staged, *, hunks: Sequence[int] | None = None) -> Applied:
     """Merge the proposal, or only these of its hunks, into the live file and write it in one step.
 
@@ -30,20 +49,17 @@ def apply(staged: Staged, *, hunks: Sequence[int] | None = None) -> Applied:
     """
     repo = Repository(Path(staged.repository))
     live = Path(staged.live)
-    _refuse_links(repo, staged)
     with repo.locked():
-        on_branch = require_ours(repo, staged)
-        base, text = read_texts(repo, staged)
-        chosen = text if hunks is None else _choose(staged, base, text, hunks)
-        now = read_live(live)
-        result = _merge_in(live, base, now, chosen)
-        complete = same_content(result, text)
+        plan = _plan(repo, staged, hunks)
+        now, result = plan.before, plan.after
         before = _known_before(repo, staged, result) if now == result else now
-        applied = _keep(repo, staged, before, result, complete=complete)
+        applied = _keep(repo, staged, before, result, complete=plan.complete)
         if now != result:
-            applied = _with_folders(applied, write_live(live, result, expected=now))
+            if is_vault(repo):
+                record(repo, staged.path, now, f"Outside edit of {staged.path} noticed")
+            applied = replace(applied, folders=write_live(live, result, expected=now))
         if is_vault(repo):
-            merged = staged.commit if complete and on_branch else ""
+            merged = staged.commit if plan.complete and require_ours(repo, staged) else ""
             record(repo, staged.path, result, f"Apply {staged.branch}", merged)
         return applied
 
@@ -57,7 +73,7 @@ def revert(staged: Staged, applied: Applied) -> Applied:
     """
     repo = Repository(Path(staged.repository))
     live = Path(applied.live)
-    _refuse_links(repo, staged)
+    refuse_links(repo.root, staged.path)
     with repo.locked():
         now = read_live(live)
         before = repo.read_blob(applied.backup) if applied.backup else None
@@ -75,10 +91,21 @@ def revert(staged: Staged, applied: Applied) -> Applied:
         if result is None:
             remove_live(live, expected=now, folders=max(1, applied.folders))
         elif now != result:
-            undone = _with_folders(undone, write_live(live, result, expected=now))
+            undone = replace(undone, folders=write_live(live, result, expected=now))
         if is_vault(repo):
             record(repo, staged.path, result, f"Revert {staged.branch}")
         return undone
+
+
+def _plan(repo: Repository, staged: Staged, hunks: Sequence[int] | None) -> Plan:
+    refuse_links(repo.root, staged.path)
+    require_ours(repo, staged)
+    base, text = read_texts(repo, staged)
+    chosen = text if hunks is None else _choose(staged, base, text, hunks)
+    now = read_live(Path(staged.live))
+    result = _merge_in(Path(staged.live), base, now, chosen)
+    moved = not same_content(now or b"", base or b"")
+    return Plan(now, result, moved, same_content(result, text))
 
 
 def _merge_in(live: Path, base: bytes | None, now: bytes | None, chosen: bytes) -> bytes:
@@ -140,12 +167,3 @@ def _backup_ref(staged: Staged, after: str) -> str:
 
 def _present(**states: bytes | None) -> dict[str, bytes]:
     return {name: data for name, data in states.items() if data is not None}
-
-
-def _with_folders(applied: Applied, folders: int) -> Applied:
-    return replace(applied, folders=folders)
-
-
-def _refuse_links(repo: Repository, staged: Staged) -> None:
-    if Path(staged.live) == repo.root / staged.path:
-        refuse_links(repo.root, staged.path)

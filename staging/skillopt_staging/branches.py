@@ -35,10 +35,9 @@ def stage(
     is there, so that a killed run can go on. Raises StagingError when the branch holds something else, when
     the path leads through a link, or when git refuses the repository; Busy when it is locked.
     """
-    parts = split_path(path)
     repo = Repository(repository)
-    if live == repo.root.joinpath(*parts):
-        refuse_links(repo.root, path)
+    split_path(path)
+    refuse_links(repo.root, path)
     base = read_live(live) if base_text is None else (encode(base_text) or None)
     decode(base or b"", str(live))
     proposed = encode(text)

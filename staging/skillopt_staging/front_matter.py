@@ -32,7 +32,7 @@ def _parts(text: str, allow: Collection[str]) -> list[str] | None:
     fence_before, fence_after = text[: match.start(1)], text[match.end(1) : match.end()]
     kept: list[str] = [fence_before]
     skipping = False
-    for line in front.split("\n"):
+    for line in front.split("\n")[:-1]:
         field = _FIELD.match(line)
         if field:
             skipping = field.group(1).strip() in allow

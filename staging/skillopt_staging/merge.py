@@ -49,13 +49,18 @@ def same_content(one: bytes, other: bytes) -> bool:
 
 
 def _merge_lines(base: bytes, live: bytes, proposed: bytes) -> tuple[int, bytes]:
-    with tempfile.TemporaryDirectory(prefix="skillopt-merge-") as name:
-        folder = Path(name)
-        for side, data in (("live", live), ("base", base), ("proposed", proposed)):
-            (folder / side).write_bytes(data)
-        labels = [part for side in ("live", "before", "proposed") for part in ("-L", side)]
-        return run_git(
-            folder,
-            *("merge-file", "-p", "-q", "--diff3", *labels, "live", "base", "proposed"),
-            ok=tuple(range(_MOST_CONFLICTS + 1)),
-        )
+    try:
+        with tempfile.TemporaryDirectory(prefix="skillopt-merge-") as name:
+            folder = Path(name)
+            for side, data in (("live", live), ("base", base), ("proposed", proposed)):
+                (folder / side).write_bytes(data)
+            labels = [part for side in ("live", "before", "proposed") for part in ("-L", side)]
+            return run_git(
+                folder,
+                *("merge-file", "-p", "-q", "--diff3", *labels, "live", "base", "proposed"),
+                ok=tuple(range(_MOST_CONFLICTS + 1)),
+            )
+    except OSError as error:
+        raise StagingError(
+            f"cannot merge in {tempfile.gettempdir()}: {error.strerror or error}", hint="is the disk full?"
+        ) from error

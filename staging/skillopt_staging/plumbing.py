@@ -105,7 +105,8 @@ def run_git(
         raise Busy(f"git {arguments[0]} did not end within {TIMEOUT_S:g} s in {folder}") from error
     status = int(process.returncode)
     if status not in ok:
-        raise _explain(folder, arguments[0], errors.decode(errors="replace").strip())
+        reason = errors.decode(errors="replace").strip() or f"it ended with status {status}"
+        raise _explain(folder, arguments[0], reason)
     return status, bytes(output)
 
 
@@ -123,7 +124,7 @@ def _explain(folder: Path, command: str, errors: str) -> StagingError:
         )
     if any(word in errors for word in _BUSY):
         return Busy(f"another git process holds {folder}: {errors}", hint="try again when it has ended")
-    return StagingError(f"git {command} failed in {folder}: {errors or 'no reason given'}")
+    return StagingError(f"git {command} failed in {folder}: {errors}")
 
 
 class Repository:
@@ -131,7 +132,9 @@ class Repository:
 
     def __init__(self, root: Path) -> None:
         self.root = Path(os.path.abspath(root))  # noqa: PTH100  resolve() would follow links
-        common = self.text("rev-parse", "--git-common-dir")
+        prefix, common = self.text("rev-parse", "--show-prefix", "--git-common-dir").split("\n", 1)
+        if prefix:
+            raise StagingError(f"{self.root} is a folder inside a repository", hint="name its top level")
         self.common = Path(os.path.normpath(self.root / common))
 
     def run(self, *arguments: str, data: bytes = b"", env: Mapping[str, str] | None = None) -> bytes:

@@ -52,8 +52,10 @@ class Vault:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise StagingError(f"cannot make the vault {self.root}: {error.strerror}") from error
-        if not (folder / "HEAD").exists() or not is_vault(Repository(self.root)):
-            with lock(folder):
+        with lock(folder):
+            # Read as a file: until it is whole, git would take a repository further up for the vault.
+            mark = ("config", "--file", str(folder / "config"), _MARK)
+            if run_git(self.root, *mark, ok=(0, 1))[1] != b"true\n":
                 _initialise(self.root)
         return Repository(self.root)
 

@@ -7,8 +7,10 @@ import sys
 
 import pytest
 
+from skillopt_staging import branches
 from skillopt_staging.branches import discard, read, read_note, trailers
 from skillopt_staging.errors import Busy, NeedsDecision, StagingError
+from skillopt_staging.plumbing import Repository
 
 PATH = ".claude/skills/tidy-tests/SKILL.md"
 BASE = (
@@ -162,6 +164,43 @@ def test_a_live_file_that_is_no_text_is_refused(repository, skill, propose):
     skill.write_bytes(b"\xff\xfe")
     with pytest.raises(StagingError, match="is not UTF-8 at byte 0"):
         propose()
+
+
+def meanwhile(monkeypatch, owner, name, act):
+    """Let `act` happen right after the first call of a function, as another process could."""
+    real = getattr(owner, name)
+    done = []
+
+    def wrapped(*arguments, **options):
+        result = real(*arguments, **options)
+        if not done:
+            done.append(act())
+        return result
+
+    monkeypatch.setattr(owner, name, wrapped)
+
+
+def test_a_branch_somebody_creates_in_the_last_moment_stays_theirs(
+    repository, skill, git, propose, monkeypatch
+):
+    branch = "skillopt/2026-01-02-tidy-tests"
+    meanwhile(monkeypatch, Repository, "commit", lambda: git(repository, "branch", branch))
+    with pytest.raises(NeedsDecision, match="has moved"):
+        propose(branch=branch)
+    assert git(repository, "rev-parse", branch) == git(repository, "rev-parse", "HEAD")
+    assert git(repository, "for-each-ref", "refs/skillopt", "refs/notes") == ""
+
+
+def test_a_branch_somebody_moves_in_the_last_moment_is_not_deleted(
+    repository, skill, git, propose, monkeypatch
+):
+    staged = propose()
+    move = lambda: git(repository, "branch", "-f", staged.branch, "HEAD")  # noqa: E731
+    meanwhile(monkeypatch, branches, "_require_not_checked_out", move)
+    with pytest.raises(NeedsDecision, match="has moved"):
+        discard(staged)
+    assert git(repository, "rev-parse", staged.branch) == git(repository, "rev-parse", "HEAD")
+    assert read(staged) == (BASE, BETTER)
 
 
 def test_discard_removes_the_branch_and_keeps_the_note(repository, skill, git, propose, photograph):

@@ -252,6 +252,12 @@ def test_the_variables_of_a_calling_git_do_not_reach_ours(
     assert git(repository, "log", "-1", "--format=%an", staged.branch) == "Test"
 
 
+def test_a_folder_below_the_top_level_is_refused(repository, skill, propose):
+    with pytest.raises(StagingError, match="inside a repository") as caught:
+        propose(root=skill.parent)
+    assert caught.value.hint == "name its top level"
+
+
 def test_a_folder_without_repository_and_one_that_is_gone_are_told_apart(tmp_path, propose):
     empty = tmp_path / "empty"
     empty.mkdir()
