@@ -99,7 +99,7 @@ class ReviewApp(App[None]):
                         yield TaskView(id="task-view")
         with Vertical(id="empty"):
             yield Static(EMPTY, id="empty-text", markup=False)
-        yield Footer(show_command_palette=False)
+        yield Footer(show_command_palette=False, compact=True)
 
     def on_mount(self) -> None:
         self.register_theme(NIGHT)

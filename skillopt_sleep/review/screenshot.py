@@ -37,7 +37,7 @@ def save_screenshot(
 
 async def _draw(desk: Desk, size: tuple[int, int], keys: Sequence[str], now: Callable[[], datetime]) -> str:
     app = ReviewApp(desk, now=now)
-    async with app.run_test(size=size) as pilot:
+    async with app.run_test(size=size, notifications=True) as pilot:
         await settle(pilot)
         for key in keys:
             await pilot.press(key)

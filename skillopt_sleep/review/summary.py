@@ -11,16 +11,15 @@ from skillopt_sleep.review.wording import BADGES, OPEN, count, say_place, say_st
 
 EMPTY = Content.assemble(
     ("Nothing is waiting for you.\n\n", "bold $primary"),
-    "A night reads your transcripts, replays what you ask\n"
-    "for again and again, and stages here what it learned.\n\n",
-    ("  skillopt-sleep status   ", "$accent"),
-    "when the next night is due\n",
-    ("  skillopt-sleep run      ", "$accent"),
+    "A night reads your transcripts, replays what\nyou keep asking for, and stages what it learned.\n\n",
+    ("skillopt-sleep status  ", "$accent"),
+    "when the next night comes\n",
+    ("skillopt-sleep run     ", "$accent"),
     "run one now\n",
-    ("  skillopt-sleep doctor   ", "$accent"),
-    "what is found and what is missing\n",
-    ("  skillopt-sleep demo     ", "$accent"),
-    "see a whole night on sample data\n\n",
+    ("skillopt-sleep doctor  ", "$accent"),
+    "what is found or missing\n",
+    ("skillopt-sleep demo    ", "$accent"),
+    "a night on sample data\n\n",
     ("q quits", "$foreground-muted"),
 )
 
