@@ -4,8 +4,10 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 PYTEST_ARGS ?=
+CLIENTS ?= .cache/clients
+CLAUDE_CLIENT := @anthropic-ai/claude-code@2.1.332
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint clients bench clean
 
 # The stamp follows pyproject.toml, so a changed dependency reinstalls and nothing else does.
 $(VENV)/.demo: pyproject.toml
@@ -27,8 +29,15 @@ lint: $(VENV)/.dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-test: lint
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+# The real client that the end-to-end tests drive; without npm, or a network, they are skipped.
+clients:
+	@find $(CLIENTS) -path '*claude-code-*/claude' -size +1M 2>/dev/null | grep -q . \
+	|| { command -v npm >/dev/null && npm install --prefix $(CLIENTS) --no-fund --no-audit --silent $(CLAUDE_CLIENT); } \
+	|| echo "Claude Code $(CLAUDE_CLIENT) could not be installed: the tests that drive it are skipped" >&2
+
+test: lint clients
+	SKILLOPT_TEST_CLAUDE="$$(find $(abspath $(CLIENTS)) -path '*claude-code-*/claude' -size +1M 2>/dev/null | head -1)" \
+	$(BIN)/python -m pytest -rs $(PYTEST_ARGS)
 
 bench: $(VENV)/.dev
 	@for script in benchmarks/bench_*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done

@@ -70,6 +70,7 @@ class Proposal(msgspec.Struct, frozen=True, kw_only=True):
 
     id: str
     skill: str
+    title: str = ""
     client: str
     scope: str
     state: State

@@ -6,6 +6,8 @@ from enum import Enum
 
 import msgspec
 
+MODES = ("evidence", "one-night")
+
 
 class Decision(str, Enum):
     """Accept and reject are final; not enough evidence means: go on tomorrow with fresh tasks."""
@@ -18,19 +20,33 @@ class Decision(str, Enum):
 class Pair(msgspec.Struct, frozen=True, kw_only=True):
     """One held-out task run with both skills; each tuple holds the scores in [0, 1] of its valid runs.
 
-    An empty tuple is missing data (infrastructure), never a zero.
+    An empty tuple is missing data (infrastructure), never a zero. `runs` is how many runs each side was
+    asked for (0: as many as the longer side has, at least one); the difference is what got lost.
+
+    `again_incumbent` and `again_candidate` are the scores of a recheck (see `vetoes.suspects`). Only the
+    regression veto reads them: rerunning the tasks that look bad and averaging the new scores in would
+    pull their differences up, and so let a skill that is no better through.
     """
 
     task: str
     incumbent: tuple[float, ...]
     candidate: tuple[float, ...]
+    runs: int = 0
+    again_incumbent: tuple[float, ...] = ()
+    again_candidate: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        for score in (*self.incumbent, *self.candidate, *self.again_incumbent, *self.again_candidate):
+            if not 0.0 <= score <= 1.0:
+                raise ValueError(f"task {self.task}: score {score} is not between 0 and 1")
 
 
 class Evidence(msgspec.Struct, frozen=True, kw_only=True):
-    """What earlier nights showed: one log-wealth per stake, in the order of the policy's stakes.
+    """What earlier nights showed: one log-wealth per stake, in the order of `eprocess.STAKES`.
 
     `identity` names target, client version and judge; evidence restarts when it changes.
-    `seen` are the tasks already bet on, so that each counts once.
+    `seen` are the tasks already bet on, so that each counts once; `gain` is the sum of their
+    differences. `margin` is the loss the test allows for (0 unless the candidate only shortens).
     """
 
     identity: str
@@ -40,15 +56,30 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     wins: int = 0
     losses: int = 0
     ties: int = 0
+    gain: float = 0.0
+    margin: float = 0.0
+
+    @property
+    def tasks(self) -> int:
+        """How many tasks the evidence rests on."""
+        return self.wins + self.losses + self.ties
+
+    @property
+    def effect(self) -> float:
+        """Mean difference over those tasks; 0 when there are none."""
+        return self.gain / self.tasks if self.tasks else 0.0
 
 
 class Policy(msgspec.Struct, frozen=True, kw_only=True):
     """How the gate decides.
 
     `alpha`: chance of ever accepting a skill that is no better. `min_effect`: smallest mean gain worth
-    having. `min_tasks`: fewer usable pairs decide nothing. `coverage`: share of pairs that must be
-    complete. `futility`: wealth below which a candidate is dropped. `max_nights`: then it is dropped too.
-    `mode`: "evidence" (e-process over nights) or "one-night" (exact test of tonight alone).
+    having. `min_tasks`: fewer tasks decide nothing (tonight's in one-night mode, else all nights').
+    `coverage`: share of pairs that must be complete, and of runs that must be valid on each side.
+    `futility`: wealth below which a candidate is dropped. `max_nights`: then it is dropped too.
+    `mode`: "evidence" (e-process over nights) or "one-night" (exact test of tonight alone, final).
+    `pass_mark`: score from which a run counts as passed in the regression veto. `max_error_gap`: how far
+    the shares of lost runs may lie apart. `margin`: the loss ruled out for a candidate that only shortens.
     """
 
     mode: str = "evidence"
@@ -58,14 +89,29 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     coverage: float = 0.6
     futility: float = 0.2
     max_nights: int = 10
+    pass_mark: float = 0.5
+    max_error_gap: float = 0.2
+    margin: float = 0.1
+
+    def __post_init__(self) -> None:
+        if self.mode not in MODES:
+            raise ValueError(f"gate mode {self.mode!r} is not one of: {', '.join(MODES)}")
+        if not 0.0 < self.alpha < 1.0:
+            raise ValueError(f"gate alpha {self.alpha} must lie between 0 and 1")
+        if not 0.0 <= self.futility < 1.0:
+            raise ValueError(f"gate futility {self.futility} must be at least 0 and below 1")
+        if not 0.0 <= self.margin <= 1.0:
+            raise ValueError(f"gate margin {self.margin} must lie between 0 and 1")
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """The decision and every number behind it; `reason` is one sentence for a person.
 
-    `n` usable pairs tonight, `k` runs per side (the smallest), `effect` the mean difference with its
-    `interval` (95 %), `wealth` the e-value over all nights, `p_value` the exact one-sided test of
-    tonight, `broken` the tasks that vetoed.
+    `n` usable pairs tonight with their `wins`, `losses` and `ties`, `k` runs per side (the smallest),
+    `effect` tonight's mean difference with its `interval` (95 %), `wealth` the e-value over all nights,
+    `p_value` the exact one-sided test of tonight, `broken` the tasks that vetoed, `vetoes` what stood in
+    the way besides the evidence. `n_all` and `effect_all` are over all nights; `skipped` are usable tasks
+    that earlier nights had counted already, `missing` those without a valid run on both sides.
     """
 
     decision: Decision
@@ -83,3 +129,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     nights: int
     broken: tuple[str, ...] = ()
     vetoes: tuple[str, ...] = ()
+    n_all: int = 0
+    effect_all: float = 0.0
+    skipped: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()

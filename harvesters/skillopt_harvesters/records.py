@@ -60,9 +60,11 @@ class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
 class Turn(msgspec.Struct, frozen=True, kw_only=True):
     """From one prompt of the user to the next.
 
-    `prompt` holds the user's own words and nothing else (trust tier: user typed); `answer` the agent's
-    visible text (tier: agent); tool output is not kept. `command` is a slash command with the prompt as
-    its arguments. `refusals` are the user's words when refusing a tool call. All text is redacted.
+    `prompt` holds the user's own words and nothing else (trust tier: user typed); `answer` the agent's last
+    visible message (tier: agent); tool output is not kept. `command` is a slash command ("/name") with the
+    prompt as its arguments; "!" is a shell line and "#" a note to memory the user typed. `refusals` are the
+    user's words when refusing a tool call. All text is redacted. `typed` is False when a program or another
+    agent sent the prompt; `abandoned` is True when the user rewound and took another way.
     """
 
     prompt: str
@@ -74,10 +76,17 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
     skills: tuple[str, ...] = ()
     tokens: Tokens = Tokens()
     started: str | None = None
+    typed: bool = True
+    abandoned: bool = False
 
 
 class Session(msgspec.Struct, frozen=True, kw_only=True):
-    """One conversation. Times are ISO 8601 in UTC; `project` is the working directory it began in."""
+    """One conversation. Times are ISO 8601 in UTC; `project` is the working directory it began in.
+
+    A resumed or forked session copies the records of another one: those are that session's turns and not
+    repeated here. `before` is the last of them, which the first turn answers to. `skipped` counts the
+    records that could not be used; `warnings` say why.
+    """
 
     id: str
     client: str
@@ -90,7 +99,17 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     started: str | None = None
     ended: str | None = None
     turns: tuple[Turn, ...] = ()
+    before: Turn | None = None
     tokens: Tokens = Tokens()
     skills_offered: tuple[str, ...] = ()
     skipped: int = 0
     warnings: tuple[str, ...] = ()
+
+    @property
+    def prompts(self) -> tuple[str, ...]:
+        """What the agent was asked, in order: prompts and slash commands, without the user's shell lines."""
+        return tuple(
+            f"{turn.command or ''} {turn.prompt}".strip()
+            for turn in self.turns
+            if turn.command != "!" and (turn.prompt or turn.command)
+        )

@@ -1,1 +1,58 @@
 """The command line: one module per command."""
+
+from __future__ import annotations
+
+import typer
+
+from skillopt_sleep import __version__
+from skillopt_sleep.cli import (
+    apply,
+    config,
+    demo,
+    doctor,
+    harvest,
+    reject,
+    revert,
+    review,
+    run,
+    sessions,
+    status,
+    tasks,
+)
+
+app = typer.Typer(
+    name="skillopt-sleep",
+    help="Your coding agent learns overnight; you review what it learned in the morning.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Exit codes: 0 done, 1 error, 2 usage, 3 nothing to do, 4 needs a decision, 5 stopped by a"
+    " ceiling, 75 try again later, 130 interrupted.",
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"skillopt-sleep {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: bool = typer.Option(
+        False, "--version", callback=_print_version, is_eager=True, help="Print the version."
+    ),
+) -> None:
+    """Your coding agent learns overnight; you review what it learned in the morning."""
+
+
+for _module in (demo, run, review, apply, reject, revert, status, harvest, sessions, tasks, doctor):
+    app.command()(getattr(_module, _module.__name__.rpartition(".")[2]))
+app.add_typer(config.app, name="config")
+
+
+def main() -> None:
+    """Entry point of the `skillopt-sleep` script."""
+    app()

@@ -59,7 +59,7 @@ def lint(text: str, *, folder: str, client: str = "claude") -> tuple[Warned, ...
 
 
 def _decode(front: str) -> dict[str, object] | Warned:
-    import yaml  # noqa: PLC0415
+    import yaml
 
     try:
         value = yaml.safe_load(front)

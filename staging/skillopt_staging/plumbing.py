@@ -45,7 +45,7 @@ _MOVED = ("but expected", "reference already exists", "unable to resolve referen
 @cache
 def _load() -> type[Git]:
     try:
-        from git.cmd import Git as Loaded  # noqa: PLC0415
+        from git.cmd import Git as Loaded
     except ImportError as error:
         raise StagingError(
             "git cannot be started", hint=f"install git {OLDEST_GIT[0]}.{OLDEST_GIT[1]} or newer"
@@ -202,7 +202,7 @@ class Repository:
 @contextmanager
 def lock(folder: Path) -> Iterator[None]:
     """Hold `folder`'s lock file; the system drops it when the process dies. Raises Busy."""
-    from filelock import FileLock, Timeout  # noqa: PLC0415
+    from filelock import FileLock, Timeout
 
     guard = FileLock(folder / LOCK_NAME, timeout=LOCK_TIMEOUT_S)
     try:

@@ -24,7 +24,9 @@ def restyle(content: bytes, like: bytes) -> bytes:
     if not lines:
         return bom
     ends = _ends(lines, like.removeprefix(BOM))
-    if like.removeprefix(BOM) and not like.endswith(b"\n"):
+    unfinished = like.removeprefix(BOM) and not like.endswith(b"\n")
+    # An empty last line is nothing but its end.
+    if unfinished and lines[-1]:
         ends[-1] = b""
     return bom + b"".join(line + end for line, end in zip(lines, ends, strict=True))
 

@@ -1,0 +1,85 @@
+"""The one plain sentence that goes with a verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+from skillopt_gate.pairs import count
+from skillopt_gate.verdicts import Evidence
+
+_MOST_NAMES = 5
+
+
+def yes(values: Sequence[Fraction], test: str) -> str:
+    """Say why the candidate is accepted."""
+    return f"accepted: {score(values)}; {test}"
+
+
+def no(why: str) -> str:
+    """Say why it is rejected."""
+    return f"rejected: {why}"
+
+
+def wait(why: str) -> str:
+    """Say why nothing can be decided yet."""
+    return f"not enough evidence yet: {why}"
+
+
+def problem(problems: Sequence[str]) -> str:
+    """Name every structural objection."""
+    return no("; ".join(problems))
+
+
+def score(values: Sequence[Fraction]) -> str:
+    """Return tonight's count, such as "9 of 10 held-out tasks went better, none worse"."""
+    if not values:
+        return "no held-out task ran"
+    wins, losses, ties = count(values)
+    if ties == len(values):
+        return f"all {ties} held-out tasks went as before" if ties > 1 else "the held-out task went as before"
+    return f"{wins or 'none'} of {_tasks(len(values))} went better, {losses or 'none'} worse"
+
+
+def breaks(tasks: Sequence[str]) -> str:
+    """Name the tasks that vetoed."""
+    names = ", ".join(tasks[:_MOST_NAMES])
+    more = f" and {len(tasks) - _MOST_NAMES} more" if len(tasks) > _MOST_NAMES else ""
+    went = "a task that went well before" if len(tasks) == 1 else f"{len(tasks)} tasks that went well before"
+    return f"it breaks {went} ({names}{more})"
+
+
+def too_few(number: int, needed: int, when: str) -> str:
+    """Say that the tasks do not suffice for any decision."""
+    return f"{number or 'no'} usable held-out task{'' if number == 1 else 's'} {when}, {needed} needed"
+
+
+def too_small(effect: float, floor: float, when: str) -> str:
+    """Say that the gain, however sure, is not worth the words."""
+    return f"the mean gain {when} is {effect:+.3f}, below the {floor:+.3f} that counts"
+
+
+def exact(p_value: float, level: float) -> str:
+    """Quote tonight's exact test."""
+    return f"one night's exact test gives p = {_digits(p_value)}, {_digits(level)} needed"
+
+
+def odds(wealth: float, needed: float, evidence: Evidence) -> str:
+    """Quote the evidence over all nights."""
+    over = f" over {evidence.nights} nights and {evidence.tasks} tasks" if evidence.nights > 1 else ""
+    against = f"a loss of {_digits(evidence.margin)}" if evidence.margin else "luck"
+    missing = "" if wealth >= needed else f", {_digits(needed)} to 1 needed"
+    return f"evidence {_digits(wealth)} to 1 against {against}{over}{missing}"
+
+
+def _tasks(number: int) -> str:
+    return f"{number} held-out task{'' if number == 1 else 's'}"
+
+
+def _digits(value: float) -> str:
+    """Return two significant digits, without an exponent where people would not write one."""
+    if value >= 1e6:
+        return f"{value:.1e}"
+    if value >= 10:
+        return f"{value:.0f}"
+    return f"{value:.2g}" if value >= 0.0001 else f"{value:.0e}"

@@ -1,0 +1,21 @@
+"""The clients whose transcripts can be read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from skillopt_harvesters.sources.base import Claims, MemoryClaims, Reading, Source
+from skillopt_harvesters.sources.claude import ClaudeSource
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SOURCES: dict[str, Source] = {source.name: source for source in (ClaudeSource(),)}
+
+__all__ = ["SOURCES", "Claims", "ClaudeSource", "MemoryClaims", "Reading", "Source", "read_file"]
+
+
+def read_file(source: Source, path: Path, *, claims: Claims | None = None) -> Reading:
+    """Open and read one transcript. Raises OSError when the file cannot be opened."""
+    with path.open("rb", buffering=1024 * 1024) as file:
+        return source.read(file, path, claims=claims)

@@ -1,0 +1,86 @@
+"""Where Claude Code keeps its transcripts, and how to tell one by its first bytes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from skillopt_harvesters.lines import decode_leniently
+from skillopt_harvesters.walk import walk_files
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+# Types whose shape no other client shares, with a key that must stand beside `type`.
+_OWN_TYPES = {
+    "summary": "leafUuid",
+    "file-history-snapshot": "snapshot",
+    "queue-operation": "operation",
+    "last-prompt": "sessionId",
+    "mode": "mode",
+    "permission-mode": "permissionMode",
+    "atis-latch": "sessionId",
+    "custom-title": "sessionId",
+    "ai-title": "sessionId",
+    "worktree-state": "sessionId",
+    "api-request": "shapeHash",
+    "api-request-shape": "shapeHash",
+    "api-request-blob": "hash",
+    "tools-used": "sessionId",
+    "cost-state": "sessionId",
+}
+_MESSAGES = {"user", "assistant"}
+_NOTES = {"system", "attachment", "progress"}
+
+
+def find_roots(env: Mapping[str, str], home: Path) -> tuple[Path, ...]:
+    """Return the folders to look in: CLAUDE_CONFIG_DIR when set, as the client does, else its defaults."""
+    configured = env.get("CLAUDE_CONFIG_DIR", "").strip()
+    if configured:
+        folders = [Path(part.strip()).expanduser() for part in configured.split(",") if part.strip()]
+    else:
+        xdg = env.get("XDG_CONFIG_HOME", "").strip()
+        folders = [home / ".claude", (Path(xdg) if xdg else home / ".config") / "claude"]
+    return tuple(dict.fromkeys(folder / "projects" for folder in folders))
+
+
+def find_files(root: Path, *, warn: Callable[[str], None] | None = None) -> Iterator[Path]:
+    """Yield the transcript files below a root: sessions and sub-agents."""
+    return walk_files(root, (".jsonl",), warn=warn)
+
+
+def recognise(head: bytes) -> bool:
+    """Tell whether a file that begins with `head` is a transcript of Claude Code.
+
+    Decides by the first record of a kind only this client writes. A cut last line does not count, unless
+    it is all there is: then the keys that open every message record decide.
+    """
+    lines = head.split(b"\n")
+    for line in lines[: len(lines) if head.endswith(b"\n") else -1]:
+        for record in decode_leniently(line.strip(b"\xef\xbb\xbf\r\x00 \t")):
+            verdict = _judge(record)
+            if verdict is not None:
+                return verdict
+    last = lines[-1].strip(b"\xef\xbb\xbf\r\x00 \t")
+    for record in decode_leniently(last):
+        verdict = _judge(record)
+        if verdict is not None:
+            return verdict
+    opening = last[:2048]
+    return len(lines) == 1 and b'"isSidechain"' in opening and b'"parentUuid"' in opening
+
+
+def _judge(record: Any) -> bool | None:
+    """Return yes, no, or None: this record fits several clients."""
+    kind = record.get("type") if isinstance(record, dict) else None
+    if not isinstance(kind, str):
+        return None
+    message = record.get("message")
+    foreign = "payload" in record or ("data" in record and "parentId" in record)
+    if foreign or (kind in _MESSAGES and isinstance(message, dict) and "parts" in message):
+        return False
+    if kind in _OWN_TYPES:
+        return True if _OWN_TYPES[kind] in record else None
+    ours = "isSidechain" in record or ("userType" in record and "sessionId" in record)
+    complete = kind in _NOTES or (kind in _MESSAGES and isinstance(message, dict))
+    return True if ours and complete else None

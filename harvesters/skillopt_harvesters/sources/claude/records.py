@@ -1,0 +1,205 @@
+"""Claude Code's records, decoded: only the keys that are read, wrong types tolerated."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import msgspec
+
+from skillopt_harvesters.lines import decode_leniently
+
+# Bookkeeping that opens with its type: told by the first bytes, never decoded. The api-request records
+# make up nine tenths of a recent file.
+NOISE = tuple(
+    b'{"type":"' + name + b'"'
+    for name in (
+        b"api-request",
+        b"api-request-blob",
+        b"api-request-shape",
+        b"file-history-snapshot",
+        b"file-history-delta",
+        b"progress",
+        b"queue-operation",
+        b"last-prompt",
+        b"tools-used",
+        b"cost-state",
+        b"atis-latch",
+        b"mode",
+        b"permission-mode",
+    )
+)
+_IGNORED = (
+    "summary custom-title ai-title pr-link agent-name worktree-state relocated frame-link bridge-session "
+    "tool_result tool_use tool started result"
+)
+KNOWN_NOISE = frozenset([prefix[9:-1].decode() for prefix in NOISE] + _IGNORED.split())
+
+_NULL = msgspec.Raw(b"null")
+
+
+class Record(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+    """One line of a transcript."""
+
+    type: str | None = None
+    uuid: str | None = None
+    parent_uuid: str | None = None
+    session_id: str | None = None
+    request_session_id: str | None = None
+    timestamp: str | int | float | None = None
+    cwd: str | None = None
+    version: str | None = None
+    git_branch: str | None = None
+    entrypoint: str | None = None
+    subtype: str | None = None
+    is_sidechain: bool | None = None
+    is_meta: bool | None = None
+    is_compact_summary: bool | None = None
+    is_visible_in_transcript_only: bool | None = None
+    is_api_error_message: bool | None = None
+    attribution_skill: str | None = None
+    message: msgspec.Raw = _NULL
+    origin: msgspec.Raw = _NULL
+    attachment: msgspec.Raw = _NULL
+    tool_use_result: msgspec.Raw = _NULL
+    user_feedback: msgspec.Raw = _NULL
+    retracted_message_uuids: msgspec.Raw = _NULL
+    supersedes_uuids: msgspec.Raw = _NULL
+
+
+class Message(msgspec.Struct, frozen=True):
+    """The message inside a user or assistant record."""
+
+    id: str | None = None
+    model: str | None = None
+    content: msgspec.Raw = _NULL
+    usage: msgspec.Raw = _NULL
+
+
+class Block(msgspec.Struct, frozen=True):
+    """A content block of any type."""
+
+    type: str | None = None
+    text: str | None = None
+    id: str | None = None
+    name: str | None = None
+    input: msgspec.Raw = _NULL
+    tool_use_id: str | None = None
+    is_error: bool | None = None
+    content: msgspec.Raw = _NULL
+
+
+class Usage(msgspec.Struct, frozen=True):
+    """Tokens of one model call."""
+
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cache_read_input_tokens: int | None = None
+    cache_creation_input_tokens: int | None = None
+
+
+class ToolOutcome(msgspec.Struct, frozen=True, rename="camel"):
+    """What the client says about a command line that ended, or did not."""
+
+    interrupted: bool | None = None
+    background_task_id: str | None = None
+    return_code_interpretation: str | None = None
+
+
+class Attachment(msgspec.Struct, frozen=True, rename="camel"):
+    """Context the client added; only what the user typed meanwhile and the skills on offer are read."""
+
+    type: str | None = None
+    prompt: msgspec.Raw = _NULL
+    command_mode: str | None = None
+    origin: msgspec.Raw = _NULL
+    is_meta: bool | None = None
+    names: msgspec.Raw = _NULL
+    content: msgspec.Raw = _NULL
+    skills: msgspec.Raw = _NULL
+
+
+StructT = TypeVar("StructT", bound=msgspec.Struct)
+_decode_record = msgspec.json.Decoder(Record).decode
+_decode_blocks = msgspec.json.Decoder(list[Block]).decode
+
+
+def decode_line(line: bytes) -> tuple[list[Record], int]:
+    """Return the records on a line and how many pieces of it had to be given up."""
+    try:
+        return [_decode_record(line)], 0
+    except (msgspec.DecodeError, RecursionError):
+        values = decode_leniently(line)
+    records = [_coerce(value, Record) for value in values if isinstance(value, dict)]
+    return records, (1 if not records else len(values) - len(records))
+
+
+def decode_as(raw: msgspec.Raw, kind: type[StructT]) -> StructT | None:
+    """Decode an object, dropping the keys whose type is wrong; None when it is no object."""
+    if opening_of(raw) != b"{":
+        return None
+    try:
+        return msgspec.json.decode(raw, type=kind)
+    except (msgspec.DecodeError, RecursionError):
+        value = decode_any(raw)
+        return _coerce(value, kind) if isinstance(value, dict) else None
+
+
+def opening_of(raw: msgspec.Raw) -> bytes:
+    """Return the first byte, which tells the kind of a JSON value."""
+    return bytes(memoryview(raw)[:1])
+
+
+def decode_any(raw: msgspec.Raw) -> Any:
+    """Decode to plain Python values; None when that cannot be done."""
+    try:
+        return msgspec.json.decode(raw)
+    except (msgspec.DecodeError, RecursionError):
+        values = decode_leniently(bytes(raw))
+        return values[0] if len(values) == 1 else None
+
+
+def decode_content(raw: msgspec.Raw) -> list[Block]:
+    """Return a message's content as blocks, whatever shape it has; a bare string is a text block."""
+    opening = opening_of(raw)
+    if opening == b'"':
+        text = decode_any(raw)
+        return [Block(type="text", text=text)] if isinstance(text, str) else []
+    if opening == b"{":
+        block = decode_as(raw, Block)
+        return [block] if block else []
+    if opening != b"[":
+        return []
+    try:
+        return _decode_blocks(raw)
+    except (msgspec.DecodeError, RecursionError):
+        items = decode_any(raw)
+    if not isinstance(items, list):
+        return []
+    return [
+        Block(type="text", text=item) if isinstance(item, str) else _coerce(item, Block)
+        for item in items
+        if isinstance(item, (str, dict))
+    ]
+
+
+def join_text(raw: msgspec.Raw) -> str:
+    """Return the text in a content value, blocks joined by line ends."""
+    return "\n".join(block.text for block in decode_content(raw) if block.text)
+
+
+def _coerce(value: dict[str, Any], kind: type[StructT]) -> StructT:
+    """Build a struct from a mapping, leaving out every field that does not fit."""
+    fields: dict[str, Any] = {}
+    for field in msgspec.structs.fields(kind):
+        if field.encode_name not in value:
+            continue
+        item = value[field.encode_name]
+        try:
+            fields[field.name] = (
+                msgspec.Raw(msgspec.json.encode(item))
+                if field.type is msgspec.Raw
+                else msgspec.convert(item, field.type)
+            )
+        except (msgspec.ValidationError, UnicodeEncodeError, RecursionError, OverflowError):
+            continue
+    return kind(**fields)

@@ -1,0 +1,302 @@
+"""A transcript of Claude Code, read record by record into one session."""
+
+from __future__ import annotations
+
+import re
+from pathlib import PureWindowsPath
+from typing import TYPE_CHECKING, BinaryIO
+
+import msgspec
+
+from skillopt_harvesters.drafts import CallDraft, SessionDraft, TurnDraft, to_utc
+from skillopt_harvesters.lines import LineReader
+from skillopt_harvesters.records import Kind, Session, Signal, Tokens
+from skillopt_harvesters.sources.base import OWN_ENTRYPOINT, OWN_FOLDER, Claims, Reading
+from skillopt_harvesters.sources.claude import records, words
+from skillopt_harvesters.sources.claude.records import Attachment, Block, Message, Record
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_PEOPLE = frozenset({"cli", "claude-desktop", "claude-vscode"})
+_SHELL_TOOLS = frozenset({"Bash", "PowerShell"})
+_WRITING_TOOLS = frozenset({"Write", "Edit", "MultiEdit", "NotebookEdit"})
+_EXIT_CODE = re.compile(r"(?:Error: )?Exit code (\d{1,3})\b")
+_SKILL_FOLDER = re.compile(r"\s*Base directory for this skill: (?P<folder>[^\n]+)")
+_LISTED_SKILL = re.compile(r"^- ([\w:.-]{1,100}): ", re.MULTILINE)
+
+
+def read_session(file: BinaryIO, path: Path, *, claims: Claims | None = None) -> Reading:
+    """Read an open transcript. Memory holds the session's digest, never the file."""
+    lines = LineReader(file, noise=records.NOISE)
+    reader = _Reader(path, claims)
+    for _, line in lines:
+        found, bad = records.decode_line(line)
+        reader.bad += bad
+        for record in found:
+            reader.take(record)
+    return Reading(session=reader.close(lines.overlong, lines.limit), offset=lines.offset)
+
+
+class _Reader:
+    """Takes records in file order.
+
+    The file's name is the session's id: the first records of a resumed session carry the id of the old
+    one, and those of a sub-agent its parent's.
+    """
+
+    def __init__(self, path: Path, claims: Claims | None) -> None:
+        self.session = SessionDraft(id=path.stem, client="claude", path=str(path))
+        self.is_agent = path.name.startswith("agent-") or path.parent.name == "subagents"
+        self.claims = claims
+        self.seen: set[int] = set()
+        self.calls: dict[str, CallDraft] = {}
+        self.entrypoints: dict[str, None] = {}
+        self.is_replay = False
+        self.sidechains = 0
+        self.bad = 0
+        self.unknown: dict[str, int] = {}
+
+    @property
+    def turn(self) -> TurnDraft | None:
+        return self.session.turns[-1] if self.session.turns else None
+
+    def take(self, record: Record) -> None:
+        kind = record.type
+        if kind not in {"user", "assistant", "system", "attachment"}:
+            if kind not in records.KNOWN_NOISE:
+                name = kind or "(none)"
+                self.unknown[name] = self.unknown.get(name, 0) + 1
+            return
+        if record.uuid:
+            # Eight bytes of it are enough within one file, and keep a long session small.
+            mark = hash(record.uuid)
+            if mark in self.seen:
+                return
+            self.seen.add(mark)
+        copied = self._is_copied(record, kind)
+        if not copied:
+            self._note_context(record)
+        if record.is_sidechain and not self.is_agent:
+            self.sidechains += 1
+            if kind == "assistant" and not copied:
+                self._count_tokens(record, None)
+            return
+        if kind == "user":
+            self._take_user(record, copied=copied)
+        elif kind == "assistant":
+            self._take_assistant(record, copied=copied)
+        elif kind == "attachment":
+            self._take_attachment(record, copied=copied)
+
+    def close(self, overlong: int, limit: int) -> Session:
+        session = self.session
+        session.kind = self._find_kind()
+        session.skipped = self.bad + overlong + sum(self.unknown.values())
+        if overlong:
+            session.warn(f"{overlong} lines longer than {limit} bytes were skipped")
+        if self.bad:
+            session.warn(f"{self.bad} lines are not readable records")
+        if self.unknown:
+            names = ", ".join(sorted(self.unknown)[:5])
+            session.warn(f"{sum(self.unknown.values())} records of unknown types were skipped: {names}")
+        return session.close()
+
+    def _find_kind(self) -> Kind:
+        if self.is_replay:
+            return Kind.REPLAY
+        if self.is_agent or (self.sidechains and not self.session.turns):
+            return Kind.SUBAGENT
+        strange = [name for name in self.entrypoints if name not in _PEOPLE and not name.startswith("sdk-")]
+        if strange:
+            self.session.warn(
+                f"entrypoint {strange[0][:40]!r} is not known; its prompts do not count as typed"
+            )
+        # Old clients do not write an entrypoint: a person, as far as anybody can tell.
+        if not self.entrypoints or not _PEOPLE.isdisjoint(self.entrypoints):
+            return Kind.HUMAN
+        return Kind.HEADLESS
+
+    def _is_copied(self, record: Record, kind: str) -> bool:
+        if self.claims is None or not record.uuid or kind not in {"user", "assistant"}:
+            return False
+        return not self.claims.claim(record.uuid, self.session.id)
+
+    def _note_context(self, record: Record) -> None:
+        session = self.session
+        session.see(to_utc(record.timestamp))
+        if record.version:
+            session.client_version = record.version
+        if record.cwd:
+            session.project = session.project or record.cwd
+            self.is_replay = self.is_replay or is_own_folder(record.cwd)
+        if record.git_branch:
+            session.branch = session.branch or record.git_branch
+        if record.entrypoint:
+            self.entrypoints[record.entrypoint] = None
+            self.is_replay = self.is_replay or record.entrypoint.startswith(OWN_ENTRYPOINT)
+        retracted = [*_strings(record.retracted_message_uuids), *_strings(record.supersedes_uuids)]
+        if retracted:
+            for turn in session.turns[-2:]:
+                turn.withdraw(retracted)
+
+    def _take_user(self, record: Record, *, copied: bool) -> None:
+        message = records.decode_as(record.message, Message)
+        if message is None:
+            return
+        blocks = records.decode_content(message.content)
+        for block in blocks:
+            if block.type == "tool_result":
+                self._take_result(record, block)
+        texts = [block.text for block in blocks if block.type == "text" and block.text]
+        if record.is_meta:
+            self._note_skill(texts)
+        elif not (
+            record.is_compact_summary
+            or record.is_visible_in_transcript_only
+            or _is_from_client(record.origin)
+        ):
+            self._take_words(record, words.find_words(texts), copied=copied)
+
+    def _take_words(self, record: Record, found: words.Words, *, copied: bool) -> None:
+        if found.interrupted and self.turn:
+            self.turn.signals.add(Signal.INTERRUPTION)
+        if found.is_act:
+            typed = not self.is_agent and record.entrypoint in {*_PEOPLE, None}
+            self.session.open_turn(
+                TurnDraft(
+                    prompt=found.prompt,
+                    command=found.command,
+                    typed=typed,
+                    started=to_utc(record.timestamp),
+                    parent=record.parent_uuid,
+                    copied=copied,
+                )
+            )
+
+    def _take_result(self, record: Record, block: Block) -> None:
+        call = self.calls.pop(block.tool_use_id or "", None)
+        if call is None:
+            return
+        if not block.is_error:
+            call.exit_code = 0 if call.name in _SHELL_TOOLS and _has_ended(record.tool_use_result) else None
+            return
+        text = records.join_text(block.content)
+        call.error = text
+        code = _EXIT_CODE.match(text)
+        call.exit_code = int(code[1]) if code and call.name in _SHELL_TOOLS else None
+        feedback = records.decode_any(record.user_feedback)
+        refusal = words.find_refusal(text, feedback if isinstance(feedback, str) else None)
+        if refusal and self.turn:
+            self.turn.signals.add(Signal.REFUSAL)
+            if refusal.words:
+                self.turn.refusals.append(refusal.words)
+
+    def _take_assistant(self, record: Record, *, copied: bool) -> None:
+        message = records.decode_as(record.message, Message)
+        if message is None:
+            return
+        turn = self.turn
+        if turn is None:
+            # The agent goes on by itself, for instance after a compaction that opened a new file.
+            turn = TurnDraft(typed=False, started=to_utc(record.timestamp), copied=copied)
+            self.session.turns.append(turn)
+        if record.is_api_error_message:
+            turn.signals.add(Signal.ERROR)
+            return
+        if message.model == "<synthetic>" or (copied and not turn.copied):
+            return
+        if not copied:
+            self._count_tokens(record, turn)
+        if record.attribution_skill:
+            turn.skills[record.attribution_skill] = None
+        source = record.uuid or ""
+        for block in records.decode_content(message.content):
+            if block.type == "text" and block.text and block.text.strip():
+                turn.say(message.id or source, block.text, source)
+            elif block.type == "tool_use":
+                self._take_call(turn, block, source)
+
+    def _take_call(self, turn: TurnDraft, block: Block, source: str) -> None:
+        arguments = records.decode_any(block.input)
+        fields = arguments if isinstance(arguments, dict) else {}
+        name = block.name or ""
+        call = CallDraft(name=name, arguments=bytes(block.input), source=source)
+        if name in _SHELL_TOOLS and isinstance(fields.get("command"), str):
+            call.command = fields["command"]
+        elif name in _WRITING_TOOLS:
+            path = fields.get("file_path", fields.get("notebook_path"))
+            call.files = (path,) if isinstance(path, str) else ()
+        elif name == "Skill":
+            skill = fields.get("skill", fields.get("command"))
+            if isinstance(skill, str):
+                turn.skills[skill.strip("/ ").partition(" ")[0]] = None
+        turn.calls.append(call)
+        if block.id:
+            self.calls[block.id] = call
+
+    def _count_tokens(self, record: Record, turn: TurnDraft | None) -> None:
+        """Count a model call once: its records share the message id, and the last has the final numbers."""
+        message = records.decode_as(record.message, Message)
+        usage = records.decode_as(message.usage, records.Usage) if message else None
+        if message is None or usage is None or message.model == "<synthetic>":
+            return
+        tokens = Tokens(
+            usage.input_tokens or 0,
+            usage.output_tokens or 0,
+            usage.cache_read_input_tokens or 0,
+            usage.cache_creation_input_tokens or 0,
+        )
+        key = message.id or record.uuid or ""
+        for earlier in self.session.turns[-2:]:
+            if key in earlier.usage:
+                earlier.usage[key] = tokens
+                return
+        target = self.session.usage if turn is None or turn.copied else turn.usage
+        target[key] = tokens
+
+    def _take_attachment(self, record: Record, *, copied: bool) -> None:
+        attachment = records.decode_as(record.attachment, Attachment)
+        if attachment is None:
+            return
+        if attachment.type == "queued_command":
+            ours = attachment.command_mode not in {None, "prompt"} or attachment.is_meta
+            if not ours and not _is_from_client(attachment.origin) and not record.is_meta:
+                blocks = records.decode_content(attachment.prompt)
+                texts = [block.text for block in blocks if block.type == "text" and block.text]
+                self._take_words(record, words.find_words(texts), copied=copied)
+        elif attachment.type == "skill_listing":
+            names = _strings(attachment.names)
+            if not names:
+                names = _LISTED_SKILL.findall(records.join_text(attachment.content))
+            self.session.skills_offered.update(dict.fromkeys(names))
+
+    def _note_skill(self, texts: list[str]) -> None:
+        """Note a loaded skill: its body stands in a meta message that names its folder."""
+        for text in texts:
+            match = _SKILL_FOLDER.match(text)
+            if match and self.turn:
+                self.turn.skills[PureWindowsPath(match["folder"].strip()).name] = None
+
+
+def is_own_folder(folder: str) -> bool:
+    """Tell whether a working directory is one of our own replays'."""
+    return any(part.startswith(OWN_FOLDER) for part in PureWindowsPath(folder).parts)
+
+
+def _is_from_client(origin: msgspec.Raw) -> bool:
+    """Newer clients say who wrote a message; only `human` is a person."""
+    value = records.decode_any(origin)
+    kind = value.get("kind") if isinstance(value, dict) else None
+    return kind is not None and kind != "human"
+
+
+def _has_ended(outcome: msgspec.Raw) -> bool:
+    """Whether a command line ran to its end: not stopped, not sent to the background."""
+    value = records.decode_as(outcome, records.ToolOutcome)
+    return value is None or not (value.interrupted or value.background_task_id)
+
+
+def _strings(raw: msgspec.Raw) -> list[str]:
+    value = records.decode_any(raw) if records.opening_of(raw) == b"[" else None
+    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []

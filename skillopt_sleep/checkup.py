@@ -1,0 +1,158 @@
+"""What is found on this machine, what is missing, and what to do about it."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import msgspec
+
+from skillopt_sleep.config import load
+from skillopt_sleep.errors import Explained
+from skillopt_sleep.paths import Paths
+
+_ROOM = 500_000_000
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """One check-up. `needed` findings that are not `ok` keep a night from running."""
+
+    name: str
+    ok: bool
+    detail: str
+    hint: str = ""
+    needed: bool = False
+
+
+def examine(paths: Paths, env: Mapping[str, str]) -> list[Finding]:
+    """Look at everything a night needs; starts no model and spends nothing."""
+    return [
+        _python(),
+        _git(),
+        _explained("settings", lambda: _settings(paths)),
+        _explained("database", lambda: _database(paths)),
+        _room(paths),
+        _transcripts(env),
+        _claude(env),
+        _sandbox(),
+        _local_model(paths),
+        _explained("target", lambda: _target(paths, env)),
+    ]
+
+
+def _explained(name: str, check: Callable[[], str]) -> Finding:
+    try:
+        return Finding(name=name, ok=True, detail=check(), needed=True)
+    except Exception as error:
+        if not isinstance(error, Explained):
+            raise
+        return Finding(name=name, ok=False, detail=error.message, hint=error.hint, needed=True)
+
+
+def _python() -> Finding:
+    return Finding(name="python", ok=True, detail=sys.version.split()[0], needed=True)
+
+
+def _git() -> Finding:
+    path = shutil.which("git")
+    if not path:
+        return Finding(name="git", ok=False, detail="not found", hint="install git", needed=True)
+    version = subprocess.run([path, "--version"], capture_output=True, text=True, check=False).stdout
+    return Finding(name="git", ok=True, detail=version.strip().removeprefix("git version "), needed=True)
+
+
+def _settings(paths: Paths) -> str:
+    load(paths.config)
+    return str(paths.config) if paths.config.exists() else f"defaults ({paths.config} does not exist)"
+
+
+def _database(paths: Paths) -> str:
+    from skillopt_sleep.store.database import connect
+    from skillopt_sleep.store.index import count_sessions
+
+    connection = connect(paths.database)
+    try:
+        known = count_sessions(connection)
+    finally:
+        connection.close()
+    return f"{paths.database}, {sum(known.values())} sessions"
+
+
+def _room(paths: Paths) -> Finding:
+    folder = paths.data
+    while not folder.exists():
+        folder = folder.parent
+    free = shutil.disk_usage(folder).free
+    return Finding(
+        name="disk",
+        ok=free > _ROOM,
+        detail=f"{free / 1e9:.1f} GB free",
+        hint="" if free > _ROOM else "a night needs half a GB for its clones",
+        needed=True,
+    )
+
+
+def _transcripts(env: Mapping[str, str]) -> Finding:
+    from skillopt_harvesters.sources import SOURCES
+
+    home = Path(env.get("HOME") or Path.home())
+    found = [root for source in SOURCES.values() for root in source.roots(env, home) if root.is_dir()]
+    if found:
+        return Finding(name="transcripts", ok=True, detail=", ".join(map(str, found)))
+    return Finding(
+        name="transcripts",
+        ok=False,
+        detail="none found",
+        hint="use Claude Code for a while, or set CLAUDE_CONFIG_DIR if yours lie elsewhere",
+    )
+
+
+def _claude(env: Mapping[str, str]) -> Finding:
+    from skillopt_replay.agents.claude_cli import find_claude
+
+    found = find_claude(env)
+    if found is None:
+        return Finding(
+            name="claude", ok=False, detail="not on PATH", hint="install Claude Code to replay with it"
+        )
+    signed = "signed in" if found.signed_in else "not signed in"
+    return Finding(
+        name="claude",
+        ok=found.signed_in,
+        detail=f"{found.version} at {found.binary}, {signed}",
+        hint=found.hint,
+    )
+
+
+def _sandbox() -> Finding:
+    from skillopt_replay.errors import ReplayError
+    from skillopt_replay.sandbox import choose
+
+    try:
+        sandbox = choose("auto")
+    except ReplayError as error:
+        return Finding(name="sandbox", ok=False, detail=error.message, hint=error.hint)
+    return Finding(name="sandbox", ok=True, detail=sandbox.probe().detail)
+
+
+def _local_model(paths: Paths) -> Finding:
+    if importlib.util.find_spec("xllamacpp") is None:
+        return Finding(
+            name="local model",
+            ok=False,
+            detail="its runtime is not installed",
+            hint="pip install 'skillopt-sleep[local]' (only for the demo and for working offline)",
+        )
+    models = sorted(path.name for path in paths.models.glob("*.gguf")) if paths.models.is_dir() else []
+    detail = ", ".join(models) if models else "runtime installed; a model is fetched at first use"
+    return Finding(name="local model", ok=True, detail=detail)
+
+
+def _target(paths: Paths, env: Mapping[str, str]) -> str:
+    from skillopt_sleep.night.backends import choose_target
+
+    return f"a night would use {choose_target(load(paths.config), env)}"

@@ -1,0 +1,45 @@
+"""`apply`: make proposals live."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from skillopt_sleep.cli.frame import Json, explain, show
+from skillopt_sleep.errors import UsageError
+from skillopt_sleep.paths import locate
+
+
+@explain
+def apply(
+    proposals: Annotated[list[str], typer.Argument(help="Ids, or their beginnings.", metavar="ID...")],
+    hunks: Annotated[str, typer.Option(help="Only these hunks, for example 1,3 (with one ID).")] = "",
+    as_json: Json = False,
+) -> None:
+    """Write proposals into the live skill files. Your own changes since are merged, never lost."""
+    from skillopt_sleep.desk import StoreDesk
+    from skillopt_sleep.lock import hold
+
+    chosen = _parse_hunks(hunks)
+    if chosen is not None and len(proposals) > 1:
+        raise UsageError("--hunks goes with one ID", hint="apply the others with a command of their own")
+    paths = locate()
+    desk = StoreDesk(paths)
+    with hold(paths, "apply"):
+        done = [desk.carry_out("apply", name, chosen) for name in proposals]
+    show(done, as_json=as_json, render=lambda: "\n".join(change.sentence for change in done))
+
+
+def _parse_hunks(text: str) -> tuple[int, ...] | None:
+    if not text:
+        return None
+    try:
+        numbers = tuple(int(part) for part in text.split(","))
+    except ValueError:
+        raise UsageError(
+            f"--hunks {text!r} is not a list of numbers", hint="for example --hunks 1,3"
+        ) from None
+    if any(number < 1 for number in numbers):
+        raise UsageError("hunks are numbered from 1")
+    return numbers

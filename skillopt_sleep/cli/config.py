@@ -1,0 +1,56 @@
+"""`config`: show, get, set, path."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from skillopt_sleep.cli.frame import Json, explain, show
+from skillopt_sleep.config import Value, get_value, list_values, set_value
+from skillopt_sleep.paths import locate
+
+app = typer.Typer(help="Show and change settings.", no_args_is_help=True, rich_markup_mode=None)
+
+
+@app.command("show")
+@explain
+def show_all(as_json: Json = False) -> None:
+    """Print every setting with its value and where it comes from."""
+    values = list_values(locate().config)
+    show(values, as_json=as_json, render=lambda: "\n".join(_line(value) for value in values))
+
+
+@app.command("get")
+@explain
+def get(key: Annotated[str, typer.Argument(help="For example gate.alpha")], as_json: Json = False) -> None:
+    """Print one setting's value."""
+    value = get_value(locate().config, key)
+    show(value, as_json=as_json, render=lambda: str(value.value))
+
+
+@app.command("set")
+@explain
+def set_one(
+    key: Annotated[str, typer.Argument(help="For example gate.alpha")],
+    value: Annotated[str, typer.Argument(help="The new value")],
+    as_json: Json = False,
+) -> None:
+    """Write one setting to the configuration file."""
+    written = set_value(locate().config, key, value)
+    show(written, as_json=as_json, render=lambda: _line(written))
+
+
+@app.command("path")
+@explain
+def path(as_json: Json = False) -> None:
+    """Print where the configuration file and the data lie."""
+    paths = locate()
+    places = {"config": str(paths.config), "data": str(paths.data), "cache": str(paths.cache)}
+    show(places, as_json=as_json, render=lambda: "\n".join(f"{k:7} {v}" for k, v in places.items()))
+
+
+def _line(value: Value) -> str:
+    shown = f'"{value.value}"' if isinstance(value.value, str) else str(value.value)
+    line = f"{value.key} = {shown}  ({value.origin})"
+    return f"{line:56} {value.description}" if value.description else line

@@ -1,0 +1,27 @@
+"""`doctor`: what is found, what is missing, what to do."""
+
+from __future__ import annotations
+
+import os
+
+import typer
+
+from skillopt_sleep.cli.frame import Json, explain, show
+from skillopt_sleep.paths import locate
+
+
+@explain
+def doctor(as_json: Json = False) -> None:
+    """Say what is found on this machine, what is missing, and what to do (exit 1: no night can run)."""
+    from skillopt_sleep.checkup import Finding, examine
+
+    findings = examine(locate(), os.environ)
+
+    def line(finding: Finding) -> str:
+        mark = "ok" if finding.ok else ("MISSING" if finding.needed else "-")
+        hint = f"\n{'':21}{finding.hint}" if finding.hint else ""
+        return f"{mark:8} {finding.name:12}{finding.detail}{hint}"
+
+    show(findings, as_json=as_json, render=lambda: "\n".join(line(f) for f in findings))
+    if any(f.needed and not f.ok for f in findings):
+        raise typer.Exit(1)

@@ -1,0 +1,104 @@
+"""What all commands share: errors to exit codes, JSON or text out, the open database."""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, TypeVar
+
+import msgspec
+import typer
+
+from skillopt_sleep.clock import now
+from skillopt_sleep.errors import Explained
+from skillopt_sleep.paths import Paths, locate, make_private
+
+if TYPE_CHECKING:
+    import sqlite3
+
+    from rich.console import Console
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
+
+NOTHING_TO_DO = 3
+INTERRUPTED = 130
+
+
+def explain(function: Callable[P, R]) -> Callable[P, R]:
+    """Turn errors into a message, a hint and an exit code. A bug leaves its traceback in the log folder."""
+
+    @functools.wraps(function)
+    def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return function(*args, **kwargs)
+        except typer.Exit:
+            raise
+        except KeyboardInterrupt:
+            _tell("interrupted; what was finished is kept")
+            raise typer.Exit(INTERRUPTED) from None
+        except BrokenPipeError:
+            # The reader of our output has gone; writing on would only raise again at exit.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit(1) from None
+        except Exception as error:  # noqa: BLE001 - the last place that can tell the user
+            if isinstance(error, Explained):
+                _tell(f"error: {error.message}")
+                if error.hint:
+                    _tell(f"  hint: {error.hint}")
+                raise typer.Exit(error.exit_code) from None
+            _tell(f"error: {type(error).__name__}: {error}")
+            _tell(f"  this is a bug in SkillOpt-Sleep; the details are in {_write_crash()}")
+            raise typer.Exit(1) from None
+
+    return wrapped
+
+
+def show(value: Any, *, as_json: bool, render: Callable[[], str]) -> None:
+    """Print `value` as JSON, or what `render` returns, to standard output."""
+    if as_json:
+        sys.stdout.write(msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n")
+    else:
+        text = render()
+        sys.stdout.write(text if text.endswith("\n") or not text else text + "\n")
+    sys.stdout.flush()
+
+
+@contextmanager
+def database() -> Iterator[tuple[Paths, sqlite3.Connection]]:
+    """Open the database; give the paths in force and the connection."""
+    from skillopt_sleep.store.database import connect
+
+    paths = locate()
+    connection = connect(paths.database)
+    try:
+        yield paths, connection
+    finally:
+        connection.close()
+
+
+def error_console() -> Console:
+    """Return a console on standard error, for progress; it heeds NO_COLOR."""
+    from rich.console import Console
+
+    return Console(stderr=True, highlight=False, markup=False)
+
+
+def _tell(line: str) -> None:
+    sys.stderr.write(line + "\n")
+
+
+def _write_crash() -> str:
+    try:
+        path = make_private(locate().log) / f"crash-{now().replace(':', '')}.log"
+        path.write_text(traceback.format_exc(), encoding="utf-8")
+    except OSError:
+        traceback.print_exc()
+        return "the lines above"
+    return str(path)

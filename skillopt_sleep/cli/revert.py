@@ -1,0 +1,25 @@
+"""`revert`: take an applied proposal back."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from skillopt_sleep.cli.frame import Json, explain, show
+from skillopt_sleep.paths import locate
+
+
+@explain
+def revert(
+    proposal: Annotated[str, typer.Argument(help="The id, or its beginning.", metavar="ID")],
+    as_json: Json = False,
+) -> None:
+    """Take an applied proposal back; what you changed in the file since then is kept."""
+    from skillopt_sleep.desk import StoreDesk
+    from skillopt_sleep.lock import hold
+
+    paths = locate()
+    with hold(paths, "revert"):
+        change = StoreDesk(paths).carry_out("revert", proposal)
+    show(change, as_json=as_json, render=lambda: change.sentence)

@@ -1,0 +1,40 @@
+"""`run`: one night, now."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from typing import Annotated
+
+import typer
+
+from skillopt_sleep.cli.frame import NOTHING_TO_DO, Json, database, explain, show
+from skillopt_sleep.config import load
+
+STOPPED = 5
+
+
+@explain
+def run(
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only harvest and plan: calls no model, stages nothing.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Work one night now. A run that was killed goes on where it stopped, without paying twice."""
+    from skillopt_sleep.cli.progress import follow
+    from skillopt_sleep.lock import hold
+    from skillopt_sleep.night.report import to_json, to_markdown
+    from skillopt_sleep.night.whole import dry_night, whole_night
+
+    with database() as (paths, connection), hold(paths, "run"), follow() as listen:
+        settings = load(paths.config)
+        if dry_run:
+            report = dry_night(connection, settings, os.environ, listen=listen)
+        else:
+            report = asyncio.run(whole_night(connection, paths, settings, os.environ, listen=listen))
+    show(to_json(report), as_json=as_json, render=lambda: to_markdown(report))
+    if report.state == "stopped":
+        raise typer.Exit(STOPPED)
+    if not report.skills:
+        raise typer.Exit(NOTHING_TO_DO)

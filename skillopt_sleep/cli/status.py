@@ -1,0 +1,56 @@
+"""`status`: last night, spend, what waits for review."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from skillopt_sleep.cli.frame import Json, database, explain, show
+from skillopt_staging.proposals import State
+
+
+@explain
+def status(as_json: Json = False) -> None:
+    """Tell how the last night went, what was spent, and what waits for your review."""
+    from skillopt_sleep.store.index import count_sessions
+    from skillopt_sleep.store.ledger import read_spend
+    from skillopt_sleep.store.nights import last_night
+    from skillopt_sleep.store.proposals import read_proposals
+
+    with database() as (_, connection):
+        night = last_night(connection)
+        value: dict[str, Any] = {
+            "sessions": count_sessions(connection),
+            "last_night": None,
+            "pending": [p.id for p in read_proposals(connection, State.PENDING)],
+        }
+        if night:
+            report = msgspec.json.decode(night.report) if night.report else {}
+            value["last_night"] = {
+                "id": night.id,
+                "state": night.state,
+                "started": night.started,
+                "ended": night.ended,
+                "spend": read_spend(connection, night.id),
+                "verdicts": report.get("verdicts", []),
+                "proposals": report.get("proposals", []),
+            }
+    show(value, as_json=as_json, render=lambda: _render(value))
+
+
+def _render(value: dict[str, Any]) -> str:
+    known = ", ".join(f"{n} {kind}" for kind, n in value["sessions"].items()) or "none yet"
+    lines = [f"sessions   {known}"]
+    night = value["last_night"]
+    if night:
+        spend = night["spend"]
+        unfinished = " (unfinished: the next run goes on with it)" if night["state"] == "running" else ""
+        lines.append(f"last night {night['id']}: {night['state']}{unfinished}, started {night['started']}")
+        lines.append(f"spend      {spend.calls} calls, {spend.tokens} tokens, ${spend.usd:.2f}")
+        lines += [f"verdict    {v['skill']}: {v['decision']}: {v['reason']}" for v in night["verdicts"]]
+    else:
+        lines.append("last night none yet: skillopt-sleep run starts one")
+    pending = value["pending"]
+    lines.append(f"pending    {', '.join(pending) if pending else 'nothing to review'}")
+    return "\n".join(lines)

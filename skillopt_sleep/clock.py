@@ -1,0 +1,24 @@
+"""The one place that asks what time it is."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+
+
+def now() -> str:
+    """Return the time in UTC as ISO 8601 with seconds, for example 2026-01-31T22:15:00Z."""
+    return datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def today() -> str:
+    """Return the local date as ISO 8601: a night is named for the evening it begins in."""
+    return datetime.now(timezone.utc).astimezone().strftime("%Y-%m-%d")
+
+
+def seconds_between(earlier: str, later: str) -> float:
+    """Return the seconds from one time of `now` to another."""
+    return (_parse(later) - _parse(earlier)).total_seconds()
+
+
+def _parse(text: str) -> datetime:
+    return datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=timezone.utc)

@@ -1,0 +1,222 @@
+"""Settings: one schema that loads, checks, documents and writes them.
+
+The attribute comments of the sections are the documentation: `config show` prints them.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, get_args, get_type_hints
+
+import msgspec
+from msgspec import Meta
+
+from skillopt_sleep.errors import UsageError
+from skillopt_sleep.files import write_atomically
+
+Positive = Annotated[int, Meta(ge=1)]
+Share = Annotated[float, Meta(ge=0, le=1)]
+
+
+class Target(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The agent that runs the tasks."""
+
+    agent: Annotated[str, Meta(description="auto, claude_code (the real CLI) or chat (a chat model)")] = (
+        "auto"
+    )
+    model: Annotated[
+        str,
+        Meta(description="a model name; for chat a model as under optimizer.model; empty = default"),
+    ] = ""
+    settings: Annotated[
+        str,
+        Meta(description="settings Claude Code loads in replays: project, or empty for none"),
+    ] = "project"
+
+
+class Optimizer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The model that writes edits."""
+
+    model: Annotated[
+        str,
+        Meta(description="auto, claude[:MODEL], local[:NAME or :/path.gguf], openai:BASE_URL#MODEL"),
+    ] = "auto"
+
+
+class Replay(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How tasks are run."""
+
+    sandbox: Annotated[str, Meta(description='auto, bubblewrap, or "none" (runs unprotected)')] = "auto"
+    concurrency: Annotated[Positive, Meta(description="runs at a time")] = 2
+    repeats: Annotated[Positive, Meta(description="runs of each held-out task per side")] = 1
+    seconds: Annotated[float, Meta(gt=0, description="wall-clock limit of one run")] = 600.0
+    turns: Annotated[Positive, Meta(description="agent turns of one run")] = 40
+    usd: Annotated[float, Meta(gt=0, description="US dollars one run may spend")] = 1.0
+
+
+class Ceilings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What one night may use at most; checked before every call."""
+
+    usd: Annotated[float, Meta(ge=0, description="US dollars")] = 5.0
+    tokens: Annotated[int, Meta(ge=0, description="tokens, cached ones included")] = 20_000_000
+    calls: Annotated[int, Meta(ge=0, description="rollouts and optimizer calls")] = 400
+    minutes: Annotated[float, Meta(gt=0, description="wall-clock minutes")] = 240.0
+
+
+class Training(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How edits are found."""
+
+    learning_rate: Annotated[int, Meta(ge=0, description="most edits a candidate may carry")] = 4
+    candidates: Annotated[Positive, Meta(description="candidates raced on the train tasks")] = 2
+    minibatch_size: Annotated[Positive, Meta(description="failed runs one reflection sees")] = 4
+    tasks: Annotated[Positive, Meta(description="train tasks a night")] = 8
+    max_skill_tokens: Annotated[Positive, Meta(description="size budget of a skill")] = 2000
+    seed: int = 42
+
+
+class Gate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """When an edit is good enough."""
+
+    mode: Annotated[
+        str, Meta(pattern="^(evidence|one-night)$", description="evidence (over nights) or one-night")
+    ] = "evidence"
+    alpha: Annotated[float, Meta(gt=0, lt=1, description="chance of accepting a useless skill")] = 0.05
+    min_effect: Annotated[Share, Meta(description="smallest mean gain worth having")] = 0.05
+    min_tasks: Annotated[Positive, Meta(description="fewer usable held-out tasks decide nothing")] = 5
+    tasks: Annotated[Positive, Meta(description="held-out tasks a night")] = 12
+    max_nights: Annotated[Positive, Meta(description="nights a candidate may wait for evidence")] = 10
+
+
+class Night(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What one night takes on."""
+
+    skills: Annotated[Positive, Meta(description="skills worked on in one night")] = 3
+    min_occurrences: Annotated[int, Meta(ge=2, description="how often an ask must recur")] = 2
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """All settings; a missing key has its default."""
+
+    target: Target = Target()
+    optimizer: Optimizer = Optimizer()
+    replay: Replay = Replay()
+    ceilings: Ceilings = Ceilings()
+    training: Training = Training()
+    gate: Gate = Gate()
+    night: Night = Night()
+
+
+class Value(msgspec.Struct, frozen=True, kw_only=True):
+    """One setting as shown: `origin` is default or file."""
+
+    key: str
+    value: Any
+    origin: str
+    description: str
+
+
+def load(path: Path) -> Settings:
+    """Read the settings; a missing file means defaults. Raises UsageError for anything it cannot take."""
+    return _convert(_read(path), path)
+
+
+def list_values(path: Path) -> list[Value]:
+    """Return every setting with its value, origin and description."""
+    raw = _read(path)
+    settings = _convert(raw, path)
+    return [
+        Value(
+            key=key,
+            value=getattr(getattr(settings, section), name),
+            origin="file" if name in raw.get(section, {}) else "default",
+            description=description,
+        )
+        for key, section, name, description in _keys()
+    ]
+
+
+def set_value(path: Path, key: str, text: str) -> Value:
+    """Write one setting, keeping comments and order. Raises UsageError, having written nothing, if bad."""
+    import tomlkit
+    from tomlkit.exceptions import TOMLKitError
+
+    section, name = _split(key)
+    document = tomlkit.parse(_text(path))
+    current = _kind(section, name)
+    try:
+        value = text if current is str else tomlkit.parse(f"v = {text}")["v"].unwrap()
+    except TOMLKitError as error:
+        raise UsageError(f"{key}: {text!r} is not a {current.__name__}") from error
+    if section not in document:
+        document[section] = tomlkit.table()
+    document[section][name] = value
+    _convert(document.unwrap(), path)
+    write_atomically(path, tomlkit.dumps(document))
+    return next(v for v in list_values(path) if v.key == key)
+
+
+def get_value(path: Path, key: str) -> Value:
+    """Return one setting. Raises UsageError for an unknown key."""
+    _split(key)
+    return next(v for v in list_values(path) if v.key == key)
+
+
+def _keys() -> Iterator[tuple[str, str, str, str]]:
+    for section in msgspec.structs.fields(Settings):
+        hints = get_type_hints(section.type, include_extras=True)
+        for field in msgspec.structs.fields(section.type):
+            yield f"{section.name}.{field.name}", section.name, field.name, _describe(hints[field.name])
+
+
+def _describe(annotation: object) -> str:
+    for argument in reversed(get_args(annotation)):
+        if isinstance(argument, Meta) and argument.description:
+            return argument.description
+    return ""
+
+
+def _kind(section: str, name: str) -> type:
+    return type(getattr(getattr(Settings(), section), name))
+
+
+def _split(key: str) -> tuple[str, str]:
+    known = [k for k, *_ in _keys()]
+    if key not in known:
+        near = difflib.get_close_matches(key, known, n=1)
+        raise UsageError(
+            f"there is no setting {key!r}",
+            hint=f"did you mean {near[0]}?" if near else "skillopt-sleep config show lists them all",
+        )
+    section, _, name = key.partition(".")
+    return section, name
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return ""
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot read {path}: {error}") from error
+
+
+def _read(path: Path) -> dict[str, Any]:
+    text = _text(path)
+    if not text:
+        return {}
+    import tomlkit
+    from tomlkit.exceptions import TOMLKitError
+
+    try:
+        return tomlkit.parse(text).unwrap()
+    except TOMLKitError as error:
+        raise UsageError(f"{path} is not TOML: {error}", hint="mend the line or remove the file") from error
+
+
+def _convert(raw: dict[str, Any], path: Path) -> Settings:
+    try:
+        return msgspec.convert(raw, Settings, strict=True)
+    except msgspec.ValidationError as error:
+        raise UsageError(f"{path}: {error}", hint="skillopt-sleep config show lists the settings") from error

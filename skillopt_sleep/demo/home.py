@@ -1,0 +1,57 @@
+"""A home of the demo's own, so that nothing of the user's is read or written."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from importlib.resources import as_file, files
+from pathlib import Path
+
+import msgspec
+
+from skillopt_sleep.errors import AppError
+from skillopt_sleep.paths import Paths, make_private
+
+_MARKER = ".skillopt-sleep-demo"
+# What a child process needs to run at all; nothing that says who the user is.
+_PASSED_ON = {"PATH", "LANG", "LC_ALL", "TERM", "TMPDIR", "REQUESTS_CA_BUNDLE"}
+_PASSED_ON |= {"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy"}
+_PASSED_ON_PREFIXES = ("PIP_", "SSL_CERT_")
+
+
+class DemoHome(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the demo lives. `env` is the environment its harvest and its agents see."""
+
+    paths: Paths
+    home: Path
+    env: dict[str, str]
+
+
+def make_home(paths: Paths, env: Mapping[str, str]) -> DemoHome:
+    """Create the demo's home anew beside the cache, with the sample transcripts in it.
+
+    The last demo's home is removed; a folder there that no demo made raises AppError and is left alone.
+    The model folder is shared with the app, so a model is fetched once.
+    """
+    root = paths.cache / "demo"
+    if root.exists() and not (root / _MARKER).is_file():
+        raise AppError(f"{root} is not a demo's folder", hint="move it away, then try again")
+    if root.exists():
+        shutil.rmtree(root)
+    make_private(root)
+    (root / _MARKER).touch()
+    home = make_private(root / "home")
+    with as_file(files("skillopt_sleep.demo") / "transcripts" / "projects") as samples:
+        shutil.copytree(samples, home / ".claude" / "projects")
+    passed = {k: v for k, v in env.items() if k in _PASSED_ON or k.startswith(_PASSED_ON_PREFIXES)}
+    return DemoHome(
+        paths=Paths(
+            config=root / "config.toml",
+            data=root,
+            cache=root / "cache",
+            log=root / "log",
+            model_folder=paths.models,
+        ),
+        home=home,
+        env={**passed, "HOME": str(home), "CLAUDE_CONFIG_DIR": str(home / ".claude")},
+    )

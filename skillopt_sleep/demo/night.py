@@ -1,0 +1,47 @@
+"""The demo's night: the same code as any other, on sample transcripts and a local model."""
+
+from __future__ import annotations
+
+from skillopt_sleep.config import Ceilings, Gate, Night, Optimizer, Replay, Settings, Target, Training
+from skillopt_sleep.demo.home import DemoHome
+from skillopt_sleep.events import Event, Listener
+from skillopt_sleep.night.report import NightReport
+from skillopt_sleep.night.whole import whole_night
+from skillopt_sleep.store.database import connect
+
+# Sized so that the night ends within four minutes on two cores.
+_TRAIN_TASKS = 6
+_HELD_OUT_TASKS = 12
+_SLOTS = 4
+
+
+def make_settings(agent: str, model: str) -> Settings:
+    """Return the demo's settings: everything is a default except what keeps it short."""
+    chat = agent == "chat"
+    return Settings(
+        target=Target(agent=agent, model=model if chat else ""),
+        optimizer=Optimizer(model=model if chat else "claude"),
+        replay=Replay(concurrency=_SLOTS if chat else 2, seconds=120.0),
+        ceilings=Ceilings(minutes=15.0),
+        training=Training(tasks=_TRAIN_TASKS, candidates=2),
+        gate=Gate(tasks=_HELD_OUT_TASKS),
+        night=Night(skills=1),
+    )
+
+
+async def run_demo(home: DemoHome, agent: str, model: str, *, listen: Listener) -> NightReport:
+    """Work the demo's night and return its report."""
+    connection = connect(home.paths.database)
+    try:
+        return await whole_night(
+            connection,
+            home.paths,
+            make_settings(agent, model),
+            home.env,
+            listen=listen,
+            progress=lambda done, total: listen(
+                Event(stage="model (MB)", done=done // 1_000_000, total=total // 1_000_000)
+            ),
+        )
+    finally:
+        connection.close()

@@ -1,0 +1,23 @@
+"""Writing files so that a reader sees the old text or the new, never half."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+
+def write_atomically(path: Path, text: str, *, mode: int = 0o600) -> None:
+    """Replace the file with `text` (UTF-8). On any error the old file is untouched and no temporary stays."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "wb") as temporary:
+            temporary.write(text.encode())
+            temporary.flush()
+            os.fsync(temporary.fileno())
+        os.chmod(name, mode)  # noqa: PTH101 - the temporary is ours and has no Path yet
+        os.replace(name, path)  # noqa: PTH105
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise

@@ -1,0 +1,43 @@
+"""Where a skill lives: in its project's repository, or with the user."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from skillopt_replay.tasks import Task
+from skillopt_sleep.errors import AppError
+from skillopt_sleep.night.plan import Place
+from skillopt_staging.targets import find_repository, project_target, user_target
+
+
+def make_locator(env: Mapping[str, str] | None = None) -> Callable[[Sequence[Task]], Place]:
+    """Return the function that says where the skill of some tasks belongs.
+
+    Asks that all came from one git project make a project skill; asks from several, or from a folder
+    without git, make a skill of the user's.
+    """
+    environment = os.environ if env is None else env
+    home = Path(environment.get("HOME") or Path.home())
+
+    def locate(tasks: Sequence[Task]) -> Place:
+        first = tasks[0]
+        projects = {task.project for task in tasks}
+        if len(projects) == 1 and first.project and (repository := find_repository(Path(first.project))):
+            live = project_target(repository, first.skill, first.client).live
+            return Place(scope="project", live=str(live), text=read_live(live), repository=str(repository))
+        live = user_target(first.skill, first.client, env=environment, home=home)
+        return Place(scope="user", live=str(live), text=read_live(live))
+
+    return locate
+
+
+def read_live(live: Path) -> str:
+    """Return the text of a live skill file, "" when there is none. Line ends are kept as they are."""
+    try:
+        return live.read_bytes().decode("utf-8")
+    except FileNotFoundError:
+        return ""
+    except (OSError, UnicodeDecodeError) as error:
+        raise AppError(f"cannot read the skill {live}: {error}", hint="mend or remove the file") from error

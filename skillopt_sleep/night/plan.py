@@ -1,0 +1,161 @@
+"""What a night works on. Pure: tasks, splits and settings in, a frozen plan out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import msgspec
+
+from skillopt_gate.split import SplitItem, pick_gate_tasks, split
+from skillopt_replay.tasks import Task
+from skillopt_sleep.config import Settings
+from skillopt_sleep.store.candidates import Carried
+
+
+class Place(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a skill lives: `scope` is project or user, `live` the absolute path of its SKILL.md.
+
+    `text` is what lies there now ("" when nothing does); `repository` is set for a project's skill.
+    """
+
+    scope: str
+    live: str
+    text: str
+    repository: str | None = None
+
+
+class SkillPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """One skill's work tonight. With `carried` set, training is skipped and its evidence goes on."""
+
+    skill: str
+    title: str
+    client: str
+    place: Place
+    train: tuple[Task, ...]
+    gate: tuple[Task, ...]
+    carried: Carried | None = None
+
+
+class Skipped(msgspec.Struct, frozen=True, kw_only=True):
+    """A recurring ask left alone tonight, and why in one sentence."""
+
+    skill: str
+    title: str
+    tasks: int
+    reason: str
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """A night's work, frozen when it begins; `splits` is the side of every task in it, by id."""
+
+    skills: tuple[SkillPlan, ...]
+    skipped: tuple[Skipped, ...]
+    splits: dict[str, str]
+
+
+def make_plan(
+    tasks: Sequence[Task],
+    assigned: Mapping[str, str],
+    settings: Settings,
+    *,
+    seed: str,
+    locate: Callable[[Sequence[Task]], Place],
+    waiting: Callable[[str], Carried | None],
+    is_open: Callable[[str], bool],
+    suits: Callable[[Task], bool],
+) -> Plan:
+    """Choose skills, train tasks and held-out tasks.
+
+    `locate` says where the skill of these tasks lives, `waiting` which candidate waits at a live path, and
+    `is_open` whether the user still has a proposal for that path to decide. `suits` says whether the target
+    can be judged by a task's checks. Skills with most failed asks come first.
+    """
+    families: dict[str, list[Task]] = {}
+    for task in tasks:
+        families.setdefault(task.skill, []).append(task)
+    skills: list[SkillPlan] = []
+    skipped: list[Skipped] = []
+    sides = dict(assigned)
+    for name, family in sorted(families.items(), key=_by_need):
+        usable = [task for task in family if task.checks]
+
+        def skip(reason: str, name: str = name, family: list[Task] = family) -> None:
+            skipped.append(Skipped(skill=name, title=family[0].title, tasks=len(family), reason=reason))
+
+        if not usable:
+            skip("nothing in its sessions says what a right result looks like")
+            continue
+        usable = [task for task in usable if suits(task)]
+        if not usable:
+            skip("its checks look at commands or files, and a chat model as target has neither")
+            continue
+        sides.update(_split(usable, sides, seed))
+        held_out = [task for task in usable if sides[task.id] == "gate"]
+        train = [task for task in usable if sides[task.id] == "train"]
+        if len(held_out) < settings.gate.min_tasks or not train:
+            skip(
+                f"{len(held_out)} held-out and {len(train)} train tasks are too few: "
+                f"the gate needs {settings.gate.min_tasks} and training 1"
+            )
+            continue
+        if len(skills) >= settings.night.skills:
+            skip("other skills come first tonight")
+            continue
+        place = locate(usable)
+        if is_open(place.live):
+            skip("its last proposal waits for your review")
+            continue
+        planned = _plan_skill(
+            place, train=train, held_out=held_out, carried=waiting(place.live), settings=settings, seed=seed
+        )
+        if not planned.gate:
+            skip("its candidate waits for held-out tasks it has not been measured on")
+            continue
+        skills.append(planned)
+    return Plan(skills=tuple(skills), skipped=tuple(skipped), splits=sides)
+
+
+def mark_splits(tasks: Sequence[Task], splits: Mapping[str, str]) -> list[Task]:
+    """Return the tasks with their side filled in; "" for those no night has looked at."""
+    return [msgspec.structs.replace(task, split=splits.get(task.id, "")) for task in tasks]
+
+
+def _plan_skill(
+    place: Place,
+    *,
+    train: Sequence[Task],
+    held_out: Sequence[Task],
+    carried: Carried | None,
+    settings: Settings,
+    seed: str,
+) -> SkillPlan:
+    first = train[0]
+    seen = carried.evidence.seen if carried and carried.evidence else ()
+    items = [SplitItem(id=t.id, group=t.group, failed_before=t.failed_before) for t in held_out]
+    chosen = pick_gate_tasks(items, seen=frozenset(seen), limit=settings.gate.tasks, seed=seed)
+    by_id = {task.id: task for task in held_out}
+    # Tasks the agent got wrong teach most, then the newest.
+    taught = sorted(train, key=lambda t: (not t.failed_before, _newest_first(t), t.id))
+    return SkillPlan(
+        skill=first.skill,
+        title=first.title,
+        client=first.client,
+        place=place,
+        train=tuple(taught[: settings.training.tasks]),
+        gate=tuple(by_id[name] for name in chosen),
+        carried=carried,
+    )
+
+
+def _split(tasks: Sequence[Task], sides: Mapping[str, str], seed: str) -> dict[str, str]:
+    items = [SplitItem(id=t.id, group=t.group, failed_before=t.failed_before) for t in tasks]
+    return split(items, seed=seed, assigned=sides)
+
+
+def _by_need(entry: tuple[str, list[Task]]) -> tuple[int, int, str]:
+    name, family = entry
+    return (-sum(task.failed_before for task in family), -len(family), name)
+
+
+def _newest_first(task: Task) -> tuple[int, ...]:
+    return tuple(-ord(character) for character in task.started or "")

@@ -1,0 +1,110 @@
+"""What came out of a night, for people and for programs."""
+
+from __future__ import annotations
+
+import msgspec
+
+from skillopt_gate.verdicts import Verdict
+from skillopt_sleep.night.plan import Skipped
+
+
+class SkillReport(msgspec.Struct, frozen=True, kw_only=True):
+    """One skill's night. `verdict` is None when no candidate reached the gate; `note` says what happened.
+
+    Train scores are mean shares of train tasks with every check passed, before and after the edits.
+    """
+
+    skill: str
+    title: str
+    note: str
+    verdict: Verdict | None = None
+    proposal: str | None = None
+    train_before: float | None = None
+    train_after: float | None = None
+    diff: str = ""
+
+
+class NightReport(msgspec.Struct, frozen=True, kw_only=True):
+    """A whole night. `state` is done, stopped (by a ceiling), planned (a dry run) or failed."""
+
+    night: str
+    state: str
+    target: str
+    optimizer: str
+    sandbox: str
+    tasks: int
+    skills: tuple[SkillReport, ...]
+    skipped: tuple[Skipped, ...]
+    notes: tuple[str, ...]
+    rollouts: int
+    tokens: int
+    cost_usd: float
+    seconds: float
+    mode: str = "evidence"
+
+    @property
+    def verdicts(self) -> list[dict[str, object]]:
+        return [
+            {"skill": s.skill, **msgspec.to_builtins(s.verdict)} for s in self.skills if s.verdict is not None
+        ]
+
+    @property
+    def proposals(self) -> list[str]:
+        return [s.proposal for s in self.skills if s.proposal]
+
+
+def to_json(report: NightReport) -> dict[str, object]:
+    """Return the `run --json` object."""
+    value: dict[str, object] = msgspec.to_builtins(report)
+    return {**value, "verdicts": report.verdicts, "proposals": report.proposals}
+
+
+def to_markdown(report: NightReport) -> str:
+    """Return the report as Markdown; its first lines name the gate's mode and what it guarantees."""
+    lines = [
+        f"# Night {report.night}: {report.state}",
+        "",
+        f"Gate mode: {report.mode}. {_guarantee(report.mode)}",
+        "",
+        f"- target: {report.target}",
+        f"- optimizer: {report.optimizer}",
+        f"- sandbox: {report.sandbox}",
+        f"- {report.tasks} tasks, {report.rollouts} rollouts, {report.tokens} tokens, "
+        f"${report.cost_usd:.2f}, {report.seconds:.0f} s",
+    ]
+    lines += [f"- {note}" for note in report.notes]
+    for skill in report.skills:
+        lines += ["", f"## {skill.skill}", "", f"{skill.title}", "", skill.note]
+        if skill.train_before is not None and skill.train_after is not None:
+            lines += [
+                "",
+                f"Train tasks passed: {skill.train_before:.0%} before, {skill.train_after:.0%} after.",
+            ]
+        if skill.verdict:
+            lines += ["", f"**{skill.verdict.decision.value}**: {skill.verdict.reason}"]
+        if skill.proposal:
+            lines += ["", f"Proposal `{skill.proposal}`: `skillopt-sleep review` shows it."]
+        if skill.diff:
+            fence = "`" * max(3, 1 + _longest_run(skill.diff))
+            lines += ["", f"{fence}diff", skill.diff.rstrip("\n"), fence]
+    if report.skipped:
+        lines += ["", "## Left alone", ""]
+        lines += [f"- {s.title} ({s.tasks} tasks): {s.reason}" for s in report.skipped]
+    return "\n".join(lines) + "\n"
+
+
+def _guarantee(mode: str) -> str:
+    if mode == "evidence":
+        return (
+            "Each candidate that is no better passes with a chance below alpha, however many nights it is"
+            " looked at; this holds per candidate, not for all candidates of a year together."
+        )
+    return "Each night on its own accepts a candidate that is no better with a chance of at most alpha."
+
+
+def _longest_run(text: str) -> int:
+    longest = run = 0
+    for character in text:
+        run = run + 1 if character == "`" else 0
+        longest = max(longest, run)
+    return longest

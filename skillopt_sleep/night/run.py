@@ -1,0 +1,116 @@
+"""Working through a night's plan, and reporting."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Sequence
+
+import msgspec
+
+from skillopt_replay.errors import CeilingReached
+from skillopt_sleep.config import Settings
+from skillopt_sleep.events import Event, Listener, ignore
+from skillopt_sleep.files import write_atomically
+from skillopt_sleep.night.backends import Backends
+from skillopt_sleep.night.plan import Plan
+from skillopt_sleep.night.report import NightReport, SkillReport, to_json, to_markdown
+from skillopt_sleep.night.roller import make_roller
+from skillopt_sleep.night.skill import Bench, work_on
+from skillopt_sleep.paths import Paths
+from skillopt_sleep.store.ledger import SqliteLedger
+from skillopt_sleep.store.nights import close_night
+
+
+async def run_night(
+    connection: sqlite3.Connection,
+    paths: Paths,
+    settings: Settings,
+    backends: Backends,
+    night: str,
+    plan: Plan,
+    *,
+    listen: Listener = ignore,
+) -> NightReport:
+    """Work on every skill of the plan, write the report and close the night.
+
+    A ceiling ends the night with state "stopped"; what was measured until then is kept as evidence. Any
+    other error leaves the night open, so that the next run goes on with it.
+    """
+    began = time.monotonic()
+    ledger = SqliteLedger(connection, night, settings.ceilings)
+    bench = Bench(
+        connection=connection,
+        night=night,
+        paths=paths,
+        settings=settings,
+        backends=backends,
+        ledger=ledger,
+        roll=make_roller(backends, ledger, paths, settings),
+        listen=listen,
+    )
+    reports: list[SkillReport] = []
+    stopped = ""
+    for number, skill in enumerate(plan.skills):
+        listen(Event(stage="skills", done=number, total=len(plan.skills), detail=skill.skill))
+        try:
+            report, stopped = await work_on(skill, bench)
+        except CeilingReached as error:
+            stopped = error.message
+            report = SkillReport(skill=skill.skill, title=skill.title, note=f"stopped: {stopped}")
+        reports.append(report)
+        if stopped:
+            break
+    listen(Event(stage="skills", done=len(reports), total=len(plan.skills)))
+    report_ = make_report(
+        settings,
+        night,
+        "stopped" if stopped else "done",
+        plan,
+        backends,
+        reports,
+        ledger,
+        notes=(*backends.notes, *([f"stopped by a ceiling: {stopped}"] if stopped else [])),
+        seconds=time.monotonic() - began,
+    )
+    write_report(paths, report_)
+    close_night(connection, night, report_.state, to_json(report_))
+    return report_
+
+
+def make_report(
+    settings: Settings,
+    night: str,
+    state: str,
+    plan: Plan,
+    backends: Backends,
+    skills: Sequence[SkillReport],
+    ledger: SqliteLedger,
+    *,
+    notes: tuple[str, ...],
+    seconds: float,
+) -> NightReport:
+    spent = ledger.spend()
+    return NightReport(
+        night=night,
+        state=state,
+        target=backends.agent.identity,
+        optimizer=backends.optimizer.identity,
+        sandbox=backends.sandbox.name,
+        tasks=sum(len(s.train) + len(s.gate) for s in plan.skills),
+        skills=tuple(skills),
+        skipped=plan.skipped,
+        notes=notes,
+        rollouts=ledger.count("rollout"),
+        tokens=spent.tokens,
+        cost_usd=spent.usd,
+        seconds=seconds,
+        mode=settings.gate.mode,
+    )
+
+
+def write_report(paths: Paths, report: NightReport) -> None:
+    """Write report.md and report.json into the night's folder."""
+    folder = paths.nights / report.night
+    write_atomically(folder / "report.md", to_markdown(report))
+    write_atomically(folder / "report.json", msgspec.json.encode(to_json(report)).decode())

@@ -1,0 +1,44 @@
+"""An accepted candidate becomes a branch and a proposal."""
+
+from __future__ import annotations
+
+import sqlite3
+
+from skillopt_sleep.clock import now
+from skillopt_sleep.night.plan import SkillPlan
+from skillopt_sleep.paths import Paths
+from skillopt_sleep.proposing import write_branch
+from skillopt_sleep.records import Note, Proposal
+from skillopt_sleep.store.proposals import save_proposal
+from skillopt_staging.proposals import State
+
+
+def stage_candidate(
+    connection: sqlite3.Connection, paths: Paths, plan: SkillPlan, text: str, note: Note
+) -> Proposal:
+    """Write the branch, then the proposal. Doing it again after a crash finds the same branch."""
+    place = plan.place
+    staged = write_branch(
+        paths,
+        note,
+        title=plan.title,
+        repository=place.repository,
+        live=place.live,
+        base_text=place.text,
+        text=text,
+    )
+    proposal = Proposal(
+        id=f"{note.night}-{plan.skill}",
+        skill=plan.skill,
+        title=plan.title,
+        client=plan.client,
+        scope=place.scope,
+        state=State.PENDING,
+        staged=staged,
+        base_text=place.text,
+        text=text,
+        note=note,
+        created=now(),
+    )
+    save_proposal(connection, proposal, action="stage", detail=staged.branch)
+    return proposal

@@ -1,0 +1,108 @@
+"""A whole night, from transcripts to proposals."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping
+
+import msgspec
+
+from skillopt_sleep.clock import today
+from skillopt_sleep.config import Settings
+from skillopt_sleep.events import Event, Listener, ignore
+from skillopt_sleep.night.backends import Progress, choose_target, open_backends, suits
+from skillopt_sleep.night.harvesting import update_index
+from skillopt_sleep.night.mining import mine_tasks
+from skillopt_sleep.night.places import make_locator
+from skillopt_sleep.night.plan import Plan, make_plan
+from skillopt_sleep.night.report import NightReport, SkillReport
+from skillopt_sleep.night.run import run_night
+from skillopt_sleep.paths import Paths
+from skillopt_sleep.store.candidates import read_carried
+from skillopt_sleep.store.index import read_splits
+from skillopt_sleep.store.nights import begin_night, find_unfinished
+from skillopt_sleep.store.proposals import find_open
+
+
+async def whole_night(
+    connection: sqlite3.Connection,
+    paths: Paths,
+    settings: Settings,
+    env: Mapping[str, str],
+    *,
+    listen: Listener = ignore,
+    progress: Progress | None = None,
+) -> NightReport:
+    """Harvest, mine, plan and work. A night that was killed goes on, with its own frozen plan.
+
+    When nothing can be worked on, no night is begun and the report's state is "nothing".
+    """
+    target = choose_target(settings, env)
+    update_index(connection, env, listen=listen)
+    unfinished = find_unfinished(connection)
+    if unfinished and unfinished.plan:
+        plan = msgspec.msgpack.decode(unfinished.plan, type=Plan)
+    else:
+        plan = _plan(connection, settings, env, target, listen)
+        if not plan.skills:
+            return _make_report(plan, "nothing", settings)
+    async with open_backends(settings, paths, env, progress=progress) as backends:
+        night = unfinished or begin_night(connection, plan, plan.splits)
+        return await run_night(connection, paths, settings, backends, night.id, plan, listen=listen)
+
+
+def dry_night(
+    connection: sqlite3.Connection, settings: Settings, env: Mapping[str, str], *, listen: Listener = ignore
+) -> NightReport:
+    """Harvest, mine and plan; call no model, begin no night, stage nothing."""
+    target = choose_target(settings, env)
+    update_index(connection, env, listen=listen)
+    return _make_report(_plan(connection, settings, env, target, listen), "planned", settings)
+
+
+def _plan(
+    connection: sqlite3.Connection,
+    settings: Settings,
+    env: Mapping[str, str],
+    target: str,
+    listen: Listener,
+) -> Plan:
+    listen(Event(stage="mine"))
+    tasks = mine_tasks(connection, settings)
+    listen(Event(stage="mine", done=len(tasks), total=len(tasks), detail=f"{len(tasks)} tasks"))
+    return make_plan(
+        tasks,
+        read_splits(connection),
+        settings,
+        seed=today(),
+        locate=make_locator(env),
+        waiting=lambda live: read_carried(connection, live),
+        is_open=lambda live: find_open(connection, live) is not None,
+        suits=lambda task: suits(target, task),
+    )
+
+
+def _make_report(plan: Plan, state: str, settings: Settings) -> NightReport:
+    return NightReport(
+        night="",
+        state=state,
+        target="",
+        optimizer="",
+        sandbox="",
+        tasks=sum(len(skill.train) + len(skill.gate) for skill in plan.skills),
+        skills=tuple(
+            SkillReport(
+                skill=skill.skill,
+                title=skill.title,
+                note=f"would learn from {len(skill.train)} tasks and be judged on {len(skill.gate)} others",
+            )
+            for skill in plan.skills
+        ),
+        skipped=plan.skipped,
+        notes=(),
+        rollouts=0,
+        tokens=0,
+        cost_usd=0.0,
+        seconds=0.0,
+        mode=settings.gate.mode,
+    )

@@ -1,0 +1,69 @@
+"""Where things lie on this machine."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+import platformdirs
+
+HOME_VARIABLE = "SKILLOPT_SLEEP_HOME"
+_NAME = "skillopt-sleep"
+
+
+class Paths(msgspec.Struct, frozen=True, kw_only=True):
+    """Absolute paths of everything the app keeps; nothing exists until it is needed."""
+
+    config: Path
+    data: Path
+    cache: Path
+    log: Path
+    model_folder: Path | None = None
+
+    @property
+    def database(self) -> Path:
+        return self.data / "state.db"
+
+    @property
+    def lock(self) -> Path:
+        return self.data / "run.lock"
+
+    @property
+    def vault(self) -> Path:
+        return self.data / "vault"
+
+    @property
+    def nights(self) -> Path:
+        return self.data / "nights"
+
+    @property
+    def replays(self) -> Path:
+        return self.cache / "replays"
+
+    @property
+    def models(self) -> Path:
+        return self.model_folder or self.cache / "models"
+
+
+def locate(env: Mapping[str, str] | None = None) -> Paths:
+    """Return the paths in force: under SKILLOPT_SLEEP_HOME when set, else the platform's own places."""
+    env = os.environ if env is None else env
+    home = env.get(HOME_VARIABLE)
+    if home:
+        root = Path(home).expanduser().absolute()
+        return Paths(config=root / "config.toml", data=root, cache=root / "cache", log=root / "log")
+    return Paths(
+        config=platformdirs.user_config_path(_NAME) / "config.toml",
+        data=platformdirs.user_data_path(_NAME),
+        cache=platformdirs.user_cache_path(_NAME),
+        log=platformdirs.user_log_path(_NAME),
+    )
+
+
+def make_private(folder: Path) -> Path:
+    """Create the folder (0700) where it is missing, and return it. Existing modes are left as they are."""
+    if not folder.is_dir():
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return folder

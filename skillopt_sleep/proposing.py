@@ -1,0 +1,64 @@
+"""Writing a proposal's branch, into the project's repository or the vault."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from skillopt_sleep.paths import Paths
+from skillopt_sleep.records import Note
+from skillopt_staging.branches import branch_name, stage, trailers
+from skillopt_staging.proposals import Staged
+from skillopt_staging.targets import project_target, vault_path
+from skillopt_staging.vault import Vault
+
+
+def write_branch(
+    paths: Paths, note: Note, *, title: str, repository: str | None, live: str, base_text: str, text: str
+) -> Staged:
+    """Write the branch `skillopt/<night>-<skill>` with one commit and its evidence; find it if it is there.
+
+    `repository` is the project's, or None for a skill of the user's, whose branch goes into the vault.
+    `base_text` is the live file the candidate was measured against ("" for none).
+    """
+    branch = branch_name(note.night, note.skill)
+    message = make_message(title, note)
+    evidence = msgspec.json.encode(note).decode()
+    if repository:
+        target = project_target(Path(repository), note.skill, note.client)
+        root, path = target.repository, target.path
+    else:
+        vault = Vault(paths.vault)
+        path = vault_path(Path(live))
+        vault.mirror(Path(live), path)
+        root = vault.root
+    return stage(
+        root,
+        branch=branch,
+        path=path,
+        text=text,
+        message=message,
+        note=evidence,
+        live=Path(live),
+        base_text=base_text,
+    )
+
+
+def make_message(title: str, note: Note) -> str:
+    """Return the commit message: what changed, the gate's sentence, and the evidence as trailers."""
+    verdict = note.verdict
+    sessions = sorted({session for edit in note.edits for session in edit.sessions})
+    low, high = verdict.interval
+    return trailers(
+        f"Teach {note.skill}: {' '.join(title.split())[:60]}\n\n{verdict.reason}",
+        {
+            "Night": note.night,
+            "Gate": verdict.mode,
+            "Effect": f"{verdict.effect:+.2f} [{low:+.2f}, {high:+.2f}]",
+            "Evidence": f"{verdict.wealth:.1f} over {verdict.nights} nights",
+            "Tasks": f"{verdict.wins} fixed, {verdict.losses} broken, {verdict.ties} same",
+            "Cost-USD": f"{note.usage.cost_usd or 0:.2f}",
+            "Sessions": " ".join(sessions),
+        },
+    )

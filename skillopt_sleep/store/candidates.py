@@ -1,0 +1,74 @@
+"""Candidates that wait for evidence, and edits that were turned down."""
+
+from __future__ import annotations
+
+import sqlite3
+
+import msgspec
+
+from skillopt_gate.verdicts import Evidence
+from skillopt_replay.skills import Skill
+from skillopt_sleep.clock import now
+from skillopt_sleep.records import EditEvidence, TaskEvidence
+
+
+class Carried(msgspec.Struct, frozen=True, kw_only=True):
+    """A candidate with its evidence so far. `base` is the digest of the incumbent it is measured against."""
+
+    id: str
+    place: str
+    skill: Skill
+    base: str
+    edits: tuple[EditEvidence, ...]
+    evidence: Evidence | None
+    wealth: tuple[float, ...]
+    tasks: tuple[TaskEvidence, ...]
+    reasoning: str = ""
+
+
+def save_carried(connection: sqlite3.Connection, carried: Carried) -> None:
+    """Keep the candidate for the next night."""
+    connection.execute(
+        "insert or replace into candidates (id, skill, place, state, created, body)"
+        " values (?, ?, ?, 'waiting', ?, ?)",
+        (carried.id, carried.skill.name, carried.place, now(), msgspec.msgpack.encode(carried)),
+    )
+
+
+def read_carried(connection: sqlite3.Connection, place: str) -> Carried | None:
+    """Return the candidate that waits at this place (the live path of its skill), if there is one."""
+    row = connection.execute(
+        "select body from candidates where place = ? and state = 'waiting' order by created desc limit 1",
+        (place,),
+    ).fetchone()
+    return msgspec.msgpack.decode(row["body"], type=Carried) if row else None
+
+
+def retire(connection: sqlite3.Connection, candidate: str, state: str) -> None:
+    """Take the candidate out of the queue: state is accepted, rejected or outdated."""
+    connection.execute("update candidates set state = ? where id = ?", (state, candidate))
+
+
+def save_rejected_edits(
+    connection: sqlite3.Connection, skill: str, contents: list[str], reason: str, effect: float | None
+) -> None:
+    """Remember edits that were turned down, and why."""
+    connection.executemany(
+        "insert into rejected_edits (skill, content, reason, effect, at) values (?, ?, ?, ?, ?)",
+        [(skill, content, reason, effect, now()) for content in contents],
+    )
+
+
+def read_rejected_edits(connection: sqlite3.Connection, skill: str, *, limit: int = 20) -> list[str]:
+    """Return what was turned down for this skill, newest first, each with its reason in one line."""
+    rows = connection.execute(
+        "select content, reason from rejected_edits where skill = ? order by id desc limit ?", (skill, limit)
+    )
+    return [f"{' '.join(row['content'].split())} (turned down: {row['reason']})" for row in rows]
+
+
+def forget_rejected_edits(connection: sqlite3.Connection, skill: str, contents: list[str]) -> None:
+    """Forget rejections the user took back."""
+    connection.executemany(
+        "delete from rejected_edits where skill = ? and content = ?", [(skill, c) for c in contents]
+    )

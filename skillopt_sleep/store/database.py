@@ -1,0 +1,83 @@
+"""Opening the state database: private, in WAL mode, migrated, never downgraded."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from skillopt_sleep.clock import now
+from skillopt_sleep.errors import AppError
+from skillopt_sleep.paths import make_private
+from skillopt_sleep.store.migrations import MIGRATIONS
+
+
+def connect(path: Path) -> sqlite3.Connection:
+    """Open, or create with mode 0600, the database and bring its schema up to date.
+
+    Raises AppError when it is not a database, is newer than this program, or cannot be written.
+    """
+    make_private(path.parent)
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+        connection = sqlite3.connect(path, timeout=30, isolation_level=None)
+        connection.row_factory = sqlite3.Row
+        connection.execute("pragma journal_mode = wal")
+        connection.execute("pragma synchronous = full")
+        connection.execute("pragma foreign_keys = on")
+        _migrate(connection, path)
+    except (sqlite3.Error, OSError) as error:
+        raise AppError(
+            f"cannot use the database {path}: {error}",
+            hint="free some disk space, or move the file away to begin anew (nothing else depends on it)",
+        ) from error
+    return connection
+
+
+@contextmanager
+def transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    """All or nothing; nested use joins the outer transaction."""
+    if connection.in_transaction:
+        yield
+        return
+    connection.execute("begin immediate")
+    try:
+        yield
+    except BaseException:
+        connection.execute("rollback")
+        raise
+    connection.execute("commit")
+
+
+def _migrate(connection: sqlite3.Connection, path: Path) -> None:
+    version = connection.execute("pragma user_version").fetchone()[0]
+    if version > len(MIGRATIONS):
+        connection.close()
+        raise AppError(
+            f"{path} was written by a newer version (schema {version}, this one knows {len(MIGRATIONS)})",
+            hint="upgrade the program; the database was not touched",
+        )
+    if version == len(MIGRATIONS):
+        return
+    if version:
+        _back_up(connection, path.with_name(f"{path.stem}.schema{version}.bak"))
+    for number, statements in enumerate(MIGRATIONS[version:], start=version + 1):
+        with transaction(connection):
+            # Another process may have migrated while this one waited for the write lock.
+            if connection.execute("pragma user_version").fetchone()[0] >= number:
+                continue
+            for statement in statements:
+                connection.execute(statement)
+            connection.execute("insert into migrations values (?, ?)", (number, now()))
+            connection.execute(f"pragma user_version = {number}")
+
+
+def _back_up(connection: sqlite3.Connection, target: Path) -> None:
+    os.close(os.open(target, os.O_CREAT | os.O_RDWR, 0o600))
+    copy = sqlite3.connect(target)
+    try:
+        connection.backup(copy)
+    finally:
+        copy.close()

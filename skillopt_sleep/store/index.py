@@ -1,0 +1,58 @@
+"""Sessions and file cursors in the database."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Mapping
+
+import msgspec
+
+from skillopt_harvesters.records import Session
+
+_session = msgspec.msgpack.Decoder(Session)
+
+
+def save_session(connection: sqlite3.Connection, session: Session) -> None:
+    """Insert the session, or replace what an earlier harvest read of it."""
+    connection.execute(
+        "insert or replace into sessions (client, id, kind, project, started, ended, path, body)"
+        " values (?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            session.client,
+            session.id,
+            session.kind.value,
+            session.project,
+            session.started,
+            session.ended,
+            session.path,
+            msgspec.msgpack.encode(session),
+        ),
+    )
+
+
+def read_sessions(connection: sqlite3.Connection, *, kind: str | None = None) -> Iterator[Session]:
+    """Yield the sessions by start, oldest first, one at a time."""
+    where, values = ("where kind = ?", (kind,)) if kind else ("", ())
+    query = f"select body from sessions {where} order by started is null, started, id"  # noqa: S608
+    for row in connection.execute(query, values):
+        yield _session.decode(row["body"])
+
+
+def count_sessions(connection: sqlite3.Connection) -> dict[str, int]:
+    """Return how many sessions of each kind are known."""
+    rows = connection.execute("select kind, count(*) n from sessions group by kind order by kind")
+    return {row["kind"]: row["n"] for row in rows}
+
+
+def read_splits(connection: sqlite3.Connection) -> dict[str, str]:
+    """Return the side of every task a night has looked at."""
+    return {row["task"]: row["split"] for row in connection.execute("select task, split from splits")}
+
+
+def save_splits(connection: sqlite3.Connection, splits: Mapping[str, str]) -> None:
+    """Record the sides of tasks. A train task stays one; a held-out task may become one, never back."""
+    connection.executemany(
+        "insert into splits values (?, ?) on conflict (task) do update set split = excluded.split"
+        " where split = 'gate'",
+        splits.items(),
+    )

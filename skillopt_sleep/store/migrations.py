@@ -1,0 +1,54 @@
+"""The schema, as numbered steps. A step that has been released is never changed."""
+
+from __future__ import annotations
+
+_FIRST = (
+    "create table migrations (number integer primary key, at text not null) strict",
+    # What was read of every transcript file, so that the next harvest reads only what is new.
+    """create table files (
+        path text primary key, source text not null, cursor blob not null
+    ) strict""",
+    # `body` is the Session as MessagePack, redacted; the columns are what is searched by.
+    """create table sessions (
+        client text not null, id text not null, kind text not null, project text, started text, ended text,
+        path text not null, body blob not null, primary key (client, id)
+    ) strict""",
+    "create index sessions_by_start on sessions (started)",
+    # Records already counted, so that a fork's or resume's copies count once.
+    "create table records (uuid blob primary key, session text not null) strict, without rowid",
+    """create table nights (
+        id text primary key, state text not null, started text not null, ended text,
+        plan blob, report blob
+    ) strict""",
+    # Written before and after everything that spends: state is started, done or failed.
+    """create table calls (
+        night text not null references nights (id), kind text not null, key text not null,
+        state text not null, started text not null, ended text,
+        reserved_usd real not null, reserved_tokens integer not null,
+        usd real, tokens integer, result blob, error text,
+        primary key (night, kind, key)
+    ) strict""",
+    # A task that was learned from can judge no more: sides are kept for ever.
+    "create table splits (task text primary key, split text not null) strict",
+    # Candidates whose evidence is carried from night to night.
+    """create table candidates (
+        id text primary key, skill text not null, place text not null, state text not null,
+        created text not null, body blob not null
+    ) strict""",
+    # Edits the gate or the user turned down, told to the optimizer.
+    """create table rejected_edits (
+        id integer primary key, skill text not null, content text not null, reason text not null,
+        effect real, at text not null
+    ) strict""",
+    """create table proposals (
+        id text primary key, skill text not null, state text not null, created text not null,
+        body blob not null
+    ) strict""",
+    # Who decided what, when and why; rows are only ever added.
+    """create table decisions (
+        id integer primary key, proposal text not null, action text not null, at text not null,
+        detail text not null
+    ) strict""",
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST,)

@@ -1,0 +1,77 @@
+"""Nights in the database: what was planned, how far it came, what came out."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from skillopt_sleep.clock import now, today
+from skillopt_sleep.store.database import transaction
+from skillopt_sleep.store.index import save_splits
+
+
+class NightRow(msgspec.Struct, frozen=True, kw_only=True):
+    """`state` is running, stopped (by a ceiling), done or failed.
+
+    A night still running when nobody holds the lock was killed; the next run goes on with it.
+    """
+
+    id: str
+    state: str
+    started: str
+    ended: str | None
+    plan: bytes | None
+    report: bytes | None
+
+
+def find_unfinished(connection: sqlite3.Connection) -> NightRow | None:
+    """Return the night that was killed in the middle, if there is one. Ask only while holding the lock."""
+    row = connection.execute(
+        "select * from nights where state = 'running' order by started desc, id desc limit 1"
+    ).fetchone()
+    return NightRow(**dict(row)) if row else None
+
+
+def begin_night(connection: sqlite3.Connection, plan: object, splits: Mapping[str, str]) -> NightRow:
+    """Begin a night with its frozen plan and the sides of the split, all in one step."""
+    with transaction(connection):
+        name = _free_name(connection)
+        connection.execute(
+            "insert into nights (id, state, started, plan) values (?, 'running', ?, ?)",
+            (name, now(), msgspec.msgpack.encode(plan)),
+        )
+        save_splits(connection, splits)
+        return read_night(connection, name)
+
+
+def read_night(connection: sqlite3.Connection, night: str) -> NightRow:
+    """Return one night. Raises KeyError when there is none of that id."""
+    row = connection.execute("select * from nights where id = ?", (night,)).fetchone()
+    if row is None:
+        raise KeyError(night)
+    return NightRow(**dict(row))
+
+
+def last_night(connection: sqlite3.Connection) -> NightRow | None:
+    """Return the night begun last, or None."""
+    row = connection.execute("select * from nights order by started desc, id desc limit 1").fetchone()
+    return NightRow(**dict(row)) if row else None
+
+
+def close_night(connection: sqlite3.Connection, night: str, state: str, report: Any) -> None:
+    """Record how the night ended and its report."""
+    connection.execute(
+        "update nights set state = ?, ended = ?, report = ? where id = ?",
+        (state, now(), msgspec.json.encode(report), night),
+    )
+
+
+def _free_name(connection: sqlite3.Connection) -> str:
+    date = today()
+    taken = {row["id"] for row in connection.execute("select id from nights where id like ? || '%'", (date,))}
+    if date not in taken:
+        return date
+    return next(f"{date}-{n}" for n in range(2, len(taken) + 3) if f"{date}-{n}" not in taken)

@@ -1,0 +1,99 @@
+"""The database is private, migrated in steps, and never opened by an older program."""
+
+from __future__ import annotations
+
+import sqlite3
+import stat
+from pathlib import Path
+
+import pytest
+
+from skillopt_sleep.errors import AppError
+from skillopt_sleep.store import database
+from skillopt_sleep.store.database import connect, transaction
+from skillopt_sleep.store.index import read_splits
+from skillopt_sleep.store.migrations import MIGRATIONS
+from skillopt_sleep.store.nights import begin_night, close_night, find_unfinished, last_night
+
+
+def test_the_folder_and_the_file_are_for_the_user_alone(tmp_path: Path):
+    path = tmp_path / "data" / "state.db"
+    connect(path).close()
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_a_database_of_a_newer_program_is_left_alone(tmp_path: Path):
+    path = tmp_path / "state.db"
+    connect(path).close()
+    with sqlite3.connect(path) as connection:
+        connection.execute(f"pragma user_version = {len(MIGRATIONS) + 1}")
+    connection.close()
+    before = path.read_bytes()
+    with pytest.raises(AppError, match="newer version"):
+        connect(path)
+    assert path.read_bytes() == before
+
+
+def test_an_older_database_is_backed_up_before_it_is_migrated(tmp_path: Path, monkeypatch):
+    path = tmp_path / "state.db"
+    old = connect(path)
+    old.execute("insert into splits values ('g', 'train')")
+    old.close()
+    monkeypatch.setattr(database, "MIGRATIONS", (*MIGRATIONS, ("create table later (x) ",)))
+    connect(path).close()
+    backup = sqlite3.connect(tmp_path / f"state.schema{len(MIGRATIONS)}.bak")
+    assert backup.execute("select * from splits").fetchall() == [("g", "train")]
+    backup.close()
+
+
+def test_a_failed_migration_leaves_the_schema_as_it_was(tmp_path: Path, monkeypatch):
+    path = tmp_path / "state.db"
+    connect(path).close()
+    broken = (*MIGRATIONS, ("create table half (x)", "this is no statement"))
+    monkeypatch.setattr(database, "MIGRATIONS", broken)
+    with pytest.raises(AppError, match=r"state\.db"):
+        connect(path)
+    connection = sqlite3.connect(path)
+    assert connection.execute("pragma user_version").fetchone() == (len(MIGRATIONS),)
+    assert not connection.execute("select 1 from sqlite_master where name = 'half'").fetchall()
+    connection.close()
+
+
+def test_something_that_is_no_database_is_an_error_with_a_way_out(tmp_path: Path):
+    path = tmp_path / "state.db"
+    path.write_text("no database at all, but long enough to be read as a header " * 20)
+    with pytest.raises(AppError) as caught:
+        connect(path)
+    assert "move the file away" in caught.value.hint
+
+
+def test_a_transaction_that_fails_leaves_nothing(tmp_path: Path):
+    connection = connect(tmp_path / "state.db")
+
+    def fail_half_way() -> None:
+        with transaction(connection):
+            connection.execute("insert into splits values ('g', 'train')")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail_half_way()
+    assert connection.execute("select count(*) from splits").fetchone()[0] == 0
+    connection.close()
+
+
+def test_a_night_that_was_not_closed_is_found_again_with_its_plan(tmp_path: Path):
+    connection = connect(tmp_path / "state.db")
+    first = begin_night(connection, {"plan": 1}, {"a": "gate", "b": "train"})
+    again = find_unfinished(connection)
+    assert again is not None
+    assert (again.id, again.plan) == (first.id, first.plan)
+    close_night(connection, first.id, "done", {"state": "done"})
+    assert find_unfinished(connection) is None
+    second = begin_night(connection, {"plan": 2}, {"a": "train", "b": "gate"})
+    assert second.id == f"{first.id}-2"
+    assert read_splits(connection) == {"a": "train", "b": "train"}, "what was learned from never judges"
+    last = last_night(connection)
+    assert last is not None
+    assert last.id == second.id
+    connection.close()
