@@ -1,0 +1,109 @@
+"""Questions asked before something is decided, and the help."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Button, Input, Label, Static
+
+KEYS = (
+    ("Move", (("j k ↓ ↑", "next, previous"), ("enter", "into the details"), ("esc", "back to the list"))),
+    ("Look", (("1 2 3", "diff, evidence, tasks"), ("[ ]", "the tab before, after"), ("tab", "next pane"))),
+    (
+        "Hunks",
+        (("n N", "next, previous hunk"), ("space", "leave it out, take it in"), ("g G", "top, bottom")),
+    ),
+    (
+        "Decide",
+        (("a", "apply the chosen hunks"), ("r", "reject, with a reason"), ("u", "undo a decision")),
+    ),
+    ("More", (("ctrl+p", "command palette"), ("?", "this help"), ("q", "quit"))),
+)
+
+
+class Confirm(ModalScreen[bool]):
+    """Asks before a decision is carried out; true means go ahead. All texts are shown literally."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("y", "answer(True)", "Yes"),
+        Binding("n,escape,q", "answer(False)", "No"),
+        Binding("left,right,h,l", "app.focus_next", show=False),
+    ]
+
+    def __init__(self, title: str, lines: Sequence[str], warnings: Sequence[str], yes: str) -> None:
+        super().__init__()
+        self._title, self._texts, self._warnings, self._yes = title, lines, warnings, yes
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog"):
+            yield Label(Content.styled(self._title, "bold $primary"), classes="dialog-title", markup=False)
+            for line in self._texts:
+                yield Static(line, markup=False)
+            for warning in self._warnings:
+                yield Static(f"! {warning}", classes="warning", markup=False)
+            with Horizontal(classes="buttons"):
+                yield Button(f"{self._yes} (y)", id="yes", variant="primary", compact=True)
+                yield Button("Cancel (n)", id="no", compact=True)
+
+    @on(Button.Pressed)
+    def press(self, event: Button.Pressed) -> None:
+        self.dismiss(event.button.id == "yes")
+
+    def action_answer(self, yes: bool) -> None:  # noqa: FBT001 - called by the key's binding
+        self.dismiss(yes)
+
+
+class AskReason(ModalScreen[str | None]):
+    """Asks why a proposal is rejected; None when the user steps back."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "cancel", "Cancel")]
+
+    def __init__(self, skill: str) -> None:
+        super().__init__()
+        self._skill = skill
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog"):
+            yield Label(
+                Content.styled(f"Reject {self._skill}?", "bold $primary"),
+                classes="dialog-title",
+                markup=False,
+            )
+            yield Static("Say why: the next nights will not propose the same again.", markup=False)
+            yield Input(placeholder="too long, wrong project, not a rule but a one-off, …", id="reason")
+            yield Static("enter rejects · esc steps back", id="reason-note", markup=False)
+
+    @on(Input.Submitted)
+    def submit(self, event: Input.Submitted) -> None:
+        reason = event.value.strip()
+        if reason:
+            self.dismiss(reason)
+        else:
+            self.query_one("#reason-note", Static).update("A reason is needed; esc steps back.")
+            self.query_one("#reason-note").add_class("warning")
+
+    def action_cancel(self) -> None:
+        self.dismiss(None)
+
+
+class Help(ModalScreen[None]):
+    """All keys."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,question_mark,enter", "dismiss", "Close")]
+
+    def compose(self) -> ComposeResult:
+        with VerticalScroll(classes="dialog help"):
+            for group, keys in KEYS:
+                rows = [Content.styled(group, "bold $primary")]
+                rows += [
+                    Content.assemble((f"  {key:<10}", "$accent"), (text, "$foreground")) for key, text in keys
+                ]
+                yield Static(Content("\n").join(rows), classes="help-group")
+            yield Static("esc closes", classes="muted")

@@ -1,0 +1,122 @@
+"""The evidence for a proposal, as a page."""
+
+from __future__ import annotations
+
+from textual.content import Content
+
+from skillopt_gate.verdicts import Decision
+from skillopt_sleep.records import EditEvidence, Proposal
+from skillopt_sleep.review.charts import draw_growth, draw_interval, draw_tallies
+from skillopt_sleep.review.pages import LABEL, Page
+from skillopt_sleep.review.wording import (
+    say_cost,
+    say_counts,
+    say_effect,
+    say_interval,
+    say_mode,
+    say_needed,
+    say_place,
+    say_sample,
+    say_state,
+    say_tokens,
+    say_wealth,
+)
+
+TONES = {Decision.ACCEPT: "$success", Decision.REJECT: "$error", Decision.NOT_ENOUGH: "$warning"}
+_SIGNS = {"add": "+", "insert_after": "+", "replace": "+", "delete": "-"}
+_MOST_NIGHTS = 12
+
+
+def write_evidence(proposal: Proposal, width: int) -> Content:
+    """Return the page: the verdict, its numbers, the edits with the user's words, and what was used."""
+    page = Page(width)
+    _write_verdict(page, proposal)
+    _write_numbers(page, proposal)
+    _write_edits(page, proposal.note.edits)
+    _write_means(page, proposal)
+    return page.content
+
+
+def _write_verdict(page: Page, proposal: Proposal) -> None:
+    verdict = proposal.note.verdict
+    page.heading("Verdict")
+    page.paragraph(f"{verdict.decision.value}: {verdict.reason}", f"bold {TONES[verdict.decision]}")
+    page.paragraph(say_mode(verdict.mode), "$foreground-muted")
+
+
+def _write_numbers(page: Page, proposal: Proposal) -> None:
+    note, verdict = proposal.note, proposal.note.verdict
+    room = page.width - LABEL
+    page.heading("Numbers")
+    page.value(
+        "gain", f"{say_effect(verdict.effect)} per task, 95 % interval {say_interval(verdict.interval)}"
+    )
+    scale = min(room - 6, 51)
+    if scale >= 15:
+        drawn = draw_interval(verdict.effect, verdict.interval, scale - 1 + scale % 2)
+        page.drawing(
+            "", ("−1 ", "$foreground-muted"), (drawn, TONES[verdict.decision]), (" +1", "$foreground-muted")
+        )
+    page.value("tonight", f"{say_sample(verdict)}: {say_counts(verdict)}")
+    better, worse, same = draw_tallies(verdict.wins, verdict.losses, verdict.ties, min(room, 60))
+    if better or worse or same:
+        page.drawing("", (better, "$success"), (worse, "$error"), (same, "$foreground-muted"))
+    needed = say_needed(note.policy)
+    if verdict.mode == "one-night":
+        page.value("p-value", f"{verdict.p_value:.3g}, accepted below {note.policy.alpha:g}")
+    else:
+        page.value("evidence", f"{say_wealth(verdict.wealth)}, accepted from {needed}")
+        _write_growth(page, proposal)
+    if verdict.broken or verdict.vetoes:
+        page.value("vetoed by", ", ".join(dict.fromkeys(verdict.broken + verdict.vetoes)), "$error")
+    page.value("cost", f"{say_cost(note.usage)}, {say_tokens(note.usage.tokens)} tokens")
+
+
+def _write_growth(page: Page, proposal: Proposal) -> None:
+    wealth, policy = proposal.note.wealth, proposal.note.policy
+    if not wealth or policy.alpha <= 0:
+        return
+    shown = wealth[-_MOST_NIGHTS:]
+    first = len(wealth) - len(shown) + 1
+    width = max(min(page.width - LABEL - 20, 36), 8)
+    for night, (value, bar) in enumerate(
+        zip(shown, draw_growth(shown, 1 / policy.alpha, width), strict=True), first
+    ):
+        tone = "$success" if value >= 1 / policy.alpha else "$primary"
+        page.drawing(
+            "", (f"night {night:<3}", "$foreground-muted"), (bar, tone), (f" {say_wealth(value)}", "")
+        )
+
+
+def _write_edits(page: Page, edits: tuple[EditEvidence, ...]) -> None:
+    if not edits:
+        return
+    page.heading("What changes, and why")
+    for index, edit in enumerate(edits):
+        if index:
+            page.gap()
+        if edit.target and edit.op != "add":
+            page.paragraph(edit.target, "$foreground-muted", lead="  " if edit.op == "insert_after" else "- ")
+        if edit.content:
+            page.paragraph(edit.content, lead=f"{_SIGNS.get(edit.op, '+')} ")
+        for quote in edit.quotes:
+            page.paragraph(f"“{quote.quote}”", "italic $accent", 2, "you: ")
+            page.paragraph(f"session {quote.session}, turn {quote.turn}", "$foreground-muted", 7)
+        if not edit.quotes and edit.sessions:
+            page.paragraph(f"from sessions {', '.join(edit.sessions)}", "$foreground-muted", 2)
+
+
+def _write_means(page: Page, proposal: Proposal) -> None:
+    note = proposal.note
+    if note.reasoning:
+        page.heading("The optimizer's reasoning")
+        page.paragraph(note.reasoning)
+    page.heading("Where it comes from")
+    page.value("state", say_state(proposal))
+    page.value("night", f"{note.night}, {proposal.created}")
+    page.value("target", note.target)
+    page.value("optimizer", note.optimizer)
+    page.value("sandbox", note.sandbox)
+    page.value("branch", f"{proposal.staged.branch} ({proposal.staged.commit[:10]})")
+    page.value("repository", say_place(proposal.staged.repository))
+    page.value("file", say_place(proposal.staged.live))

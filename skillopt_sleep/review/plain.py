@@ -1,0 +1,171 @@
+"""The review without a screen: for pipes, screen readers and other programs."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from skillopt_sleep.records import EditEvidence, Proposal
+from skillopt_sleep.review.difference import Difference, compare
+from skillopt_sleep.review.visible import show
+from skillopt_sleep.review.visible import show_line as _line
+from skillopt_sleep.review.wording import (
+    OPEN,
+    count,
+    say_cost,
+    say_counts,
+    say_effect,
+    say_mode,
+    say_needed,
+    say_sample,
+    say_state,
+    say_tokens,
+    say_wealth,
+)
+from skillopt_staging.hunks import unified
+from skillopt_staging.proposals import State
+
+COMMAND = "skillopt-sleep"
+NOTHING = (
+    "No proposals are waiting.\n"
+    f"A night makes them: run one now with `{COMMAND} run`, "
+    f"or see when the next is due with `{COMMAND} status`.\n"
+)
+
+
+def render_plain(proposals: Sequence[Proposal]) -> str:
+    """Return all proposals as plain text, one block each, without colour or drawn boxes.
+
+    A block has the verdict's sentence, the numbers behind it, the tasks, the edits with the user's words, a
+    unified diff with its hunks numbered, and the commands to decide.
+    """
+    if not proposals:
+        return NOTHING
+    return "\n\n".join("\n".join(_block(proposal)) for proposal in proposals) + "\n"
+
+
+def as_json(proposals: Sequence[Proposal]) -> list[dict[str, Any]]:
+    """Return one plain object per proposal, ready for a JSON encoder.
+
+    `effect` and `interval` are differences of mean scores, `evidence` the e-value over all nights,
+    `cost_usd` None when the price is not known. `reason` is the user's own (None before a decision);
+    `verdict_reason` the gate's sentence. Texts are raw, not made safe for a terminal.
+    """
+    return [_object(proposal) for proposal in proposals]
+
+
+def _object(proposal: Proposal) -> dict[str, Any]:
+    note, verdict = proposal.note, proposal.note.verdict
+    difference = compare(proposal.base_text, proposal.text)
+    return {
+        "id": proposal.id,
+        "skill": proposal.skill,
+        "client": proposal.client,
+        "scope": proposal.scope,
+        "state": proposal.state.value,
+        "reason": proposal.reason,
+        "branch": proposal.staged.branch,
+        "path": proposal.staged.live,
+        "verdict": verdict.decision.value,
+        "verdict_reason": verdict.reason,
+        "mode": verdict.mode,
+        "effect": verdict.effect,
+        "interval": list(verdict.interval),
+        "evidence": verdict.wealth,
+        "n": verdict.n,
+        "k": verdict.k,
+        "wins": verdict.wins,
+        "losses": verdict.losses,
+        "ties": verdict.ties,
+        "nights": verdict.nights,
+        "cost_usd": note.usage.cost_usd,
+        "tokens": note.usage.tokens,
+        "created": proposal.created,
+        "diff": unified(proposal.base_text, proposal.text, proposal.staged.path),
+        "hunks": [
+            {
+                "number": part.number,
+                "header": part.hunk.header,
+                "place": part.place,
+                "text": part.hunk.text,
+            }
+            for part in difference.parts
+        ],
+    }
+
+
+def _diff(proposal: Proposal, difference: Difference) -> Iterator[str]:
+    old = f"a/{proposal.staged.path}" if proposal.base_text else "/dev/null"
+    yield f"--- {_line(old)}"
+    yield f"+++ b/{_line(proposal.staged.path)}"
+    for part in difference.parts:
+        header, rest = part.hunk.text.split("\n", 1)
+        yield f"{header} hunk {part.number}"
+        yield show(rest.removesuffix("\n"), tab="\t")
+
+
+def _block(proposal: Proposal) -> Iterator[str]:
+    note, verdict = proposal.note, proposal.note.verdict
+    difference = compare(proposal.base_text, proposal.text)
+    low, high = (say_effect(bound) for bound in verdict.interval)
+    kind = f"{_line(proposal.client)}, {_line(proposal.scope)} skill"
+    yield f"Proposal {_line(proposal.id)}: {_line(proposal.skill)} ({kind})"
+    yield f"Verdict: {verdict.decision.value}. {_line(verdict.reason)}"
+    yield f"State: {_line(say_state(proposal))}"
+    yield f"Decided by: {_line(say_mode(verdict.mode))}"
+    yield f"Effect: {say_effect(verdict.effect)} per task, 95 % interval {low} to {high}"
+    yield f"Tonight: {say_sample(verdict)}; {say_counts(verdict)}"
+    nights = count(verdict.nights, "night")
+    yield f"Evidence: {say_wealth(verdict.wealth)} after {nights}, accepted from {say_needed(note.policy)}"
+    if len(note.wealth) > 1:
+        yield f"Evidence night by night: {', '.join(say_wealth(value) for value in note.wealth)}"
+    yield f"Cost: {say_cost(note.usage)}, {say_tokens(note.usage.tokens)} tokens"
+    yield f"Tasks run by: {_line(note.target)}, in {_line(note.sandbox)}"
+    yield f"Edits written by: {_line(note.optimizer)}"
+    yield f"Branch: {_line(proposal.staged.branch)} in {_line(proposal.staged.repository)}"
+    yield f"Changes: {_line(proposal.staged.live)}"
+    yield from _tasks(proposal)
+    yield from _edits(note.edits)
+    yield ""
+    hunks = count(len(difference.parts), "hunk")
+    yield f"Diff ({hunks}, {difference.added} lines added, {difference.removed} removed):"
+    yield from _diff(proposal, difference)
+    yield ""
+    yield from _commands(proposal, difference)
+
+
+def _tasks(proposal: Proposal) -> Iterator[str]:
+    if proposal.note.tasks:
+        yield ""
+        yield "Tasks (runs passed before, then after):"
+    for task in proposal.note.tasks:
+        sides = [
+            f"{sum(scores):g} of {len(scores)}" if scores else "no run"
+            for scores in (task.incumbent, task.candidate)
+        ]
+        yield f"  {task.change}: {_line(task.title or task.task)} ({sides[0]}, then {sides[1]})"
+
+
+def _edits(edits: Sequence[EditEvidence]) -> Iterator[str]:
+    if edits:
+        yield ""
+        yield "Edits, and whose words they rest on:"
+    for edit in edits:
+        yield f"  {edit.op.replace('_', ' ')}: {_line(edit.content or edit.target)}"
+        for quote in edit.quotes:
+            yield f'    you said "{_line(quote.quote)}" (session {_line(quote.session)}, turn {quote.turn})'
+        if not edit.quotes and edit.sessions:
+            yield f"    from sessions {_line(', '.join(edit.sessions))}"
+
+
+def _commands(proposal: Proposal, difference: Difference) -> Iterator[str]:
+    name = shlex.quote(_line(proposal.id))
+    if proposal.state in OPEN:
+        yield f"Apply:  {COMMAND} apply {name}"
+        if len(difference.parts) > 1:
+            some = ",".join(str(part.number) for part in difference.parts[:2])
+            yield f"Apply some hunks:  {COMMAND} apply {name} --hunks {some}"
+        yield f'Reject:  {COMMAND} reject {name} --reason "..."'
+    elif proposal.state is State.APPLIED:
+        yield f"Take back:  {COMMAND} revert {name}"

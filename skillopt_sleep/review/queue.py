@@ -1,0 +1,82 @@
+"""The list of proposals on the left."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import ClassVar
+
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.widgets import OptionList
+from textual.widgets.option_list import Option
+
+from skillopt_gate.verdicts import Decision
+from skillopt_sleep.records import Proposal
+from skillopt_sleep.review.visible import show_line
+from skillopt_sleep.review.wording import BADGES, OPEN, say_age, say_cost, say_effect, say_interval
+from skillopt_staging.proposals import State
+
+TONES = {Decision.ACCEPT: "$success", Decision.REJECT: "$error", Decision.NOT_ENOUGH: "$warning"}
+_STATES = {
+    State.PENDING: "",
+    State.SNOOZED: "snoozed",
+    State.APPLIED: "applied",
+    State.REJECTED: "rejected",
+    State.REVERTED: "reverted",
+}
+
+
+class Queue(OptionList):
+    """Proposals, those that wait first; `compact` gives each a single line."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("j", "cursor_down", "Down", show=False),
+        Binding("k", "cursor_up", "Up", show=False),
+        Binding("g", "first", "First", show=False),
+        Binding("G", "last", "Last", show=False),
+    ]
+
+    def fill(
+        self, proposals: Sequence[Proposal], now: datetime, *, select: str | None, one_line: bool
+    ) -> None:
+        """Show these proposals and highlight `select`, else the one highlighted before, else the first."""
+        before = self.highlighted_option
+        wanted = select or (before.id if before else None)
+        self.clear_options()
+        for index, proposal in enumerate(proposals):
+            if index and not one_line:
+                self.add_option(None)
+            self.add_option(Option(describe(proposal, now, one_line=one_line), id=proposal.id))
+        places = {proposal.id: index for index, proposal in enumerate(proposals)}
+        if proposals:
+            self.highlighted = places.get(wanted or "", 0)
+
+
+def describe(proposal: Proposal, now: datetime, *, one_line: bool) -> Content:
+    """Return a proposal's entry: skill, verdict, gain with interval, client, cost and age."""
+    verdict = proposal.note.verdict
+    waiting = proposal.state in OPEN
+    sign, word = BADGES[verdict.decision].split(" ", 1)
+    tone = TONES[verdict.decision] if waiting else "$foreground-muted"
+    name = show_line(proposal.skill)
+    state = _STATES[proposal.state]
+    effect = say_effect(verdict.effect)
+    age = say_age(proposal.created, now)
+    client = show_line(proposal.client)
+    name_style = "bold" if waiting else "$foreground-muted"
+    if one_line:
+        tail = f"  {client} · {state or age}"
+        return Content.assemble(
+            (f"{sign} ", tone), (name, name_style), (f"  {effect}", tone), (tail, "$foreground-muted")
+        )
+    return Content.assemble(
+        (f"{sign} ", tone),
+        (name, name_style),
+        (f"  {state}" if state else "", "italic $accent"),
+        "\n  ",
+        (f"{word} ", tone),
+        (f"{effect} {say_interval(verdict.interval)}", "" if waiting else "$foreground-muted"),
+        "\n  ",
+        (f"{client} · {say_cost(proposal.note.usage)} · {age}", "$foreground-muted"),
+    )

@@ -1,0 +1,146 @@
+"""How a proposal's numbers are put into words; the same in the review's every form."""
+
+from __future__ import annotations
+
+import math
+from datetime import datetime, timezone
+from pathlib import Path
+
+from skillopt_gate.verdicts import Decision, Policy, Verdict
+from skillopt_replay.rollouts import Usage
+from skillopt_sleep.records import Proposal, TaskEvidence
+from skillopt_staging.proposals import State
+
+BADGES = {Decision.ACCEPT: "✓ accept", Decision.REJECT: "✗ reject", Decision.NOT_ENOUGH: "… not yet"}
+CHANGES = {"fixed": "✓", "broken": "✗", "same": "=", "not run": "–"}
+OPEN = (State.PENDING, State.SNOOZED)
+_MODES = {
+    "evidence": "evidence over nights: each night's fresh tasks add to it, and looking often is safe",
+    "one-night": "one night: an exact test of tonight's tasks alone",
+}
+_DIGITS = 2
+
+
+def say_effect(value: float) -> str:
+    """Return a difference of mean scores with its sign, as in +0.31; – when it is not a number."""
+    return f"{value:+.{_DIGITS}f}".replace("-", "−") if math.isfinite(value) else "–"
+
+
+def say_interval(interval: tuple[float, float]) -> str:
+    """Return [low, high]."""
+    return f"[{say_effect(interval[0])}, {say_effect(interval[1])}]"
+
+
+def say_wealth(wealth: float) -> str:
+    """Return an e-value as a multiple: 24×, 1.6×, 0.03×."""
+    if math.isnan(wealth):
+        return "–"
+    if math.isinf(wealth) or wealth >= 10_000:
+        return "over 9999×"
+    if wealth >= 10:
+        return f"{wealth:.0f}×"
+    return f"{wealth:.1f}×" if wealth >= 0.1 or wealth == 0 else f"{wealth:.2f}×"
+
+
+def say_needed(policy: Policy) -> str:
+    """Return the wealth at which this policy accepts, as in 20×."""
+    return say_wealth(1 / policy.alpha) if policy.alpha > 0 else "–"
+
+
+def say_mode(mode: str) -> str:
+    """Name the way the gate decided, in a few words."""
+    return _MODES.get(mode, mode)
+
+
+def say_cost(usage: Usage) -> str:
+    """Return the money spent: $0.42, or "price unknown"."""
+    if usage.cost_usd is None:
+        return "price unknown"
+    if 0 < usage.cost_usd < 0.01:
+        return "under $0.01"
+    return f"${usage.cost_usd:,.2f}"
+
+
+def say_tokens(tokens: int) -> str:
+    """Return a rounded count: 812, 48 k, 1.3 M."""
+    for size, unit in ((1_000_000_000, "G"), (1_000_000, "M"), (1_000, "k")):
+        if tokens >= size:
+            value = tokens / size
+            return f"{value:.1f} {unit}" if value < 10 else f"{value:.0f} {unit}"
+    return str(tokens)
+
+
+def count(number: int, noun: str) -> str:
+    """Return "1 task" or "5 tasks"; a noun that ends in s after a hissing sound gets es."""
+    if number == 1:
+        return f"1 {noun}"
+    return f"{number} {noun}{'es' if noun.endswith(('s', 'x', 'ch')) else 's'}"
+
+
+def say_counts(verdict: Verdict) -> str:
+    """Return "5 wins, 1 loss, 6 ties"."""
+    ties = "1 tie" if verdict.ties == 1 else f"{verdict.ties} ties"
+    return f"{count(verdict.wins, 'win')}, {count(verdict.losses, 'loss')}, {ties}"
+
+
+def say_sample(verdict: Verdict) -> str:
+    """Return how much was measured tonight: "12 tasks, 3 runs each side"."""
+    return f"{count(verdict.n, 'task')}, {count(verdict.k, 'run')} each side"
+
+
+def say_runs(task: TaskEvidence) -> str:
+    """Return passed of all runs before and after: "0/3 → 3/3"; – for a side without a run."""
+    return f"{_passed(task.incumbent)} → {_passed(task.candidate)}"
+
+
+def say_age(created: str, now: datetime) -> str:
+    """Return how long ago an ISO 8601 time was, in its largest unit: 5 min, 3 h, 2 d."""
+    then = read_time(created)
+    if then is None:
+        return created
+    minutes = int((now - then).total_seconds() // 60)
+    if minutes < 1:
+        return "just now"
+    for size, unit in ((60 * 24 * 7, "wk"), (60 * 24, "d"), (60, "h")):
+        if minutes >= 2 * size or (unit != "wk" and minutes >= size):
+            return f"{minutes // size} {unit}"
+    return f"{minutes} min"
+
+
+def read_time(text: str) -> datetime | None:
+    """Return the time an ISO 8601 text names, in UTC when it names no zone; None when it is no time."""
+    try:
+        # Python 3.10 does not read the letter that stands for UTC.
+        value = datetime.fromisoformat(text.removesuffix("Z") + ("+00:00" if text.endswith("Z") else ""))
+    except ValueError:
+        return None
+    return value if value.tzinfo else value.replace(tzinfo=timezone.utc)
+
+
+def say_place(path: str) -> str:
+    """Return an absolute path with the user's home shortened to ~."""
+    try:
+        home = str(Path.home())
+    except RuntimeError:
+        return path
+    return "~" + path[len(home) :] if path.startswith(home.rstrip("/") + "/") else path
+
+
+def say_state(proposal: Proposal) -> str:
+    """Return what has been decided, in a few words; "waiting for you" when nothing has."""
+    if proposal.state is State.PENDING:
+        return "waiting for you"
+    if proposal.state is State.SNOOZED:
+        return f"snoozed until {proposal.snoozed_until}" if proposal.snoozed_until else "snoozed"
+    words = proposal.state.value
+    if proposal.state is State.APPLIED and proposal.applied and not proposal.applied.complete:
+        words += " in part: what is live is not exactly what was tested"
+    return f"{words}: {proposal.reason}" if proposal.reason else words
+
+
+def _passed(scores: tuple[float, ...]) -> str:
+    if not scores:
+        return "–"
+    total = sum(scores)
+    passed = f"{total:.0f}" if abs(total - round(total)) < 1e-9 else f"{total:.1f}"
+    return f"{passed}/{len(scores)}"

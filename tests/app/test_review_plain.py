@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+from hypothesis import given
+from hypothesis import strategies as st
+from review_samples import COMMITS_BASE, COMMITS_TEXT, proposal, samples, task
+
+from skillopt_replay.tasks import Origin
+from skillopt_sleep.records import EditEvidence
+from skillopt_sleep.review.plain import as_json, render_plain
+from skillopt_sleep.review.visible import hides, show, show_line
+from skillopt_staging.hunks import hunks
+
+HOSTILE = "\x1b[31m[red]{x}\u202eevil\x00\u200b\x9b2J\U000e0041"
+
+
+def test_a_block_has_verdict_numbers_diff_and_the_commands_to_decide():
+    text = render_plain([proposal()])
+    assert "Verdict: accept. better on 9 of 14 tasks" in text
+    assert "Effect: +0.45 per task, 95 % interval +0.21 to +0.66" in text
+    assert "Tonight: 14 tasks, 3 runs each side; 9 wins, 1 loss, 4 ties" in text
+    assert "Evidence: 41× after 3 nights, accepted from 20×" in text
+    assert "fixed: Commit the retry fix (0 of 3, then 3 of 3)" in text
+    assert "not run: Commit generated code (0 of 3, then no run)" in text
+    assert 'you said "I can see WHAT you changed, tell me why" (session a90f22, turn 3)' in text
+    assert "@@ -1,6 +1,6 @@ hunk 1" in text
+    assert '\n+- Use the imperative ("Add", "Fix"), never the past tense.\n' in text
+    assert "skillopt-sleep apply n12-commit-messages --hunks 1,2" in text
+    assert 'skillopt-sleep reject n12-commit-messages --reason "..."' in text
+
+
+def test_the_diff_of_plain_text_can_be_applied_by_git(tmp_path):
+    text = render_plain([proposal()])
+    patch = text[text.index("--- a/") : text.index("\n\nApply:")] + "\n"
+    file = tmp_path / ".claude/skills/commit-messages/SKILL.md"
+    file.parent.mkdir(parents=True)
+    file.write_text(COMMITS_BASE)
+    subprocess.run(["git", "apply", "-"], input=patch, text=True, cwd=tmp_path, check=True)
+    assert file.read_text() == COMMITS_TEXT
+
+
+def test_plain_text_has_neither_escapes_nor_drawn_boxes():
+    text = render_plain(samples())
+    assert not any(char in text for char in "\x1b│╭╮╰╯─━█")
+    assert text.count("Verdict: ") == 5
+
+
+def test_decided_proposals_say_so_and_offer_what_still_makes_sense():
+    applied, rejected = render_plain(samples()[3:4]), render_plain(samples()[4:])
+    assert "State: applied" in applied
+    assert "skillopt-sleep revert n12-sql-migrations" in applied
+    assert "State: rejected: too long" in rejected
+    assert "skillopt-sleep apply" not in rejected
+
+
+def test_no_proposals_say_what_to_do_next():
+    assert "skillopt-sleep run" in render_plain([])
+
+
+def test_hostile_text_is_escaped_everywhere_in_plain_text():
+    hostile = proposal(
+        text=COMMITS_TEXT + HOSTILE,
+        tasks=(task(HOSTILE, (0,), (1,)),),
+        edits=(EditEvidence(op="add", content=HOSTILE, quotes=(Origin(HOSTILE, 0, HOSTILE),)),),
+        reason=HOSTILE,
+    )
+    text = render_plain([hostile])
+    assert not hides(text)
+    assert "\r" not in text
+    assert "␛[31m[red]{x}<U+202E>evil␀<U+200B><U+009B>2J<U+E0041>" in text
+
+
+def test_json_has_the_documented_fields_and_survives_an_encoder():
+    (value,) = json.loads(json.dumps(as_json([proposal()])))
+    assert {
+        "id",
+        "skill",
+        "client",
+        "branch",
+        "verdict",
+        "effect",
+        "interval",
+        "evidence",
+        "cost_usd",
+    } <= set(value)
+    assert {"nights", "diff", "hunks", "state", "path", "reason"} <= set(value)
+    assert value["verdict"] == "accept"
+    assert value["evidence"] == 41.3
+    assert value["interval"] == [0.21, 0.66]
+    assert value["path"].endswith("/.claude/skills/commit-messages/SKILL.md")
+    assert [hunk["number"] for hunk in value["hunks"]] == [1, 2]
+    assert [hunk["text"] for hunk in value["hunks"]] == [
+        hunk.text for hunk in hunks(COMMITS_BASE, COMMITS_TEXT)
+    ]
+    assert value["diff"].endswith("".join(hunk["text"] for hunk in value["hunks"]))
+
+
+def test_plain_text_loads_no_terminal_library():
+    code = "import sys, skillopt_sleep.review.plain; print({'textual', 'rich'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
+
+
+@given(st.text(), st.text())
+def test_shown_text_hides_nothing_and_pieces_join(left, right):
+    assert not hides(show(left))
+    assert show(left) + show(right) == show(left + right)
+    assert show(left).count("\n") == left.count("\n")
+    assert "\n" not in show_line(left)
+
+
+@given(
+    st.text(
+        st.characters(
+            whitelist_categories=["L", "N", "P", "Sm"], blacklist_characters="\u115f\u1160\u3164\uffa0"
+        )
+    )
+)
+def test_letters_of_every_script_are_left_alone(text):
+    assert show(text) == text
