@@ -54,6 +54,7 @@ class Replay(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     seconds: Annotated[float, Meta(gt=0, description="wall-clock limit of one run")] = 600.0
     turns: Annotated[Positive, Meta(description="agent turns of one run")] = 40
     usd: Annotated[float, Meta(gt=0, description="US dollars one run may spend")] = 1.0
+    answer_tokens: Annotated[Positive, Meta(description="longest answer of a chat target")] = 1024
 
 
 class Ceilings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

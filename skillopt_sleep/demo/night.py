@@ -13,6 +13,7 @@ from skillopt_sleep.store.database import connect
 _TRAIN_TASKS = 6
 _HELD_OUT_TASKS = 12
 _SLOTS = 4
+_ANSWER_TOKENS = 96
 
 
 def make_settings(agent: str, model: str) -> Settings:
@@ -21,9 +22,9 @@ def make_settings(agent: str, model: str) -> Settings:
     return Settings(
         target=Target(agent=agent, model=model if chat else ""),
         optimizer=Optimizer(model=model if chat else "claude"),
-        replay=Replay(concurrency=_SLOTS if chat else 2, seconds=120.0),
+        replay=Replay(concurrency=_SLOTS if chat else 2, seconds=120.0, answer_tokens=_ANSWER_TOKENS),
         ceilings=Ceilings(minutes=15.0),
-        training=Training(tasks=_TRAIN_TASKS, candidates=2),
+        training=Training(tasks=_TRAIN_TASKS, candidates=2, learning_rate=1),
         gate=Gate(tasks=_HELD_OUT_TASKS),
         night=Night(skills=1),
     )

@@ -107,7 +107,9 @@ async def open_backends(
             return opened[spec]
 
         if target == "chat":
-            agent: Agent = ChatAgent(await model(settings.target.model or "local"))
+            agent: Agent = ChatAgent(
+                await model(settings.target.model or "local"), max_tokens=settings.replay.answer_tokens
+            )
             sandbox: Sandbox = Unneeded()
         else:
             sandbox = choose(settings.replay.sandbox)

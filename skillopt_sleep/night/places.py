@@ -15,8 +15,8 @@ from skillopt_staging.targets import find_repository, project_target, user_targe
 def make_locator(env: Mapping[str, str] | None = None) -> Callable[[Sequence[Task]], Place]:
     """Return the function that says where the skill of some tasks belongs.
 
-    Asks that all came from one git project make a project skill; asks from several, or from a folder
-    without git, make a skill of the user's.
+    Asks that all came from one git project make a project skill; asks from several, from a folder without
+    git, or from a home that is itself a repository, make a skill of the user's.
     """
     environment = os.environ if env is None else env
     home = Path(environment.get("HOME") or Path.home())
@@ -24,7 +24,8 @@ def make_locator(env: Mapping[str, str] | None = None) -> Callable[[Sequence[Tas
     def locate(tasks: Sequence[Task]) -> Place:
         first = tasks[0]
         projects = {task.project for task in tasks}
-        if len(projects) == 1 and first.project and (repository := find_repository(Path(first.project))):
+        repository = find_repository(Path(first.project)) if first.project else None
+        if len(projects) == 1 and repository and repository != home:
             live = project_target(repository, first.skill, first.client).live
             return Place(scope="project", live=str(live), text=read_live(live), repository=str(repository))
         live = user_target(first.skill, first.client, env=environment, home=home)

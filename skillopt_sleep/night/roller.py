@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import msgspec
-from skillopt_harvesters.redact import redact
-from skillopt_replay.replay import replay, replay_key
 
+from skillopt_harvesters.redact import redact
 from skillopt_replay.protocols import Ledger, Limits
+from skillopt_replay.replay import replay, replay_key
 from skillopt_replay.rollouts import Rollout
 from skillopt_replay.skills import Skill
 from skillopt_replay.tasks import Task

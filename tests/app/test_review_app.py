@@ -4,7 +4,6 @@ from contextlib import asynccontextmanager
 
 import pytest
 from msgspec.structs import replace
-from review_samples import COMMITS_BASE, NOW, MemoryDesk, proposal, samples, task, verdict
 from textual.widgets import Input, Static, TabbedContent
 
 from skillopt_gate.verdicts import Decision
@@ -16,6 +15,7 @@ from skillopt_sleep.review.diff_view import DiffView
 from skillopt_sleep.review.queue import Queue
 from skillopt_sleep.review.screenshot import settle
 from skillopt_staging.proposals import State
+from tests.app.review_samples import COMMITS_BASE, NOW, MemoryDesk, proposal, samples, task, verdict
 
 HOSTILE = "[red]no[/red] [@click=app.bell]x[/] \x1b[31m\u202eevil\x00"
 SHOWN = "[red]no[/red] [@click=app.bell]x[/] ␛[31m<U+202E>evil␀"

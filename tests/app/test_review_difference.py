@@ -4,12 +4,12 @@ import time
 
 from hypothesis import given
 from hypothesis import strategies as st
-from review_samples import COMMIT_EDITS, COMMITS_BASE, COMMITS_TEXT
 
 from skillopt_sleep.review.difference import compare
 from skillopt_sleep.review.provenance import find_edits
 from skillopt_sleep.review.words import compare_words, pair_lines
 from skillopt_staging.hunks import Kind, hunks
+from tests.app.review_samples import COMMIT_EDITS, COMMITS_BASE, COMMITS_TEXT
 
 LINES = st.lists(st.text(alphabet="ab \t-é\u202e", max_size=8), max_size=12)
 

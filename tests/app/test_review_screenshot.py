@@ -3,9 +3,9 @@ from __future__ import annotations
 import xml.etree.ElementTree as ElementTree
 
 import pytest
-from review_samples import NOW, MemoryDesk, samples
 
 from skillopt_sleep.review.screenshot import save_screenshot
+from tests.app.review_samples import NOW, MemoryDesk, samples
 
 
 def test_the_picture_shows_the_review_and_loads_nothing(tmp_path):

@@ -5,7 +5,6 @@ from datetime import datetime, timezone
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from review_samples import NOW, verdict
 
 from skillopt_replay.rollouts import Usage
 from skillopt_sleep.review.charts import draw_growth, draw_interval, draw_tallies
@@ -19,6 +18,7 @@ from skillopt_sleep.review.wording import (
     say_wealth,
 )
 from skillopt_sleep.review.wrapping import clip, wrap, wrap_paragraphs
+from tests.app.review_samples import NOW, verdict
 
 UNKNOWN = float("nan")
 

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from skillopt_replay.skills import Skill
     from skillopt_replay.tasks import Task
 
-_FRAME = "You are a coding assistant. Do what the user asks, and answer with the result itself."
-_SKILL = "A skill was loaded for this task. Follow it wherever it applies."
+_OPENING = "You are a coding agent."
+# Small models heed what comes last: with this line before the skill their answers are six times as long.
+_CLOSING = "Reply with the command, code or text asked for, and nothing else: no explanation."
 
 
 class ChatAgent:
@@ -58,6 +59,5 @@ class ChatAgent:
 
 def frame(skill: Skill | None) -> str:
     """Return the system message."""
-    if skill is None:
-        return _FRAME
-    return f"{_FRAME}\n\n{_SKILL}\n\n# Skill: {skill.name}\n\n{skill.body.strip()}"
+    loaded = f"# Skill\n{skill.body.strip()}\n\n" if skill else ""
+    return f"{_OPENING}\n\n{loaded}{_CLOSING}"
