@@ -1,1 +1,38 @@
 """Transcript files to sessions to recurring tasks."""
+
+from skillopt_harvesters.corrections import Correction, find_corrections, is_correction
+from skillopt_harvesters.cursor import Change, FileCursor, changed
+from skillopt_harvesters.errors import HarvestError
+from skillopt_harvesters.harvest import Harvest, Harvested, HarvestStats, harvest
+from skillopt_harvesters.mine import mine
+from skillopt_harvesters.records import Kind, Session, Signal, Tokens, ToolCall, Turn
+from skillopt_harvesters.redact import redact
+from skillopt_harvesters.sources import SOURCES, Claims, MemoryClaims, Reading, Source, read_file
+
+__all__ = [
+    "SOURCES",
+    "Change",
+    "Claims",
+    "Correction",
+    "FileCursor",
+    "Harvest",
+    "HarvestError",
+    "HarvestStats",
+    "Harvested",
+    "Kind",
+    "MemoryClaims",
+    "Reading",
+    "Session",
+    "Signal",
+    "Source",
+    "Tokens",
+    "ToolCall",
+    "Turn",
+    "changed",
+    "find_corrections",
+    "harvest",
+    "is_correction",
+    "mine",
+    "read_file",
+    "redact",
+]

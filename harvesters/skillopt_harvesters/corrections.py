@@ -12,6 +12,7 @@ import re
 import msgspec
 
 from skillopt_harvesters.redact import redact_within
+from skillopt_harvesters.vocabulary import looks_like_command
 
 MAX_QUOTE = 300
 _MAX_TEXT = 4_000
@@ -24,13 +25,15 @@ class Correction(msgspec.Struct, frozen=True):
     """What the user wanted and did not want; both None when only the complaint is clear.
 
     `general` is True for an instruction ("use X, not Y"), False for a fact about one answer ("it should be
-    X"). `quote` is redacted.
+    X"). `literal` is True when a fragment was quoted or looks like code or a number, so that it can be looked
+    for as it stands. `quote` is redacted.
     """
 
     wanted: str | None
     unwanted: str | None
     quote: str
     general: bool = True
+    literal: bool = False
 
 
 _FRIENDLY = re.compile(
@@ -77,7 +80,7 @@ _END = (
 )
 _DO = (
     r"(?:use|using|run|running|call|calling|write|writing|say|saying|prefer|choose|pick|go with|going with"
-    r"|try|want(?:ed)?|need(?:ed)?|do|import|install|add|put|name (?:it|them)|call (?:it|them)|commit with"
+    r"|try|import|install|add|put|name (?:it|them)|call (?:it|them)|commit with"
     r"|write (?:it )?(?:in|with)|(?:do|make) it (?:in|with)|switch to|stick (?:to|with)|start with|end with)"
 )
 _NOT = r"(?:not|instead of|rather than|over|and never|and not|never|in place of)"
@@ -100,6 +103,9 @@ _PAIRS = tuple(
         rf"\bnot\s+{_FILL}{_U}\s*,?\s+but\s+(?:rather\s+)?{_FILL}{_W}{_END}",
     )
 )
+_PAIR_QUOTED = re.compile(
+    rf"(?P<wanted>{_QUOTED})\s*,?\s+{_NOT}\s+(?:[\w-]+ ){{0,3}}(?P<unwanted>{_QUOTED})", _I
+)
 _PAIR_AFTER_NO = re.compile(
     r"(?:no|nope|nah|wrong|incorrect|i (?:said|meant|asked for|wanted))\b[\s,.!:;–—-]*"
     r"(?:i (?:said|meant|want(?:ed)?)\s+)?"
@@ -107,14 +113,17 @@ _PAIR_AFTER_NO = re.compile(
     _I,
 )
 _PAIR_ALONE = re.compile(
-    r"(?:please\s+|just\s+|also\s+)?(?:use|run|prefer|call|switch to|go with|stick (?:to|with))\s+"
+    r"(?:(?:please|just|also|actually|better|instead)[\s,]+){0,2}"
+    r"(?:use|run|prefer|call|switch to|go with|stick (?:to|with))\s+"
     rf"{_FILL}{_W}\s*,?\s+{_NOT}\s+{_FILL}{_U}{_END}",
     _I,
 )
 _ALWAYS = re.compile(rf"\balways\s+{_DO}\s+{_FILL}{_W}{_END}", _I)
-_ALWAYS_QUOTED = re.compile(rf"\balways\b[^`\"“]{{0,60}}?(?P<wanted>{_QUOTED})", _I)
+_OPTION = r"(?<!\S)--[a-z][\w-]{1,40}"
+_ALWAYS_QUOTED = re.compile(rf"\balways\b[^`\"“]{{0,60}}?(?P<wanted>{_QUOTED}|{_OPTION})", _I)
 _WANTED = re.compile(
-    rf"(?:\A|[,;:.!–—-]\s*|\bplease\s+|\bjust\s+|\binstead,?\s+|\bshould (?:have )?|\bmust\s+|\bto\s+)"
+    rf"(?:\A|[,;:.!?–—-]\s*|\bno\s+|\bsaid (?:to )?"
+    rf"|\bplease\s+|\bjust\s+|\binstead,?\s+|\bshould (?:have )?|\bmust\s+|\bto\s+)"
     rf"(?:use|used|run|call|prefer|switch to|go with|stick (?:to|with))\s+{_FILL}{_W}{_END}",
     _I,
 )
@@ -125,7 +134,7 @@ _UNWANTED = re.compile(
     _I,
 )
 _UNWANTED_QUOTED = re.compile(
-    rf"\b(?:don['’]?t|do not|never|stop|avoid)\b[^`\"“]{{0,40}}?(?P<unwanted>{_QUOTED})", _I
+    rf"\b(?:don['’]?t|do not|never|stop|avoid)\b[^`\"“]{{0,40}}?(?P<unwanted>{_QUOTED}|{_OPTION})", _I
 )
 _SHOULD = re.compile(
     r"\b(?:it|that|this|the [\w -]{1,40}?|answer|result|output)\s+(?:should|must|needs? to|has to|have to)\s+"
@@ -139,16 +148,21 @@ _SHOULD_PRINT = re.compile(
     r"(?=\s+(?:with|because|since|so|when|and|instead)\b|[.]?\s*\Z)",
     _I,
 )
+_QUOTED_ALONE = re.compile(_QUOTED)
+_QUOTE_MARK = re.compile(r"[`\"“]|(?<!\w)'")
+_CODE_MARK = re.compile(r"\d|[_()=/:#<>$@+*\[\]{}]|\w\.\w|--")
+_NAME = re.compile(r"\b[A-Z]")
+_LEADS_TO = re.compile(r"\b(?:in|as|with|to|under|called|named|by)\s+", _I)
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z`\"“'])|\n+")
-_EMPTY_WORDS = frozenset(
-    (
-        "it that this them they these those one ones other others same so what something anything "
-        "nothing everything me us you him her thing things stuff way more less better again here "
-        "there different wrong right correct only any all some such mode both either"
-    ).split()
+_EMPTY_WORDS_TEXT = (
+    "i we you do does did is are was were should must can could would have has please it that this them they these those one ones other "
+    "others same so what something anything "
+    "nothing everything me us you him her thing things stuff way more less better again here "
+    "there different wrong right correct only any all some such mode both either"
 )
+_EMPTY_WORDS = frozenset(_EMPTY_WORDS_TEXT.split())
 _NOUN_FOR = re.compile(
-    r"(?:the\s+)?(?:word|phrase|term|name|command|flag|option|function|tool|package|library|module|method)s?\s+",
+    r"(?:the\s+)?(?:word|phrase|term|name|command|flag|option|function|tool|package|line|text|heading|header|title|prefix|library|module|method)s?\s+",
     _I,
 )
 
@@ -184,58 +198,81 @@ def _opens_as_correction(text: str) -> bool:
 
 def _find_in(sentence: str, text: str) -> list[Correction]:
     quote = redact_within(text, MAX_QUOTE)
-    for pattern in (_PAIR_AFTER_NO, *_PAIRS):
+    for pattern in (_PAIR_QUOTED, _PAIR_AFTER_NO, *_PAIRS):
         match = pattern.match(sentence) if pattern is _PAIR_AFTER_NO else pattern.search(sentence)
         if match:
-            wanted, unwanted = _clean(match["wanted"]), _clean(match["unwanted"])
+            wanted, unwanted = _clean(_tail(match["wanted"])), _clean(match["unwanted"])
             if wanted and unwanted and wanted != unwanted:
-                return [Correction(wanted, unwanted, quote, _has_letter(wanted))]
-    match = _SHOULD.search(sentence)
-    literal = _SHOULD_PRINT.search(sentence)
-    if literal and not (match and match["wanted"][0] in "`\"“'"):
-        wanted = _clean(literal["wanted"], literal=True)
-        if wanted:
-            return [Correction(wanted, None, quote, general=False)]
-    if match:
-        wanted, unwanted = _clean(match["wanted"]), _clean(match["unwanted"] or "")
-        if wanted:
-            return [Correction(wanted, unwanted, quote, general=False)]
-    wanted = _first(sentence, "wanted", _ALWAYS, _ALWAYS_QUOTED, _WANTED)
-    unwanted = _first(sentence, "unwanted", _UNWANTED, _UNWANTED_QUOTED)
-    if wanted and wanted == unwanted:
+                literal = _is_literal(match["wanted"]) or _is_literal(match["unwanted"])
+                return [Correction(wanted, unwanted, quote, _has_letter(wanted), literal)]
+    found = _find_fact(sentence, quote)
+    if found:
+        return [found]
+    wanted, wanted_literal = _first(sentence, "wanted", _ALWAYS, _ALWAYS_QUOTED, _WANTED)
+    unwanted, unwanted_literal = _first(sentence, "unwanted", _UNWANTED, _UNWANTED_QUOTED)
+    if wanted == unwanted:
         wanted = None
     if wanted or unwanted:
-        return [Correction(wanted, unwanted, quote)]
+        return [Correction(wanted, unwanted, quote, literal=wanted_literal or unwanted_literal)]
     return []
 
 
-def _first(sentence: str, group: str, *patterns: re.Pattern[str]) -> str | None:
+def _find_fact(sentence: str, quote: str) -> Correction | None:
+    """Return what one answer should have been: "it should be X", "it must print X"."""
+    match = _SHOULD.search(sentence)
+    printed = _SHOULD_PRINT.search(sentence)
+    if printed and not (match and match["wanted"][0] in "`\"“'"):
+        wanted = _clean(printed["wanted"], whole=True)
+        return Correction(wanted, None, quote, general=False, literal=True) if wanted else None
+    if not match or not (_is_literal(match["wanted"]) or _NAME.search(match["wanted"])):
+        return None
+    wanted = _clean(match["wanted"])
+    unwanted = _clean(match["unwanted"] or "")
+    return Correction(wanted, unwanted, quote, general=False, literal=True) if wanted else None
+
+
+def _first(sentence: str, group: str, *patterns: re.Pattern[str]) -> tuple[str | None, bool]:
     for pattern in patterns:
         match = pattern.search(sentence)
         if match:
             fragment = _clean(match[group])
             if fragment:
-                return fragment
-    return None
+                return fragment, _is_literal(match[group])
+    return None, False
 
 
-def _clean(fragment: str, *, literal: bool = False) -> str | None:
-    """Return the fragment without its marks, or None when nothing can be checked by it."""
+def _tail(fragment: str) -> str:
+    """Return what a loose phrase leads to: "dates as 2024-01-31" is about the date."""
+    if fragment[0] in "`\"“'" or looks_like_command(fragment):
+        return fragment
+    return _LEADS_TO.split(fragment)[-1]
+
+
+def _is_literal(fragment: str) -> bool:
+    """Whether a fragment stands for itself: quoted, code or a number. "JSON" alone is a format, no text."""
+    return bool(_QUOTE_MARK.search(fragment) or _CODE_MARK.search(fragment))
+
+
+def _clean(fragment: str, *, whole: bool = False) -> str | None:
+    """Return the fragment without its marks, or None when nothing can be checked by it.
+
+    `whole` says that the fragment is text as it should be printed, with its commas and end marks.
+    """
     fragment = fragment.strip()
-    pairs = {"`": "`", '"': '"', "“": "”", "'": "'"}
-    if len(fragment) > 2 and pairs.get(fragment[0]) == fragment[-1]:
-        inner = fragment[1:-1].strip()
-        return inner if inner and "[redacted:" not in redact_within(inner, MAX_QUOTE) else None
-    fragment = _NOUN_FOR.sub("", fragment, count=1) if not literal else fragment
-    fragment = fragment.strip().rstrip(".,;:?" if literal else ".,;:?!").strip()
-    if fragment.count("(") < fragment.count(")"):
-        fragment = fragment.rstrip(")")
+    quoted = _QUOTED_ALONE.search(fragment)
+    if quoted:
+        fragment = quoted[0][1:-1].strip()
+    elif whole:
+        fragment = fragment.rstrip(".,;:?").strip()
+    else:
+        fragment = _NOUN_FOR.sub("", fragment, count=1).strip().rstrip(".,;:?!").strip()
+        if fragment.count("(") < fragment.count(")"):
+            fragment = fragment.rstrip(")")
     words = fragment.lower().split()
-    if not words or len(words) > _MAX_WORDS + 5 * literal or all(word in _EMPTY_WORDS for word in words):
+    usable = quoted or whole or not (words and words[0] in _EMPTY_WORDS)
+    if not words or not usable or len(words) > _MAX_WORDS + 20 or all(word in _EMPTY_WORDS for word in words):
         return None
-    if words[0] in _EMPTY_WORDS and not literal:
-        return None
-    if len(fragment) < 2 and not fragment.isdigit():
+    if len(fragment) < 2 and not fragment.isdigit() and not quoted:
         return None
     return fragment if "[redacted:" not in redact_within(fragment, MAX_QUOTE) else None
 

@@ -55,12 +55,11 @@ _NO_PERSON = re.compile(
 )
 _LONG = re.compile(r"(?<![A-Za-z0-9+/_=-])[A-Za-z0-9+/_=-]{20,}(?![A-Za-z0-9+/_=-])")
 _WORDLIKE = re.compile(r"[A-Za-z]+|[0-9.]+\Z")
-_NO_SECRETS = frozenset(
-    (
-        "string number boolean required optional undefined hidden secret password token changed "
-        "missing invalid expired rotated incorrect protected"
-    ).split()
+_NO_SECRETS_TEXT = (
+    "string number boolean required optional undefined hidden secret password token changed "
+    "missing invalid expired rotated incorrect protected"
 )
+_NO_SECRETS = frozenset(_NO_SECRETS_TEXT.split())
 _DONE = re.compile(r"\[redacted:[a-z-]+\]")
 
 

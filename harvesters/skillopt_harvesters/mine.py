@@ -1,0 +1,174 @@
+"""Recurring tasks from sessions.
+
+A family is a cluster of asks that people made in several sessions; each distinct wording of it is a task.
+Only what the user typed becomes a check. Ids are stable when sessions are added: a family is named by the
+skeleton of its earliest ask, and later asks never move earlier ones. An older session that turns up late can
+found a family anew, and with it a new id.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from skillopt_harvesters.asks import Occurrence, find_asks
+from skillopt_harvesters.checks import build_checks, find_rules
+from skillopt_harvesters.cluster import Families
+from skillopt_harvesters.normalise import STOP_WORDS, stem
+from skillopt_replay.skills import MAX_NAME
+from skillopt_replay.tasks import Origin, Task
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from skillopt_harvesters.records import Session
+
+_WORD = re.compile(r"[^\W_][\w'’-]*")
+_TITLE_WORDS = 6
+_NAME_WORDS = 3
+# The Agent Skills specification keeps these out of names.
+_RESERVED = frozenset({"anthropic", "claude"})
+
+
+def mine(sessions: Iterable[Session], *, min_occurrences: int = 2) -> list[Task]:
+    """Return the tasks that recur in at least `min_occurrences` distinct sessions of a person.
+
+    Sessions of programs, sub-agents and own replays are passed over. Tasks come in the order of their first
+    occurrence. A task whose family yields nothing to check has no checks.
+    """
+    occurrences = [occurrence for session in sessions for occurrence in find_asks(session)]
+    occurrences.sort(key=lambda one: (one.started or "", one.session, one.turn))
+    families = Families()
+    members: dict[int, list[Occurrence]] = {}
+    for occurrence in occurrences:
+        members.setdefault(families.add(occurrence.skeleton), []).append(occurrence)
+    recurring = {
+        number: group
+        for number, group in members.items()
+        if len({one.session for one in group if one.counted}) >= min_occurrences
+    }
+    groups = _group_sessions(recurring.values())
+    tasks: list[Task] = []
+    names: dict[str, str] = {}
+    for number, group in recurring.items():
+        leader = families.leaders[number]
+        family = _digest("family", *leader)
+        first = next(one for one in group if one.counted)
+        name = name_skill(leader, first.prompt, family)
+        if names.setdefault(name, family) != family:
+            name = f"{name[: MAX_NAME - 5]}-{family[:4]}"
+        tasks.extend(_build_tasks(group, family, name, groups))
+    return sorted(tasks, key=lambda task: (task.started or "", task.id))
+
+
+def _build_tasks(
+    family_of: Sequence[Occurrence], family: str, skill: str, groups: dict[str, str]
+) -> list[Task]:
+    rules = find_rules(family_of)
+    corrections = _unique([lesson.origin for one in family_of for lesson in one.lessons])
+    wordings: dict[str, list[Occurrence]] = {}
+    for occurrence in family_of:
+        wordings.setdefault(occurrence.folded, []).append(occurrence)
+    title = make_title([group[0].prompt for group in wordings.values()])
+    tasks = []
+    for folded, own in wordings.items():
+        counted = [one for one in own if one.counted]
+        if not counted:
+            continue
+        first = counted[0]
+        placed = next((one for one in counted if one.project), first)
+        tasks.append(
+            Task(
+                id=_digest("task", family, folded),
+                family=family,
+                title=title,
+                prompt=first.prompt,
+                sessions=tuple(dict.fromkeys(one.session for one in counted)),
+                occurrences=len(counted),
+                client=first.client,
+                skill=skill,
+                group=groups[first.session],
+                checks=build_checks(first.prompt, own, rules),
+                project=placed.project,
+                commit=placed.commit,
+                started=first.started,
+                corrections=corrections,
+                failed_before=any(one.failed for one in own),
+            )
+        )
+    return tasks
+
+
+def _group_sessions(families: Iterable[Sequence[Occurrence]]) -> dict[str, str]:
+    """Return each session's group: sessions that share a task, directly or over others, have the same.
+
+    A group is named by its earliest session.
+    """
+    counted = [[one for one in family if one.counted] for family in families]
+    order: dict[str, tuple[str, str]] = {}
+    for one in (one for family in counted for one in family):
+        mark = (one.started or "", one.session)
+        order[one.session] = min(order.get(one.session, mark), mark)
+    parents = {session: session for session in order}
+
+    def root(session: str) -> str:
+        while parents[session] != session:
+            parents[session] = parents[parents[session]]
+            session = parents[session]
+        return session
+
+    for family in counted:
+        first_with: dict[str, str] = {}
+        for one in family:
+            ends = [root(first_with.setdefault(one.folded, one.session)), root(one.session)]
+            older, newer = sorted(ends, key=order.__getitem__)
+            parents[newer] = older
+    return {session: _digest("group", root(session)) for session in parents}
+
+
+def make_title(prompts: Sequence[str]) -> str:
+    """Return a short title: the words of the earliest prompt that at least half of the wordings share."""
+    shared = Counter(
+        word for prompt in prompts for word in {stem(word.casefold()) for word in _WORD.findall(prompt)}
+    )
+    words = [word for word in _WORD.findall(prompts[0]) if shared[stem(word.casefold())] * 2 >= len(prompts)]
+    told = [word for word in words if word.casefold() not in STOP_WORDS]
+    if prompts[0].startswith("/"):
+        return prompts[0].split()[0]
+    if len(told) < 2:
+        words = _WORD.findall(prompts[0]) or prompts[0].split()
+    title = " ".join(words[:_TITLE_WORDS])
+    while title.split() and title.split()[-1].casefold() in STOP_WORDS and len(title.split()) > 1:
+        title = title.rsplit(" ", 1)[0]
+    return title[:1].upper() + title[1:80]
+
+
+def name_skill(leader: tuple[str, ...], prompt: str, family: str) -> str:
+    """Return a legal skill name from the first telling words of a family's earliest ask.
+
+    It depends on that ask alone, so that the skill keeps its name while the family grows.
+    """
+    if leader and leader[0].startswith("/"):
+        words = [leader[0]]
+    else:
+        kept = {token for token in leader if not token.startswith("<")}
+        words = [
+            word
+            for word in _WORD.findall(prompt)
+            if word.casefold() in kept and word.casefold() not in STOP_WORDS and len(word) > 1
+        ]
+    plain = unicodedata.normalize("NFKD", " ".join(words[:_NAME_WORDS])).encode("ascii", "ignore").decode()
+    parts = [part for part in re.split(r"[^a-z0-9]+", plain.lower()) if part and part not in _RESERVED]
+    name = "-".join(parts)[:MAX_NAME].strip("-")
+    return name or f"task-{family[:8]}"
+
+
+def _unique(origins: list[Origin]) -> tuple[Origin, ...]:
+    return tuple(dict.fromkeys(origins))
+
+
+def _digest(*parts: str) -> str:
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()[:12]
