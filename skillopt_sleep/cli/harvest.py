@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from skillopt_sleep.cli.frame import Json, database, explain, show
 
 
@@ -13,7 +15,7 @@ def harvest(as_json: Json = False) -> None:
     from skillopt_sleep.night.harvesting import HarvestReport, update_index
 
     with database() as (paths, connection), hold(paths, "harvest"), follow() as listen:
-        report = update_index(connection, listen=listen)
+        report = update_index(connection, os.environ, listen=listen)
 
     def render(report: HarvestReport = report) -> str:
         lines = [

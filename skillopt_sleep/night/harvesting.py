@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
+import sqlite3
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
 import msgspec
+
+from skillopt_harvesters import SOURCES, harvest
+from skillopt_sleep.events import Event, Listener, ignore
+from skillopt_sleep.store.claims import StoreClaims
+from skillopt_sleep.store.database import transaction
+from skillopt_sleep.store.index import read_cursors, save_cursor, save_session
 
 
 class HarvestReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -16,3 +27,46 @@ class HarvestReport(msgspec.Struct, frozen=True, kw_only=True):
     skipped: int
     warnings: tuple[str, ...]
     seconds: float
+
+
+def update_index(
+    connection: sqlite3.Connection, env: Mapping[str, str], *, listen: Listener = ignore
+) -> HarvestReport:
+    """Read what is new. Each file's session, records and cursor are stored together or not at all.
+
+    What was read of a file stays known when the client deletes the file.
+    """
+    began = time.monotonic()
+    home = Path(env.get("HOME") or Path.home())
+    run = harvest(
+        SOURCES.values(), read_cursors(connection), env=env, home=home, claims=StoreClaims(connection)
+    )
+    files = iter(run)
+    while True:
+        with transaction(connection):
+            harvested = next(files, None)
+            if harvested is None:
+                break
+            if harvested.session is not None:
+                save_session(connection, harvested.session)
+            save_cursor(connection, harvested.cursor)
+        listen(Event(stage="harvest", done=run.stats.files_read, detail=f"{run.stats.sessions} sessions"))
+    stats = run.stats
+    listen(
+        Event(
+            stage="harvest",
+            done=stats.files_read,
+            total=stats.files_read,
+            detail=f"{stats.sessions} sessions, {stats.turns} prompts",
+        )
+    )
+    return HarvestReport(
+        files_seen=stats.files_seen,
+        files_read=stats.files_read,
+        bytes_read=stats.bytes_read,
+        sessions=stats.sessions,
+        turns=stats.turns,
+        skipped=stats.skipped,
+        warnings=tuple(stats.warnings),
+        seconds=round(time.monotonic() - began, 3),
+    )

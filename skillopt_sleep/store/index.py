@@ -7,9 +7,11 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
+from skillopt_harvesters.cursor import FileCursor
 from skillopt_harvesters.records import Session
 
 _session = msgspec.msgpack.Decoder(Session)
+_cursor = msgspec.msgpack.Decoder(FileCursor)
 
 
 def save_session(connection: sqlite3.Connection, session: Session) -> None:
@@ -55,4 +57,18 @@ def save_splits(connection: sqlite3.Connection, splits: Mapping[str, str]) -> No
         "insert into splits values (?, ?) on conflict (task) do update set split = excluded.split"
         " where split = 'gate'",
         splits.items(),
+    )
+
+
+def read_cursors(connection: sqlite3.Connection) -> dict[str, FileCursor]:
+    """Return how far each known file was read, by path."""
+    rows = connection.execute("select path, cursor from files")
+    return {row["path"]: _cursor.decode(row["cursor"]) for row in rows}
+
+
+def save_cursor(connection: sqlite3.Connection, cursor: FileCursor) -> None:
+    """Record how far a file was read."""
+    connection.execute(
+        "insert or replace into files (path, cursor) values (?, ?)",
+        (cursor.path, msgspec.msgpack.encode(cursor)),
     )

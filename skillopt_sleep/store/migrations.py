@@ -6,7 +6,7 @@ _FIRST = (
     "create table migrations (number integer primary key, at text not null) strict",
     # What was read of every transcript file, so that the next harvest reads only what is new.
     """create table files (
-        path text primary key, source text not null, cursor blob not null
+        path text primary key, cursor blob not null
     ) strict""",
     # `body` is the Session as MessagePack, redacted; the columns are what is searched by.
     """create table sessions (
