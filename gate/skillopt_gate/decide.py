@@ -14,7 +14,7 @@ from skillopt_gate.exact import sign_flip_test, spent
 from skillopt_gate.interval import bootstrap_interval
 from skillopt_gate.pairs import Difference, compare, count
 from skillopt_gate.verdicts import Decision, Evidence, Pair, Policy, Verdict
-from skillopt_gate.vetoes import broken, lost_runs, suspects
+from skillopt_gate.vetoes import broken, lost_runs
 
 # Sums of floats over nights; a gain of exactly the floor counts.
 _ROUNDING = 1e-9
@@ -124,12 +124,13 @@ def decided(
     shorter: bool = False,
     guards_left: int = 0,
 ) -> bool:
-    """Tell whether the night may stop because `pairs` alone are accepted, with nothing left to recheck.
+    """Tell whether the night may stop because `pairs` alone are accepted.
 
-    `guards_left` past passes have not run yet; they can veto, so they are never skipped. In one-night mode
-    always False: a test that is read once may not be read after every task.
+    A task that is still to be rechecked counts as broken, and `guards_left` past passes that have not run
+    yet can still veto, so neither is ever skipped. In one-night mode always False: a test that is read
+    once may not be read after every task.
     """
-    if policy.mode == "one-night" or guards_left > 0 or suspects(pairs, policy):
+    if policy.mode == "one-night" or guards_left > 0:
         return False
     standing = weigh(pairs, evidence, policy, identity=identity, shorter=shorter)
     return conclude(standing, policy)[0] is Decision.ACCEPT

@@ -94,6 +94,12 @@ def test_evidence_kept_under_another_grid_of_stakes_is_not_carried_on():
     assert carry(old, "x") == start("x")
 
 
+def test_evidence_for_another_hypothesis_is_not_carried_on():
+    evidence, _ = bet(start("x", margin=0.1), as_differences([0] * 9))
+    assert carry(evidence, "x", margin=0.1) is evidence
+    assert carry(evidence, "x") == start("x")
+
+
 def test_evidence_survives_json():
     evidence, _ = bet(start("x"), as_differences([1, Fraction(-1, 3), 0]))
     assert msgspec.json.decode(msgspec.json.encode(evidence), type=type(evidence)) == evidence

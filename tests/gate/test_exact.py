@@ -102,6 +102,11 @@ def test_what_is_too_much_to_count_is_drawn_close_to_the_exact_value(monkeypatch
     assert sign_flip_test(values, rng=Random(1)) == drawn
 
 
+def test_drawn_patterns_that_tie_with_the_observed_one_count(monkeypatch):
+    monkeypatch.setattr(exact, "_MOST_SUMS", 1)
+    assert sign_flip_test([Fraction(1, 2)] * 3, rng=Random(1)) == pytest.approx(1 / 8, abs=0.02)
+
+
 def test_a_drawn_p_value_is_never_zero(monkeypatch):
     monkeypatch.setattr(exact, "_MOST_SUMS", 4)
     assert sign_flip_test([Fraction(1)] * 60 + [Fraction(1, 7)] * 9, rng=Random(1), draws=99) == Fraction(

@@ -28,6 +28,7 @@ def test_punctuation_between_the_words_hides_nothing():
 def test_a_long_key_without_spaces_is_found():
     key = "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
     assert find_leaks(f"Answer `{key}`.", [f"expects {key} at the end"]) == [key]
+    assert find_leaks(f"Answer `{key}`.", [f"expects {key} at the end"], known=[f"use {key}"]) == []
 
 
 def test_chinese_text_is_found_by_its_characters():
