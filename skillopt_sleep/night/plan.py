@@ -130,7 +130,9 @@ def _plan_skill(
     seed: str,
 ) -> SkillPlan:
     first = train[0]
-    seen = carried.evidence.seen if carried and carried.evidence else ()
+    # A one-night test looks at tonight alone, so tasks of earlier nights are as good as new.
+    counted = carried.evidence if carried and settings.gate.mode == "evidence" else None
+    seen = counted.seen if counted else ()
     items = [SplitItem(id=t.id, group=t.group, failed_before=t.failed_before) for t in held_out]
     chosen = pick_gate_tasks(items, seen=frozenset(seen), limit=settings.gate.tasks, seed=seed)
     by_id = {task.id: task for task in held_out}

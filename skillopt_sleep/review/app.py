@@ -30,7 +30,7 @@ from skillopt_sleep.review.summary import EMPTY, write_summary
 from skillopt_sleep.review.task_view import TaskList, TaskView
 from skillopt_sleep.review.theme import NIGHT
 from skillopt_sleep.review.visible import show, show_line
-from skillopt_sleep.review.wording import OPEN, count, say_place
+from skillopt_sleep.review.wording import OPEN, WAITING, count, say_place
 from skillopt_staging.proposals import State
 
 _T = TypeVar("_T")
@@ -172,7 +172,7 @@ class ReviewApp(App[None]):
     def _fill_queue(self, select: str | None) -> None:
         queue = self.query_one(Queue)
         queue.fill(self.proposals, self._now(), select=select, one_line=self._one_line)
-        waiting = sum(proposal.state in OPEN for proposal in self.proposals)
+        waiting = sum(proposal.state in WAITING for proposal in self.proposals)
         decided = len(self.proposals) - waiting
         queue.border_subtitle = f"{waiting} waiting" + (f" · {decided} decided" if decided else "")
 

@@ -47,7 +47,7 @@ def draw_growth(values: Sequence[float], needed: float, width: int) -> list[str]
     for value in values:
         length = _log_place(value, top, width) if not math.isnan(value) else 0
         cells = ["━" if index < length else " " for index in range(width)]
-        cells[mark] = "╋" if length > mark else "┆"
+        cells[mark] = "╋" if value >= needed else "┆"
         bars.append("".join(cells))
     return bars
 

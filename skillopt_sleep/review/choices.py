@@ -8,7 +8,7 @@ from skillopt_gate.verdicts import Decision
 from skillopt_sleep.records import Proposal
 from skillopt_sleep.review.difference import Difference
 from skillopt_sleep.review.visible import hides
-from skillopt_sleep.review.wording import OPEN
+from skillopt_sleep.review.wording import WAITING
 from skillopt_staging.proposals import State
 
 
@@ -48,7 +48,7 @@ class Choices:
 def find_next(proposals: Sequence[Proposal], decided: Proposal) -> str | None:
     """Return the id of the next proposal that waits, else of the first that does; None when none does."""
     place = next((index for index, other in enumerate(proposals) if other.id == decided.id), 0)
-    waiting = [other.id for other in (*proposals[place + 1 :], *proposals[:place]) if other.state in OPEN]
+    waiting = [other.id for other in (*proposals[place + 1 :], *proposals[:place]) if other.state in WAITING]
     return waiting[0] if waiting else None
 
 

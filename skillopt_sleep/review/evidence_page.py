@@ -9,6 +9,7 @@ from skillopt_sleep.records import EditEvidence, Proposal
 from skillopt_sleep.review.charts import draw_growth, draw_interval, draw_tallies
 from skillopt_sleep.review.pages import LABEL, Page
 from skillopt_sleep.review.wording import (
+    count,
     say_cost,
     say_counts,
     say_effect,
@@ -67,8 +68,16 @@ def _write_numbers(page: Page, proposal: Proposal) -> None:
     else:
         page.value("evidence", f"{say_wealth(verdict.wealth)}, accepted from {needed}")
         _write_growth(page, proposal)
-    if verdict.broken or verdict.vetoes:
-        page.value("vetoed by", ", ".join(dict.fromkeys(verdict.broken + verdict.vetoes)), "$error")
+    if verdict.n_all > verdict.n:
+        page.value(
+            "all nights", f"{say_effect(verdict.effect_all)} per task on {count(verdict.n_all, 'task')}"
+        )
+    if verdict.missing:
+        page.value("not run", count(len(verdict.missing), "task"), "$warning")
+    if verdict.broken:
+        page.value("broken", ", ".join(verdict.broken), "$error")
+    for veto in verdict.vetoes:
+        page.value("in the way", veto, "$error")
     page.value("cost", f"{say_cost(note.usage)}, {say_tokens(note.usage.tokens)} tokens")
 
 

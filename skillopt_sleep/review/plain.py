@@ -62,6 +62,7 @@ def _object(proposal: Proposal) -> dict[str, Any]:
         "id": proposal.id,
         "skill": proposal.skill,
         "client": proposal.client,
+        "title": proposal.title,
         "scope": proposal.scope,
         "state": proposal.state.value,
         "reason": proposal.reason,
@@ -111,6 +112,8 @@ def _block(proposal: Proposal) -> Iterator[str]:
     low, high = (say_effect(bound) for bound in verdict.interval)
     kind = f"{_line(proposal.client)}, {_line(proposal.scope)} skill"
     yield f"Proposal {_line(proposal.id)}: {_line(proposal.skill)} ({kind})"
+    if proposal.title:
+        yield f"About: {_line(proposal.title)}"
     yield f"Verdict: {verdict.decision.value}. {_line(verdict.reason)}"
     yield f"State: {_line(say_state(proposal))}"
     yield f"Decided by: {_line(say_mode(verdict.mode))}"
@@ -118,6 +121,12 @@ def _block(proposal: Proposal) -> Iterator[str]:
     yield f"Tonight: {say_sample(verdict)}; {say_counts(verdict)}"
     nights = count(verdict.nights, "night")
     yield f"Evidence: {say_wealth(verdict.wealth)} after {nights}, accepted from {say_needed(note.policy)}"
+    if verdict.n_all > verdict.n:
+        yield f"All nights: {say_effect(verdict.effect_all)} per task on {count(verdict.n_all, 'task')}"
+    if verdict.missing:
+        yield f"Not run: {count(len(verdict.missing), 'task')}"
+    if verdict.broken or verdict.vetoes:
+        yield f"In the way: {_line(', '.join(verdict.broken + verdict.vetoes))}"
     if len(note.wealth) > 1:
         yield f"Evidence night by night: {', '.join(say_wealth(value) for value in note.wealth)}"
     yield f"Cost: {say_cost(note.usage)}, {say_tokens(note.usage.tokens)} tokens"

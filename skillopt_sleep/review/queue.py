@@ -14,7 +14,7 @@ from textual.widgets.option_list import Option
 from skillopt_gate.verdicts import Decision
 from skillopt_sleep.records import Proposal
 from skillopt_sleep.review.visible import show_line
-from skillopt_sleep.review.wording import BADGES, OPEN, say_age, say_cost, say_effect, say_interval
+from skillopt_sleep.review.wording import BADGES, WAITING, say_age, say_cost, say_effect, say_interval
 from skillopt_staging.proposals import State
 
 TONES = {Decision.ACCEPT: "$success", Decision.REJECT: "$error", Decision.NOT_ENOUGH: "$warning"}
@@ -56,7 +56,7 @@ class Queue(OptionList):
 def describe(proposal: Proposal, now: datetime, *, one_line: bool) -> Content:
     """Return a proposal's entry: skill, verdict, gain with interval, client, cost and age."""
     verdict = proposal.note.verdict
-    waiting = proposal.state in OPEN
+    waiting = proposal.state in WAITING
     sign, word = BADGES[verdict.decision].split(" ", 1)
     tone = TONES[verdict.decision] if waiting else "$foreground-muted"
     name = show_line(proposal.skill)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import re
-import tempfile
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
 
 from textual.pilot import Pilot
 
+from skillopt_sleep.files import write_atomically
 from skillopt_sleep.review.app import ReviewApp, read_clock
 from skillopt_sleep.review.desk import Desk
 
@@ -32,7 +31,7 @@ def save_screenshot(
 
     Must not be called from a running event loop.
     """
-    _write(path, asyncio.run(_draw(desk, size, keys, now)))
+    write_atomically(path, asyncio.run(_draw(desk, size, keys, now)), mode=0o644)
 
 
 async def _draw(desk: Desk, size: tuple[int, int], keys: Sequence[str], now: Callable[[], datetime]) -> str:
@@ -56,17 +55,3 @@ async def settle(pilot: Pilot[None]) -> None:
 def strip_fonts(svg: str) -> str:
     """Return the picture with its web fonts replaced by ones a reader's machine may have."""
     return _FAMILY.sub(_FONTS, _FONT_FACE.sub("", svg))
-
-
-def _write(path: Path, text: str) -> None:
-    with tempfile.NamedTemporaryFile(
-        "w", encoding="utf-8", dir=path.parent, prefix=f".{path.name}.", delete=False
-    ) as draft:
-        try:
-            draft.write(text)
-            draft.flush()
-            os.fsync(draft.fileno())
-            Path(draft.name).replace(path)
-        except BaseException:
-            Path(draft.name).unlink(missing_ok=True)
-            raise

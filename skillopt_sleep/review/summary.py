@@ -7,7 +7,7 @@ from textual.content import Content
 from skillopt_sleep.records import Proposal
 from skillopt_sleep.review.evidence_page import TONES
 from skillopt_sleep.review.visible import show_line
-from skillopt_sleep.review.wording import BADGES, OPEN, count, say_place, say_state
+from skillopt_sleep.review.wording import BADGES, WAITING, count, say_place, say_state
 
 EMPTY = Content.assemble(
     ("Nothing is waiting for you.\n\n", "bold $primary"),
@@ -28,15 +28,16 @@ def write_summary(proposal: Proposal) -> Content:
     """Return the proposal in a few lines: skill, target file, verdict with its sentence, any decision."""
     verdict = proposal.note.verdict
     tone = TONES[verdict.decision]
-    facts = [proposal.client, f"{proposal.scope} skill", count(verdict.nights, "night")]
+    facts = [proposal.client, proposal.scope, count(verdict.nights, "night")]
     pieces: list[tuple[str, str]] = [
         (show_line(proposal.skill), "bold"),
-        ("  " + " · ".join(show_line(fact) for fact in facts), "$foreground-muted"),
-        (f"\n→ {show_line(say_place(proposal.staged.live))}", "$foreground-muted"),
+        (f"  {show_line(proposal.title)}", ""),
+        ("\n" + " · ".join(show_line(fact) for fact in facts), "$foreground-muted"),
+        (f" → {show_line(say_place(proposal.staged.live))}", "$foreground-muted"),
         ("\n", ""),
         (f" {BADGES[verdict.decision].upper()} ", f"bold $background on {tone}"),
         (f" {show_line(verdict.reason)}", ""),
     ]
-    if proposal.state not in OPEN:
+    if proposal.state not in WAITING:
         pieces.append((f"\n{show_line(say_state(proposal))}", "italic $accent"))
     return Content.assemble(*pieces)

@@ -13,7 +13,9 @@ from skillopt_staging.proposals import State
 
 BADGES = {Decision.ACCEPT: "✓ accept", Decision.REJECT: "✗ reject", Decision.NOT_ENOUGH: "… not yet"}
 CHANGES = {"fixed": "✓", "broken": "✗", "same": "=", "not run": "–"}
-OPEN = (State.PENDING, State.SNOOZED)
+# What waits for the user, and what may be decided: a reverted proposal does not wait but can be taken again.
+WAITING = (State.PENDING, State.SNOOZED)
+OPEN = (*WAITING, State.REVERTED)
 _MODES = {
     "evidence": "evidence over nights: each night's fresh tasks add to it, and looking often is safe",
     "one-night": "one night: an exact test of tonight's tasks alone",

@@ -15,7 +15,7 @@ from skillopt_sleep.review.diff_view import DiffView
 from skillopt_sleep.review.queue import Queue
 from skillopt_sleep.review.screenshot import settle
 from skillopt_staging.proposals import State
-from tests.app.review_samples import COMMITS_BASE, NOW, MemoryDesk, proposal, samples, task, verdict
+from tests.support.proposals import COMMITS_BASE, NOW, MemoryDesk, proposal, samples, task, verdict
 
 HOSTILE = "[red]no[/red] [@click=app.bell]x[/] \x1b[31m\u202eevil\x00"
 SHOWN = "[red]no[/red] [@click=app.bell]x[/] ␛[31m<U+202E>evil␀"
@@ -47,7 +47,7 @@ def toasts(app: ReviewApp) -> list[str]:
 
 
 async def test_the_queue_shows_skill_client_verdict_gain_cost_and_age():
-    async with review(MemoryDesk(samples())) as (app, press):
+    async with review(MemoryDesk(samples())) as (_app, press):
         seen = await press()
     assert "Proposals" in seen
     assert "3 waiting · 2 decided" in seen
@@ -59,10 +59,11 @@ async def test_the_queue_shows_skill_client_verdict_gain_cost_and_age():
 
 
 async def test_the_diff_shows_signs_numbers_and_whose_words_it_rests_on():
-    async with review(MemoryDesk(samples())) as (app, press):
+    async with review(MemoryDesk(samples())) as (_app, press):
         seen = await press()
     assert "✓ ACCEPT" in seen
-    assert "→ /home/ada/code/shop/.claude/skills/commit-messages/SKILL.md" in seen
+    assert "claude · project · 3 nights" in seen
+    assert "→ /home/ada/code/shop/.claude/skills/commit-messages/SKILL.md" in " ".join(seen.split())
     assert "[x] hunk 1 of 2 · front matter" in seen
     assert ' 12     - - Use the past tense ("Added", "Fixed").' in seen
     assert '     12 + - Use the imperative ("Add", "Fix"), never the past tense.' in seen
@@ -95,7 +96,7 @@ async def test_apply_asks_first_and_names_the_file():
 
 async def test_space_leaves_a_hunk_out_and_apply_passes_the_chosen_ones():
     desk = MemoryDesk(samples())
-    async with review(desk) as (app, press):
+    async with review(desk) as (_app, press):
         seen = await press("space")
         assert "[ ] hunk 1 of 2 · front matter · left out" in seen
         assert "1 of 2 hunks chosen" in seen
@@ -149,7 +150,7 @@ async def test_scrolling_away_moves_the_current_hunk_along():
 
 async def test_a_proposal_the_gate_did_not_accept_is_applied_only_after_a_warning():
     doubtful = proposal(judged=verdict(Decision.NOT_ENOUGH))
-    async with review(MemoryDesk([doubtful])) as (app, press):
+    async with review(MemoryDesk([doubtful])) as (_app, press):
         assert "The gate did not accept this: not enough evidence yet." in await press("a")
 
 
@@ -220,14 +221,14 @@ async def test_the_desk_is_asked_in_threads_of_its_own():
     import threading
 
     desk = MemoryDesk(samples())
-    async with review(desk) as (app, press):
+    async with review(desk) as (_app, press):
         await press("a", "y")
     assert desk.threads
     assert threading.get_ident() not in desk.threads
 
 
 async def test_the_evidence_starts_with_the_verdict_and_names_the_mode():
-    async with review(MemoryDesk(samples()), size=(120, 60)) as (app, press):
+    async with review(MemoryDesk(samples()), size=(120, 60)) as (_app, press):
         seen = await press("2")
     assert "accept: better on 9 of 14 tasks it never saw" in seen
     assert "evidence over nights" in seen
@@ -243,7 +244,7 @@ async def test_the_evidence_starts_with_the_verdict_and_names_the_mode():
 
 async def test_a_one_night_verdict_shows_its_p_value_instead_of_the_bet():
     judged = verdict(mode="one-night", p_value=0.0107)
-    async with review(MemoryDesk([proposal(judged=judged)]), size=(120, 60)) as (app, press):
+    async with review(MemoryDesk([proposal(judged=judged)]), size=(120, 60)) as (_app, press):
         seen = await press("2")
     assert "one night: an exact test" in seen
     assert "0.0107, accepted below 0.05" in seen
@@ -251,11 +252,11 @@ async def test_a_one_night_verdict_shows_its_p_value_instead_of_the_bet():
 
 
 async def test_tasks_are_listed_with_broken_ones_first_and_answers_on_selection():
-    async with review(MemoryDesk(samples())) as (app, press):
+    async with review(MemoryDesk(samples())) as (_app, press):
         seen = await press("3")
         assert "✗ 1 broken   ✓ 4 fixed   = 2 same   – 1 not run" in seen
         assert seen.index("Amend with the missing file") < seen.index("Commit the retry fix")
-        assert "0/3 → –     Commit generated code" in seen
+        assert "0/3 → –    Commit generated code" in seen
         seen = await press("enter", "j")
         assert "Asked  commit this, the upload client now retries twice" in seen
         assert "Before  0/3 passed" in seen
@@ -276,7 +277,7 @@ async def test_hostile_text_is_shown_literally_everywhere():
         skill="[red]evil[/red]",
     )
     desk = MemoryDesk([hostile])
-    async with review(desk, size=(140, 60)) as (app, press):
+    async with review(desk, size=(220, 60)) as (_app, press):
         diff = await press()
         assert "[red]evil[/red]" in diff
         assert "[b]c[/b]" in diff
@@ -297,7 +298,7 @@ async def test_very_long_and_right_to_left_lines_lose_nothing():
     words = " ".join(f"word{number}" for number in range(400))
     text = f"{words}\n{'x' * 3000}\nשלום עולם\n"
     async with review(MemoryDesk([proposal(base_text="", text=text, edits=())]), size=(100, 150)) as (
-        app,
+        _app,
         press,
     ):
         seen = await press()
@@ -306,7 +307,7 @@ async def test_very_long_and_right_to_left_lines_lose_nothing():
     assert "שלום עולם" in seen
 
 
-@pytest.mark.parametrize("size", [(60, 20), (60, 30), (80, 24), (40, 16)])
+@pytest.mark.parametrize("size", [(60, 20), (80, 24)])
 async def test_narrow_terminals_stack_list_and_details(size):
     async with review(MemoryDesk(samples()), size=size) as (app, press):
         queue, detail = app.query_one(Queue), app.query_one("#detail")
@@ -332,7 +333,7 @@ async def test_a_widened_terminal_puts_them_side_by_side():
 
 
 async def test_an_empty_queue_says_what_to_do_next():
-    async with review(MemoryDesk([])) as (app, press):
+    async with review(MemoryDesk([])) as (_app, press):
         seen = await press("a", "r", "u", "space", "n", "2", "3", "enter")
     assert "Nothing is waiting for you." in seen
     assert "skillopt-sleep run" in seen
@@ -340,7 +341,7 @@ async def test_an_empty_queue_says_what_to_do_next():
 
 async def test_without_colour_signs_boxes_and_badges_still_tell_everything(monkeypatch):
     monkeypatch.setenv("NO_COLOR", "1")
-    async with review(MemoryDesk(samples())) as (app, press):
+    async with review(MemoryDesk(samples()), size=(120, 70)) as (app, press):
         seen = await press("n", "space")
         assert "▌ [ ] hunk 2 of 2 · body · left out" in seen
         assert "  [x] hunk 1 of 2" in seen

@@ -12,7 +12,7 @@ from skillopt_sleep.records import EditEvidence
 from skillopt_sleep.review.plain import as_json, render_plain
 from skillopt_sleep.review.visible import hides, show, show_line
 from skillopt_staging.hunks import hunks
-from tests.app.review_samples import COMMITS_BASE, COMMITS_TEXT, proposal, samples, task
+from tests.support.proposals import COMMITS_BASE, COMMITS_TEXT, proposal, samples, task
 
 HOSTILE = "\x1b[31m[red]{x}\u202eevil\x00\u200b\x9b2J\U000e0041"
 

@@ -2,10 +2,8 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ElementTree
 
-import pytest
-
 from skillopt_sleep.review.screenshot import save_screenshot
-from tests.app.review_samples import NOW, MemoryDesk, samples
+from tests.support.proposals import NOW, MemoryDesk, samples
 
 
 def test_the_picture_shows_the_review_and_loads_nothing(tmp_path):
@@ -24,8 +22,3 @@ def test_the_picture_is_taken_after_the_keys(tmp_path):
     path = tmp_path / "evidence.svg"
     save_screenshot(MemoryDesk(samples()), path, keys=["2"], now=lambda: NOW)
     assert "looking" in path.read_text(encoding="utf-8")
-
-
-def test_a_missing_folder_is_an_error_and_leaves_nothing(tmp_path):
-    with pytest.raises(FileNotFoundError):
-        save_screenshot(MemoryDesk([]), tmp_path / "missing" / "review.svg", (60, 20))

@@ -89,6 +89,8 @@ def verdict(decision: Decision = Decision.ACCEPT, **changes) -> Verdict:
         "wealth": 41.3,
         "p_value": 0.0107,
         "nights": 3,
+        "n_all": 33,
+        "effect_all": 0.41,
     }
     return Verdict(**{**values, **changes})
 
@@ -168,6 +170,7 @@ def proposal(
     return Proposal(
         id=f"n12-{name}",
         skill=name,
+        title="commit what was changed",
         client=client,
         scope=scope,
         state=state,
