@@ -119,7 +119,8 @@ def _is_specific(lesson: Lesson, occurrence: Occurrence, prompts: list[str]) -> 
     here = occurrence.folded
     if wanted.casefold() in here and not all(wanted.casefold() in prompt for prompt in others):
         return True
-    values = (_words(wanted) & _words(here)) - STOP_WORDS
+    # Values are what the skeleton leaves out: names, numbers, paths, quoted text.
+    values = (_words(wanted) & _words(here)) - _words(" ".join(occurrence.skeleton)) - STOP_WORDS
     return any(not all(value in _words(prompt) for prompt in others) for value in values)
 
 

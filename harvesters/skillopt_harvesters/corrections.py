@@ -155,7 +155,8 @@ _NAME = re.compile(r"\b[A-Z]")
 _LEADS_TO = re.compile(r"\b(?:in|as|with|to|under|called|named|by)\s+", _I)
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z`\"“'])|\n+")
 _EMPTY_WORDS_TEXT = (
-    "i we you do does did is are was were should must can could would have has please it that this them they these those one ones other "
+    "i we you do does did is are was were should must can could would have has please it that "
+    "this them they these those one ones other "
     "others same so what something anything "
     "nothing everything me us you him her thing things stuff way more less better again here "
     "there different wrong right correct only any all some such mode both either"

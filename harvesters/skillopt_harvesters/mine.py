@@ -130,16 +130,15 @@ def _group_sessions(families: Iterable[Sequence[Occurrence]]) -> dict[str, str]:
 
 
 def make_title(prompts: Sequence[str]) -> str:
-    """Return a short title: the words of the earliest prompt that at least half of the wordings share."""
+    """Return a short title: the words of the earliest prompt that most wordings share."""
     shared = Counter(
         word for prompt in prompts for word in {stem(word.casefold()) for word in _WORD.findall(prompt)}
     )
-    words = [word for word in _WORD.findall(prompts[0]) if shared[stem(word.casefold())] * 2 >= len(prompts)]
-    told = [word for word in words if word.casefold() not in STOP_WORDS]
+    words = [word for word in _WORD.findall(prompts[0]) if shared[stem(word.casefold())] * 2 > len(prompts)]
     if prompts[0].startswith("/"):
         return prompts[0].split()[0]
-    if len(told) < 2:
-        words = _WORD.findall(prompts[0]) or prompts[0].split()
+    if sum(word[0].isalpha() and word.casefold() not in STOP_WORDS for word in words) < 2:
+        words = prompts[0].split()
     title = " ".join(words[:_TITLE_WORDS])
     while title.split() and title.split()[-1].casefold() in STOP_WORDS and len(title.split()) > 1:
         title = title.rsplit(" ", 1)[0]
