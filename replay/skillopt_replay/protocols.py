@@ -58,6 +58,11 @@ class Agent(Protocol):
         """What one run may cost at most, reserved before it starts."""
         ...
 
+    @property
+    def needs_workspace(self) -> bool:
+        """Whether a run works on the project's files; False spares the clone."""
+        return True
+
     async def run(self, task: Task, skill: Skill | None, workspace: Path, limits: Limits) -> Rollout:
         """Work on the task inside the workspace with exactly this skill on offer.
 

@@ -1,0 +1,171 @@
+"""Finds the `claude` program and what it needs to sign in."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from skillopt_replay.errors import Unavailable
+from skillopt_replay.sandbox.contract import SYSTEM_PATH
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+# The order in which the client itself prefers them; exactly one is handed on.
+_TOKENS = ("ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN")
+# Where the service is and how to get there. None of these signs anybody in.
+_ROUTES = (
+    "ANTHROPIC_BASE_URL", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY", "https_proxy", "http_proxy", "no_proxy",
+    "NODE_EXTRA_CA_CERTS",
+)  # fmt: skip
+CREDENTIAL_FILE = ".credentials.json"
+_VERSION = re.compile(r"\d+\.\d+\.\d+")
+_HINT = "install Claude Code (npm install -g @anthropic-ai/claude-code)"
+_SIGN_IN_HINT = (
+    "run `claude setup-token` and set CLAUDE_CODE_OAUTH_TOKEN, "
+    "or set ANTHROPIC_API_KEY, or sign in with `claude`"
+)
+
+
+class Credentials(msgspec.Struct, frozen=True, kw_only=True):
+    """The one thing that signs the client in, and the route to the service.
+
+    `env` goes to the client's environment; `file` is the content of its credential file, without the
+    token that renews it: a copy that renewed itself would sign the user out.
+    """
+
+    source: str
+    env: tuple[tuple[str, str], ...] = ()
+    file: bytes | None = None
+    expires: float | None = None
+
+    @property
+    def expired(self) -> bool:
+        return self.expires is not None and self.expires <= time.time()
+
+    def __repr__(self) -> str:
+        return f"Credentials(source={self.source!r})"
+
+
+class ClaudeCli(msgspec.Struct, frozen=True, kw_only=True):
+    """The client found on this machine. `credentials` is None when nobody is signed in."""
+
+    binary: Path
+    version: str
+    credentials: Credentials | None
+    hint: str = ""
+
+    @property
+    def signed_in(self) -> bool:
+        return self.credentials is not None and not self.credentials.expired
+
+
+def find_claude(env: Mapping[str, str], binary: Path | None = None) -> ClaudeCli | None:
+    """Return the client at `binary`, or the one on the PATH in `env`; None when there is none.
+
+    Raises Unavailable when the program is there but does not start.
+    """
+    path = locate(env, binary)
+    if path is None:
+        return None
+    credentials = find_credentials(env)
+    hint = ""
+    if credentials is None:
+        hint = _SIGN_IN_HINT
+    elif credentials.expired:
+        hint = f"the sign-in has run out: start `claude` once to renew it; for nights: {_SIGN_IN_HINT}"
+    return ClaudeCli(binary=path, version=read_version(path), credentials=credentials, hint=hint)
+
+
+def locate(env: Mapping[str, str], binary: Path | None = None) -> Path | None:
+    """Return the real program behind links and, where it can be seen, behind npm's wrapper."""
+    found = shutil.which(str(binary or "claude"), path=env.get("PATH", SYSTEM_PATH))
+    if found is None:
+        return None
+    path = Path(found).resolve()
+    for folder in path.parents:
+        native = _native(folder)
+        if native is not None:
+            return native
+        if folder.name == "node_modules":
+            break
+    return path
+
+
+def _native(folder: Path) -> Path | None:
+    """Return the program of this platform's package beside npm's wrapper package.
+
+    The wrapper starts it as a child that outlives the wrapper when that is killed.
+    """
+    if folder.name != "claude-code":
+        return None
+    machine = {"x86_64": "x64", "amd64": "x64", "aarch64": "arm64", "arm64": "arm64"}.get(
+        platform.machine().lower(), ""
+    )
+    system = "darwin" if sys.platform == "darwin" else "linux"
+    package = f"claude-code-{system}-{machine}"
+    for place in (folder.parent / package, folder / "node_modules/@anthropic-ai" / package):
+        if os.access(place / "claude", os.X_OK):
+            return place / "claude"
+    return None
+
+
+def read_version(binary: Path) -> str:
+    """Return what `--version` says. Raises Unavailable when it says nothing of use."""
+    try:
+        finished = subprocess.run(
+            [str(binary), "--version"],
+            env={"PATH": SYSTEM_PATH, "HOME": "/nonexistent", "DISABLE_AUTOUPDATER": "1"},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=30.0,
+            check=False,
+            start_new_session=True,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise Unavailable(f"{binary} does not start: {error}", hint=_HINT) from error
+    match = _VERSION.search(finished.stdout)
+    if finished.returncode != 0 or match is None:
+        said = (finished.stderr or finished.stdout).strip()[-200:]
+        raise Unavailable(f"{binary} --version does not tell a version: {said}", hint=_HINT)
+    return match.group()
+
+
+def find_credentials(env: Mapping[str, str]) -> Credentials | None:
+    """Return the user's way to sign in: a token of the environment before the client's credential file."""
+    routes = tuple((name, env[name]) for name in _ROUTES if env.get(name))
+    for name in _TOKENS:
+        if env.get(name):
+            return Credentials(source=name, env=((name, env[name]), *routes))
+    folder = env.get("CLAUDE_CONFIG_DIR") or (env.get("HOME", "") and str(Path(env["HOME"], ".claude")))
+    if not folder:
+        return None
+    return _read_file(Path(folder, CREDENTIAL_FILE), routes)
+
+
+def _read_file(path: Path, routes: tuple[tuple[str, str], ...]) -> Credentials | None:
+    try:
+        content: Any = msgspec.json.decode(path.read_bytes())
+        account = content["claudeAiOauth"]
+        account["accessToken"]
+        account.pop("refreshToken", None)
+        expires = account.get("expiresAt")
+    except (OSError, msgspec.DecodeError, LookupError, TypeError, AttributeError):
+        return None
+    return Credentials(
+        source=str(path),
+        env=routes,
+        file=msgspec.json.encode({"claudeAiOauth": account}),
+        expires=expires / 1000 if isinstance(expires, int | float) else None,
+    )

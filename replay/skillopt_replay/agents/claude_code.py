@@ -1,0 +1,215 @@
+"""Claude Code as the agent: the real client, headless, with a private home and exactly one learned skill."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from skillopt_replay import process
+from skillopt_replay.agents.claude_cli import CREDENTIAL_FILE
+from skillopt_replay.agents.claude_stream import Reading, StreamReader
+from skillopt_replay.errors import Unavailable
+from skillopt_replay.folders import PRIVATE_PREFIX, discard, make_folder
+from skillopt_replay.protocols import Limits
+from skillopt_replay.rollouts import Outcome, Rollout, Usage
+from skillopt_replay.sandbox.contract import Toolchains
+from skillopt_replay.workspace import root_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from skillopt_replay.agents.claude_cli import ClaudeCli
+    from skillopt_replay.sandbox.contract import Sandbox
+    from skillopt_replay.skills import Skill
+    from skillopt_replay.tasks import Task
+
+PLUGIN = "learned"
+ENTRYPOINT = "skillopt-sleep-replay"  # recorded by the client; harvesters leave such sessions out
+TOOLS = ("Bash", "Edit", "Glob", "Grep", "NotebookEdit", "Read", "Skill", "Task", "TodoWrite", "Write")
+# One run in a real project: the system prompt, its tools and some twenty turns, most of it cached.
+TYPICAL = Usage(input_tokens=150_000, output_tokens=10_000, cost_usd=Limits().usd)
+_RETRIES = 4
+_FLOOD_BYTES = 512_000_000
+
+
+class ClaudeCode:
+    """Runs tasks with the `claude` program inside a sandbox.
+
+    `project_settings` lets the project's own CLAUDE.md, skills and settings count, as they do for the
+    user; nothing of the user's own home ever does. `model` None takes the client's default.
+    """
+
+    needs_workspace = True
+
+    def __init__(
+        self,
+        cli: ClaudeCli,
+        sandbox: Sandbox,
+        *,
+        model: str | None = None,
+        tools: Sequence[str] = TOOLS,
+        toolchains: Toolchains = Toolchains(),  # noqa: B008 - frozen
+        project_settings: bool = True,
+        estimate: Usage = TYPICAL,
+    ) -> None:
+        """Take the client as found. Raises Unavailable when nobody is signed in."""
+        if cli.credentials is None or not cli.signed_in:
+            raise Unavailable("Claude Code is not signed in", hint=cli.hint)
+        self._cli = cli
+        self._credentials = cli.credentials
+        self._sandbox = sandbox
+        self._model = model
+        self._tools = tuple(tools)
+        self._toolchains = toolchains
+        self._sources = "project" if project_settings else ""
+        self._estimate = estimate
+
+    @property
+    def identity(self) -> str:
+        return f"claude-code {self._cli.version} {self._model or 'default'}"
+
+    @property
+    def estimate(self) -> Usage:
+        return self._estimate
+
+    async def run(self, task: Task, skill: Skill | None, workspace: Path, limits: Limits) -> Rollout:
+        """Let the client work on the task in `workspace`; see Agent.run."""
+        started = time.monotonic()
+        root = root_of(workspace)
+        private = await asyncio.to_thread(make_folder, root.parent, PRIVATE_PREFIX)
+        reader = StreamReader(
+            [skill.name, f"{PLUGIN}:{skill.name}"] if skill else (), max_line=limits.output_bytes
+        )
+        try:
+            await asyncio.to_thread(self._furnish, private, skill)
+            argv = self._sandbox.wrap(
+                self._command(private / "plugin" if skill else None, limits),
+                writable=[root, private / "home", private / "tmp"],
+                readable=self._readable(private, skill),
+                cwd=workspace,
+            )
+            finished = await process.run(
+                argv,
+                cwd=workspace,
+                env=self._environment(private),
+                seconds=limits.seconds,
+                stdin=task.prompt.encode(),
+                keep_bytes=20_000,
+                flood_bytes=_FLOOD_BYTES,
+                on_stdout=reader.feed,
+            )
+        except OSError as error:
+            return self._failed(task, skill, f"claude does not start: {error}", time.monotonic() - started)
+        finally:
+            left = await discard(private)
+        rollout = self._report(task, skill, limits, finished, reader.finish())
+        return msgspec.structs.replace(rollout, notes=(*rollout.notes, *left))
+
+    def _command(self, plugin: Path | None, limits: Limits) -> list[str]:
+        command = [str(self._cli.binary), "--print", "--output-format", "stream-json", "--verbose"]
+        command += ["--no-session-persistence", "--setting-sources", self._sources, "--strict-mcp-config"]
+        command += ["--allowedTools", ",".join(self._tools), "--max-turns", str(limits.turns)]
+        if limits.usd is not None:
+            command += ["--max-budget-usd", f"{limits.usd:.6f}"]
+        if self._model:
+            command += ["--model", self._model]
+        if plugin:
+            command += ["--plugin-dir", str(plugin)]
+        return command
+
+    def _furnish(self, private: Path, skill: Skill | None) -> None:
+        """Lay out the private home and, with a skill, the plugin that offers it."""
+        config = private / "home" / ".claude"
+        config.mkdir(parents=True)
+        (private / "tmp").mkdir()
+        if self._credentials.file is not None:
+            path = config / CREDENTIAL_FILE
+            path.touch(mode=0o600)
+            path.write_bytes(self._credentials.file)
+        if skill is not None:
+            folder = private / "plugin" / "skills" / skill.name
+            folder.mkdir(parents=True)
+            (folder / "SKILL.md").write_text(skill.text, encoding="utf-8", newline="")
+            manifest = private / "plugin" / ".claude-plugin" / "plugin.json"
+            manifest.parent.mkdir()
+            manifest.write_bytes(
+                msgspec.json.encode({"name": PLUGIN, "version": "1.0.0", "description": "A learned skill"})
+            )
+
+    def _readable(self, private: Path, skill: Skill | None) -> list[Path]:
+        paths = [self._cli.binary.parent, *self._toolchains.folders]
+        extra = dict(self._credentials.env).get("NODE_EXTRA_CA_CERTS")
+        if extra and Path(extra).is_file():
+            paths.append(Path(extra))
+        return [*paths, private / "plugin"] if skill else paths
+
+    def _environment(self, private: Path) -> Mapping[str, str]:
+        home = private / "home"
+        return {
+            "PATH": self._toolchains.path,
+            "HOME": str(home),
+            "CLAUDE_CONFIG_DIR": str(home / ".claude"),
+            "TMPDIR": str(private / "tmp"),
+            "CLAUDE_CODE_TMPDIR": str(private / "tmp"),
+            "LANG": "C.UTF-8",
+            "TERM": "dumb",
+            "CLAUDE_CODE_ENTRYPOINT": ENTRYPOINT,
+            "CLAUDE_CODE_MAX_RETRIES": str(_RETRIES),
+            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+            "DISABLE_AUTOUPDATER": "1",
+            "DISABLE_TELEMETRY": "1",
+            "DISABLE_ERROR_REPORTING": "1",
+            **dict(self._credentials.env),
+        }
+
+    def _report(
+        self, task: Task, skill: Skill | None, limits: Limits, finished: process.Finished, reading: Reading
+    ) -> Rollout:
+        outcome, error = _conclude(finished, reading, limits)
+        notes = [f"tools refused: {', '.join(sorted(set(reading.denied)))}"] if reading.denied else []
+        if reading.skipped:
+            notes.append(f"{reading.skipped} lines of the client's output could not be read")
+        return Rollout(
+            task=task.id,
+            skill=skill.digest if skill else "",
+            agent=self.identity,
+            model=reading.model or self._model or "",
+            outcome=outcome,
+            answer=reading.answer,
+            calls=reading.calls,
+            usage=reading.usage,
+            seconds=finished.seconds,
+            skill_loaded=reading.skill_loaded if skill else None,
+            error=error,
+            notes=tuple(notes),
+        )
+
+    def _failed(self, task: Task, skill: Skill | None, error: str, seconds: float) -> Rollout:
+        return Rollout(
+            task=task.id,
+            skill=skill.digest if skill else "",
+            agent=self.identity,
+            model=self._model or "",
+            outcome=Outcome.INFRASTRUCTURE,
+            answer="",
+            seconds=seconds,
+            error=error,
+        )
+
+
+def _conclude(finished: process.Finished, reading: Reading, limits: Limits) -> tuple[Outcome, str | None]:
+    """Tell a failed run from a failed infrastructure. A result that came counts, whatever came after."""
+    if reading.outcome is not None:
+        return reading.outcome, reading.error
+    if finished.timed_out:
+        if reading.waiting_for_service:
+            return Outcome.INFRASTRUCTURE, f"no reply from the service within {limits.seconds:g} s"
+        return Outcome.LIMIT, f"stopped after {limits.seconds:g} s"
+    if finished.flooded:
+        return Outcome.INFRASTRUCTURE, "the client wrote without end and was stopped"
+    said = finished.stderr.strip()[-500:] or "it wrote nothing on the error channel"
+    return Outcome.INFRASTRUCTURE, f"claude ended with {finished.returncode} and no result: {said}"

@@ -1,0 +1,180 @@
+"""Scores a rollout by its task's checks, once the agent is gone."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from typing import TYPE_CHECKING
+
+from skillopt_replay import process
+from skillopt_replay.commands import contains_command
+from skillopt_replay.errors import ReplayError
+from skillopt_replay.folders import PRIVATE_PREFIX, make_folder, remove_tree
+from skillopt_replay.patterns import PatternFailed, search
+from skillopt_replay.rollouts import CheckResult, Score
+from skillopt_replay.sandbox.contract import Toolchains
+from skillopt_replay.tasks import (
+    CommandMatched,
+    CommandSucceeds,
+    Contains,
+    Exact,
+    FileContains,
+    Matches,
+    SectionPresent,
+    ToolCalled,
+)
+from skillopt_replay.workspace import root_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from skillopt_replay.rollouts import Rollout
+    from skillopt_replay.sandbox.contract import Sandbox
+    from skillopt_replay.tasks import Check
+
+MAX_FILE_BYTES = 20_000_000
+_FENCE = re.compile(r"^ {0,3}(```+|~~~+).*?(?:^ {0,3}\1[`~]*[ \t]*$|\Z)", re.DOTALL | re.MULTILINE)
+_HEADING = re.compile(
+    r"^ {0,3}#{1,6}[ \t]+(.+?)[ \t]*#*[ \t]*$|^(\S.*?)[ \t]*\n(?:=+|-+)[ \t]*$", re.MULTILINE
+)
+
+
+def needs_files(checks: Sequence[Check]) -> bool:
+    """Return whether a check looks at the workspace, so that there has to be one."""
+    return any(isinstance(check, FileContains | CommandSucceeds) for check in checks)
+
+
+async def evaluate(
+    checks: Sequence[Check],
+    rollout: Rollout,
+    workspace: Path,
+    sandbox: Sandbox,
+    toolchains: Toolchains = Toolchains(),  # noqa: B008 - frozen
+) -> Score:
+    """Return the score: hard is 1.0 when every check passed, soft the share that did.
+
+    The cheap checks come first in time, results stay in the task's order. Commands run one after the
+    other in the same sandbox as the agent did, without the network. A check that cannot be decided (a
+    broken pattern) does not pass, negated or not. Raises ValueError without checks, and ReplayError when
+    the sandbox fails.
+    """
+    if not checks:
+        raise ValueError("a task without checks cannot be scored")
+    results: dict[int, CheckResult] = {}
+    for index in sorted(range(len(checks)), key=lambda i: isinstance(checks[i], CommandSucceeds)):
+        results[index] = await _evaluate_one(checks[index], rollout, workspace, sandbox, toolchains)
+    ordered = tuple(results[index] for index in range(len(checks)))
+    share = sum(result.passed for result in ordered) / len(ordered)
+    return Score(hard=1.0 if all(result.passed for result in ordered) else 0.0, soft=share, results=ordered)
+
+
+async def _evaluate_one(
+    check: Check, rollout: Rollout, workspace: Path, sandbox: Sandbox, toolchains: Toolchains
+) -> CheckResult:
+    if isinstance(check, FileContains):
+        holds, detail = _check_file(check, workspace)
+    elif isinstance(check, CommandSucceeds):
+        holds, detail = await _check_command(check, workspace, sandbox, toolchains)
+    elif isinstance(check, Matches):
+        try:
+            holds = await search(check.pattern, rollout.answer)
+        except PatternFailed as error:
+            return CheckResult(passed=False, detail=error.message)
+        detail = f"the answer {'matches' if holds else 'does not match'} {_short(check.pattern)}"
+    else:
+        holds, detail = check_text(check, rollout)
+    return CheckResult(passed=holds is not check.negate, detail=detail)
+
+
+def check_text(
+    check: Exact | Contains | SectionPresent | ToolCalled | CommandMatched, rollout: Rollout
+) -> tuple[bool, str]:
+    """Return whether the check holds before negation, and one line that says why. No I/O."""
+    answer = rollout.answer
+    if isinstance(check, Exact):
+        holds = _fold(answer.strip(), check.ignore_case) == _fold(check.text.strip(), check.ignore_case)
+        return holds, f"the answer {'is' if holds else 'is not'} {_short(check.text)}"
+    if isinstance(check, Contains):
+        wanted = " ".join(_fold(check.text, check.ignore_case).split())
+        holds = wanted in " ".join(_fold(answer, check.ignore_case).split())
+        return holds, f"the answer {'contains' if holds else 'does not contain'} {_short(check.text)}"
+    if isinstance(check, SectionPresent):
+        holds = _fold(check.heading.strip(), fold=True) in _headings(answer)
+        return holds, f"the answer has {'a' if holds else 'no'} section {_short(check.heading)}"
+    if isinstance(check, ToolCalled):
+        holds = any(call.name == check.name for call in rollout.calls)
+        return holds, f"the tool {check.name} was {'called' if holds else 'not called'}"
+    holds = any(call.command and contains_command(call.command, check.command) for call in rollout.calls)
+    return holds, f"{_short(check.command)} was {'run' if holds else 'not run'}"
+
+
+def _headings(answer: str) -> set[str]:
+    text = _FENCE.sub("", answer)
+    return {_fold((m.group(1) or m.group(2)).strip(" \t*_"), fold=True) for m in _HEADING.finditer(text)}
+
+
+def _check_file(check: FileContains, workspace: Path) -> tuple[bool, str]:
+    path, root = workspace / check.path, root_of(workspace)
+    if not path.resolve().is_relative_to(root.resolve()):
+        return False, f"{check.path} leads out of the workspace"
+    try:
+        # Not to wait for ever on a pipe the agent left in place of the file.
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    except OSError as error:
+        return False, f"{check.path}: {error.strerror}"
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        return False, f"{check.path} is no regular file"
+    with os.fdopen(handle, "rb") as file:
+        data = file.read(MAX_FILE_BYTES)
+    holds = check.text.encode() in data.replace(b"\r\n", b"\n")
+    return holds, f"{check.path} exists" + (
+        f" and {'contains' if holds else 'does not contain'} {_short(check.text)}" if check.text else ""
+    )
+
+
+async def _check_command(
+    check: CommandSucceeds, workspace: Path, sandbox: Sandbox, toolchains: Toolchains
+) -> tuple[bool, str]:
+    root = root_of(workspace)
+    home = make_folder(root.parent, PRIVATE_PREFIX)
+    env = {
+        "PATH": toolchains.path,
+        "HOME": str(home),
+        "TMPDIR": str(home),
+        "LANG": "C.UTF-8",
+        "TERM": "dumb",
+        "CI": "1",
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+    argv = sandbox.wrap(
+        ["/bin/sh", "-c", check.command],
+        writable=[root, home],
+        readable=toolchains.folders,
+        cwd=workspace,
+        network=False,
+    )
+    try:
+        finished = await process.run(argv, cwd=workspace, env=env, seconds=check.timeout_s, keep_bytes=20_000)
+    finally:
+        remove_tree(home)
+    if finished.returncode != 0 and finished.stderr.startswith("bwrap: "):
+        raise ReplayError(f"the sandbox failed: {finished.stderr.strip()[:300]}")
+    if finished.timed_out:
+        return False, f"{_short(check.command)} took more than {check.timeout_s:g} s"
+    detail = f"{_short(check.command)} exits {finished.returncode}"
+    last = (finished.stderr.strip() or finished.stdout.strip()).splitlines()[-1:]
+    if finished.returncode != 0 and last:
+        detail += f": {_short(last[0])}"
+    return finished.returncode == 0, detail
+
+
+def _fold(text: str, fold: bool) -> str:  # noqa: FBT001 - private
+    return text.casefold() if fold else text
+
+
+def _short(text: str, limit: int = 80) -> str:
+    line = " ".join(text.split())
+    return repr(line if len(line) <= limit else line[: limit - 1] + "…")

@@ -1,0 +1,120 @@
+"""A ledger in memory: ceilings, no double payment, and a record of every call."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+
+from skillopt_replay.errors import CeilingReached
+from skillopt_replay.rollouts import Outcome, Rollout, Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from skillopt_replay.protocols import PricedT
+
+
+class Entry(msgspec.Struct, frozen=True, kw_only=True):
+    """One call. `usage` is what it cost once it ended; a raised or infrastructure failure is `failed`."""
+
+    kind: str
+    key: str
+    state: Literal["started", "done", "failed"]
+    estimate: Usage
+    usage: Usage = Usage()
+
+
+class MemoryLedger:
+    """Implements Ledger for tests and for one process; None means no ceiling.
+
+    A call without a known price counts with its estimate, so that silence about money is never free.
+    """
+
+    def __init__(
+        self, *, max_usd: float | None = None, max_tokens: int | None = None, max_calls: int | None = None
+    ) -> None:
+        self._max_usd = max_usd
+        self._max_tokens = max_tokens
+        self._max_calls = max_calls
+        self._entries: list[Entry] = []
+        self._results: dict[tuple[str, str], object] = {}
+        self._locks: dict[tuple[str, str], asyncio.Lock] = {}
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """Every call in the order it started."""
+        return tuple(self._entries)
+
+    @property
+    def spent(self) -> Usage:
+        """What the ended calls cost and the running ones may cost."""
+        total = Usage()
+        for entry in self._entries:
+            total = total.plus(entry.estimate if entry.state == "started" else entry.usage)
+        return total
+
+    async def once(
+        self,
+        kind: str,
+        key: str,
+        estimate: Usage,
+        make: Callable[[], Awaitable[PricedT]],
+        result_type: type[PricedT],
+    ) -> PricedT:
+        """Return the stored result, or pay for a new one; see Ledger. Raises CeilingReached, TypeError."""
+        name = (kind, key)
+        lock = self._locks.setdefault(name, asyncio.Lock())
+        async with lock:
+            if name in self._results:
+                return _typed(self._results[name], result_type)
+            index = self._reserve(kind, key, estimate)
+            try:
+                result = await make()
+            except BaseException:
+                # What a call that was cut off has cost is not known.
+                self._close(index, "failed", estimate)
+                raise
+            failed = is_infrastructure_failure(result)
+            self._close(index, "failed" if failed else "done", _priced(result.usage, estimate))
+            if not failed:
+                self._results[name] = result
+            return result
+
+    def _reserve(self, kind: str, key: str, estimate: Usage) -> int:
+        after = self.spent.plus(estimate)
+        if self._max_calls is not None and len(self._entries) + 1 > self._max_calls:
+            raise CeilingReached(f"the ceiling of {self._max_calls} calls is reached")
+        if self._max_usd is not None and (after.cost_usd or 0.0) > self._max_usd + 1e-9:
+            raise CeilingReached(
+                f"the next call could bring the cost to ${after.cost_usd:.2f}, above ${self._max_usd:.2f}"
+            )
+        if self._max_tokens is not None and after.tokens > self._max_tokens:
+            raise CeilingReached(
+                f"the next call could bring the tokens to {after.tokens}, above {self._max_tokens}"
+            )
+        self._entries.append(Entry(kind=kind, key=key, state="started", estimate=estimate))
+        return len(self._entries) - 1
+
+    def _close(self, index: int, state: Literal["done", "failed"], usage: Usage) -> None:
+        self._entries[index] = msgspec.structs.replace(self._entries[index], state=state, usage=usage)
+
+
+def is_infrastructure_failure(result: object) -> bool:
+    """Return whether a Rollout or Completion is missing data rather than a result."""
+    if isinstance(result, Rollout):
+        return result.outcome is Outcome.INFRASTRUCTURE
+    return getattr(result, "error", None) is not None
+
+
+def _priced(usage: Usage, estimate: Usage) -> Usage:
+    if usage.cost_usd is not None:
+        return usage
+    return msgspec.structs.replace(usage, cost_usd=estimate.cost_usd)
+
+
+def _typed(result: object, result_type: type[PricedT]) -> PricedT:
+    if not isinstance(result, result_type):
+        raise TypeError(f"stored is a {type(result).__name__}, asked for is a {result_type.__name__}")
+    return result

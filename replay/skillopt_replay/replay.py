@@ -1,0 +1,128 @@
+"""Replays a task: a workspace, a run, a score, and nothing left behind."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import time
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from skillopt_replay.checks import evaluate, needs_files
+from skillopt_replay.errors import ReplayError
+from skillopt_replay.folders import RUN_PREFIX, make_folder
+from skillopt_replay.rollouts import CheckResult, Outcome, Rollout, Score
+from skillopt_replay.sandbox.contract import Toolchains
+from skillopt_replay.workspace import Workspace, prepare
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from skillopt_replay.protocols import Agent, Limits
+    from skillopt_replay.sandbox.contract import Sandbox
+    from skillopt_replay.skills import Skill
+    from skillopt_replay.tasks import Task
+
+_KEY_VERSION = 1
+
+
+async def replay(
+    task: Task,
+    skill: Skill | None,
+    agent: Agent,
+    *,
+    root: Path,
+    sandbox: Sandbox,
+    limits: Limits,
+    toolchains: Toolchains = Toolchains(),  # noqa: B008 - frozen
+) -> Rollout:
+    """Run the task with exactly this skill in a new workspace under `root`, and score it.
+
+    A run that hit its limit scores 0; an infrastructure failure, also one of the workspace or of a check,
+    has no score. The workspace is removed in every case, cancelled runs included. Raises ValueError for
+    a task without checks, before anything is spent.
+    """
+    if not task.checks:
+        raise ValueError(f"task {task.id} has no checks, so it cannot be scored")
+    started = time.monotonic()
+    try:
+        workspace = await _prepare(task, agent, root)
+    except (ReplayError, OSError) as error:
+        return _unprepared(task, skill, agent, str(error), time.monotonic() - started)
+    try:
+        rollout = await agent.run(task, skill, workspace.path, limits)
+        rollout = await _score(task, rollout, workspace.path, sandbox, toolchains)
+    finally:
+        left = await workspace.dispose()
+    notes = (*workspace.notes, *_sandbox_notes(task, agent, sandbox), *rollout.notes, *left)
+    return msgspec.structs.replace(rollout, notes=notes)
+
+
+def replay_key(task: Task, skill: Skill | None, agent_identity: str, repeat: int) -> str:
+    """Return the hex digest under which this rollout is stored.
+
+    It covers what can change the result: prompt, project state, checks, skill text, agent and repeat; and
+    nothing that cannot, such as the task's split, its occurrences, or whose words a check rests on.
+    """
+    checks = [msgspec.structs.replace(check, origin=None) for check in task.checks]
+    parts = [
+        _KEY_VERSION,
+        task.id,
+        task.prompt,
+        task.project,
+        task.commit,
+        task.started,
+        task.skill,
+        checks,
+        [skill.name, skill.text] if skill else None,
+        agent_identity,
+        repeat,
+    ]
+    return hashlib.sha256(msgspec.json.encode(parts)).hexdigest()
+
+
+async def _prepare(task: Task, agent: Agent, root: Path) -> Workspace:
+    if agent.needs_workspace or needs_files(task.checks):
+        return await prepare(task, root)
+    folder = await asyncio.to_thread(make_folder, root, RUN_PREFIX)
+    return Workspace(folder, folder)
+
+
+async def _score(
+    task: Task, rollout: Rollout, workspace: Path, sandbox: Sandbox, toolchains: Toolchains
+) -> Rollout:
+    if rollout.outcome is Outcome.INFRASTRUCTURE:
+        return rollout
+    if rollout.outcome is Outcome.LIMIT:
+        results = tuple(
+            CheckResult(passed=False, detail="not reached: the run hit its limit") for _ in task.checks
+        )
+        return msgspec.structs.replace(rollout, score=Score(hard=0.0, soft=0.0, results=results))
+    try:
+        score = await evaluate(task.checks, rollout, workspace, sandbox, toolchains)
+    except (ReplayError, OSError) as error:
+        return msgspec.structs.replace(
+            rollout, outcome=Outcome.INFRASTRUCTURE, error=f"the checks could not be run: {error}"
+        )
+    return msgspec.structs.replace(rollout, score=score)
+
+
+def _sandbox_notes(task: Task, agent: Agent, sandbox: Sandbox) -> tuple[str, ...]:
+    if not agent.needs_workspace and not needs_files(task.checks):
+        return ()
+    online = needs_files(task.checks) and not sandbox.offline
+    return (f"sandbox {sandbox.name}", *(("checks ran with the network",) if online else ()))
+
+
+def _unprepared(task: Task, skill: Skill | None, agent: Agent, error: str, seconds: float) -> Rollout:
+    return Rollout(
+        task=task.id,
+        skill=skill.digest if skill else "",
+        agent=agent.identity,
+        model="",
+        outcome=Outcome.INFRASTRUCTURE,
+        answer="",
+        seconds=seconds,
+        error=f"no workspace: {error}",
+    )

@@ -1,0 +1,77 @@
+"""What the tests of the replay wing share."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import pytest
+
+from skillopt_replay.rollouts import Outcome, Rollout
+from skillopt_replay.sandbox import bubblewrap
+from skillopt_replay.tasks import Contains, Task
+
+SUPPORT = Path(__file__).parents[1] / "support"
+
+
+@pytest.fixture(scope="session")
+def scripted_model_server():
+    """The module, loaded by its path: the tests are no package."""
+    spec = importlib.util.spec_from_file_location(
+        "scripted_model_server", SUPPORT / "scripted_model_server.py"
+    )
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="session")
+def confined():
+    """A sandbox that works here; its tests are skipped where none does, with the reason."""
+    probes = []
+    for sandbox in bubblewrap.find():
+        probe = sandbox.probe()
+        if probe.works:
+            return sandbox
+        probes.append(f"{probe.name}: {probe.detail} ({probe.hint})")
+    pytest.skip("; ".join(probes) or "bubblewrap is not installed")
+
+
+@pytest.fixture
+def make_task():
+    def make(**changes) -> Task:
+        values = {
+            "id": "task-1",
+            "family": "family-1",
+            "title": "Greet",
+            "prompt": "Please greet Bob.",
+            "sessions": ("session-1",),
+            "occurrences": 3,
+            "client": "claude",
+            "skill": "heron-greet",
+            "group": "group-1",
+            "checks": (Contains(text="HERON"),),
+        }
+        return Task(**{**values, **changes})
+
+    return make
+
+
+@pytest.fixture
+def make_rollout():
+    def make(answer: str = "", **changes) -> Rollout:
+        values = {
+            "task": "task-1",
+            "skill": "",
+            "agent": "fake",
+            "model": "fake",
+            "outcome": Outcome.FINISHED,
+            "answer": answer,
+        }
+        return Rollout(**{**values, **changes})
+
+    return make

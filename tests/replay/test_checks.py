@@ -1,0 +1,194 @@
+"""Checks say whether a run went well, and cannot be fooled from inside the workspace."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skillopt_replay.checks import check_text, evaluate, needs_files
+from skillopt_replay.errors import ReplayError
+from skillopt_replay.patterns import PatternFailed, search
+from skillopt_replay.rollouts import Outcome, Rollout, RolloutCall
+from skillopt_replay.sandbox.bubblewrap import Bubblewrap
+from skillopt_replay.sandbox.none import NoSandbox
+from skillopt_replay.tasks import (
+    CommandMatched,
+    CommandSucceeds,
+    Contains,
+    Exact,
+    FileContains,
+    Matches,
+    SectionPresent,
+    ToolCalled,
+)
+
+CALLS = (RolloutCall("Bash", "cd web && npm test"), RolloutCall("Read"))
+
+
+@pytest.fixture
+def workspace(tmp_path):
+    path = tmp_path / "runs" / "skillopt-replay-x"
+    path.mkdir(parents=True)
+    return path
+
+
+async def score_one(check, rollout, workspace, sandbox=None):
+    score = await evaluate([check], rollout, workspace, sandbox or NoSandbox())
+    assert score.hard == score.soft == (1.0 if score.results[0].passed else 0.0)
+    return score.results[0]
+
+
+@pytest.mark.parametrize(
+    ("check", "answer", "holds"),
+    [
+        (Exact(text="done"), " done\n", True),
+        (Exact(text="done"), "Done", False),
+        (Exact(text="done", ignore_case=True), "DONE", True),
+        (Contains(text="two  words"), "here are Two\n words.", True),
+        (Contains(text="Two words", ignore_case=False), "two words", False),
+        (Contains(text="absent"), "present", False),
+        (Matches(pattern=r"^- \d+$"), "list\n- 12\n", True),
+        (Matches(pattern=r"\d"), "none", False),
+        (SectionPresent(heading="Test plan"), "text\n\n## Test Plan ##\n- x", True),
+        (SectionPresent(heading="Test plan"), "Test plan\n---------\n", True),
+        (SectionPresent(heading="Test plan"), "### **Test plan**", True),
+        (SectionPresent(heading="Test plan"), "see the test plan", False),
+        (SectionPresent(heading="Test plan"), "```\n# Test plan\n```\n", False),
+        (SectionPresent(heading="Test plan"), "```\ncode\n```\n# Test plan\n", True),
+        (ToolCalled(name="Read"), "", True),
+        (ToolCalled(name="Write"), "", False),
+        (CommandMatched(command="npm test"), "", True),
+        (CommandMatched(command="npm run"), "", False),
+    ],
+)
+async def test_a_check_and_its_negation_are_opposites(check, answer, holds, make_rollout, workspace):
+    rollout = make_rollout(answer, calls=CALLS)
+    assert (await score_one(check, rollout, workspace)).passed is holds
+    opposite = type(check)(**{**{f: getattr(check, f) for f in check.__struct_fields__}, "negate": True})
+    assert (await score_one(opposite, rollout, workspace)).passed is not holds
+
+
+async def test_the_share_of_passed_checks_is_the_soft_score(make_rollout, workspace):
+    checks = [
+        CommandSucceeds(command="true"),
+        Contains(text="b"),
+        CommandSucceeds(command="false"),
+        Contains(text="a"),
+    ]
+    score = await evaluate(checks, make_rollout("a"), workspace, NoSandbox())
+    assert (score.hard, score.soft) == (0.0, 0.5)
+    assert [result.passed for result in score.results] == [True, False, False, True]
+
+
+async def test_without_checks_there_is_no_score(make_rollout, workspace):
+    with pytest.raises(ValueError, match="without checks"):
+        await evaluate([], make_rollout("x"), workspace, NoSandbox())
+
+
+@pytest.mark.parametrize("negate", [False, True])
+async def test_a_broken_pattern_never_passes(negate, make_rollout, workspace):
+    result = await score_one(Matches(pattern="(", negate=negate), make_rollout("("), workspace)
+    assert not result.passed
+    assert "not a regular expression" in result.detail
+
+
+async def test_a_pattern_that_takes_for_ever_is_stopped():
+    started = time.monotonic()
+    with pytest.raises(PatternFailed, match="more than"):
+        await search(r"(a+)+$", "a" * 60 + "b", seconds=0.5)
+    assert time.monotonic() - started < 5
+
+
+@pytest.mark.parametrize(
+    "text", ["naïve café\u2028x", "\ud83d\ude00".encode("utf-16", "surrogatepass").decode("utf-16")]
+)
+async def test_patterns_see_the_text_as_it_is(text):
+    assert await search(re.escape(text), f"before {text} after")
+
+
+async def test_a_file_is_looked_for_in_the_workspace(make_rollout, workspace):
+    (workspace / "src").mkdir()
+    (workspace / "src" / "a.py").write_bytes(b"one\r\ntwo\r\n")
+    rollout = make_rollout()
+    assert (await score_one(FileContains(path="src/a.py"), rollout, workspace)).passed
+    assert (await score_one(FileContains(path="src/a.py", text="one\ntwo"), rollout, workspace)).passed
+    assert not (await score_one(FileContains(path="src/a.py", text="three"), rollout, workspace)).passed
+    assert not (await score_one(FileContains(path="src/b.py"), rollout, workspace)).passed
+    assert (await score_one(FileContains(path="src/b.py", negate=True), rollout, workspace)).passed
+    assert not (await score_one(FileContains(path="src"), rollout, workspace)).passed
+
+
+@pytest.mark.parametrize("path", ["link.txt", "../answer.txt", "{outside}"])
+async def test_a_file_check_does_not_leave_the_workspace(path, make_rollout, workspace):
+    outside = workspace.parent / "answer.txt"
+    outside.write_text("42")
+    (workspace / "link.txt").symlink_to(outside)
+    check = FileContains(path=path.format(outside=outside), text="42")
+    result = await score_one(check, make_rollout(), workspace)
+    assert not result.passed
+    assert "leads out" in result.detail
+
+
+async def test_a_pipe_in_place_of_a_file_does_not_hold_us(make_rollout, workspace):
+    os.mkfifo(workspace / "out.txt")
+    result = await score_one(FileContains(path="out.txt", text="x"), make_rollout(), workspace)
+    assert not result.passed
+    assert "no regular file" in result.detail
+
+
+async def test_a_command_runs_in_the_workspace_and_its_failure_is_told(make_rollout, workspace):
+    (workspace / "made.txt").write_text("x")
+    assert (await score_one(CommandSucceeds(command="test -f made.txt"), make_rollout(), workspace)).passed
+    result = await score_one(CommandSucceeds(command="echo wrong >&2; exit 3"), make_rollout(), workspace)
+    assert not result.passed
+    assert "exits 3: 'wrong'" in result.detail
+
+
+async def test_a_command_has_its_own_time_limit(make_rollout, workspace):
+    check = CommandSucceeds(command="sleep 30", timeout_s=0.3)
+    result = await score_one(check, make_rollout(), workspace)
+    assert not result.passed
+    assert "more than 0.3 s" in result.detail
+
+
+async def test_a_command_sees_neither_the_network_nor_other_folders(confined, make_rollout, workspace):
+    (workspace.parent / "answer.txt").write_text("42")
+    assert (await score_one(CommandSucceeds(command="touch ok"), make_rollout(), workspace, confined)).passed
+    peek = CommandSucceeds(command="cat ../answer.txt")
+    assert not (await score_one(peek, make_rollout(), workspace, confined)).passed
+    if confined.offline:
+        routes = CommandSucceeds(command="test $(wc -l < /proc/net/route) -le 1")
+        assert (await score_one(routes, make_rollout(), workspace, confined)).passed
+    assert [p.name for p in workspace.parent.iterdir() if p.name.startswith("skillopt-private-")] == []
+
+
+async def test_a_sandbox_that_fails_is_no_failed_check(tmp_path, make_rollout, workspace):
+    program = tmp_path / "bwrap"
+    program.write_text("#!/bin/sh\necho 'bwrap: no more namespaces' >&2\nexit 1\n")
+    program.chmod(0o755)
+    with pytest.raises(ReplayError, match="no more namespaces"):
+        await evaluate([CommandSucceeds(command="true")], make_rollout(), workspace, Bubblewrap(program))
+
+
+def test_only_checks_on_files_need_a_workspace():
+    assert needs_files([Contains(text="x"), FileContains(path="a")])
+    assert needs_files([CommandSucceeds(command="true")])
+    assert not needs_files([Contains(text="x"), CommandMatched(command="a"), Matches(pattern="x")])
+
+
+@given(st.text(max_size=200), st.text(max_size=20))
+def test_text_checks_take_any_answer(answer, wanted):
+    rollout = Rollout(task="t", skill="", agent="a", model="m", outcome=Outcome.FINISHED, answer=answer)
+    for check in (Exact(text=wanted), Contains(text=wanted), SectionPresent(heading=wanted)):
+        holds, detail = check_text(check, rollout)
+        assert isinstance(holds, bool)
+        assert "\n" not in detail
+    inside = Rollout(
+        task="t", skill="", agent="a", model="m", outcome=Outcome.FINISHED, answer=answer + wanted
+    )
+    assert not wanted.strip() or check_text(Contains(text=wanted), inside)[0]

@@ -1,0 +1,209 @@
+"""The client's stream is read line by line, whatever is in it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skillopt_replay.agents.claude_stream import StreamReader
+from skillopt_replay.rollouts import Outcome, RolloutCall, Usage
+
+INIT = {"type": "system", "subtype": "init", "model": "claude-opus-5-5", "tools": ["Bash"]}
+RETRY = {"type": "system", "subtype": "api_retry", "attempt": 1, "error_status": 429, "error": "rate_limit"}
+RESULT = {
+    "type": "result",
+    "subtype": "success",
+    "is_error": False,
+    "result": "Done.",
+    "stop_reason": "end_turn",
+    "total_cost_usd": 0.5,
+    "permission_denials": [],
+    "usage": {"input_tokens": 0, "output_tokens": 0},
+    "modelUsage": {
+        "a": {"inputTokens": 10, "outputTokens": 2, "cacheReadInputTokens": 3, "cacheCreationInputTokens": 4},
+        "b": {"inputTokens": 1, "outputTokens": 1},
+    },
+}
+
+
+def reply(message_id: str, *blocks: dict, tokens: int = 5, model: str = "claude-opus-5-5") -> dict:
+    usage = {"input_tokens": tokens, "output_tokens": 1}
+    return {
+        "type": "assistant",
+        "message": {"id": message_id, "model": model, "content": list(blocks), "usage": usage},
+    }
+
+
+def use(call_id: str, name: str, **arguments) -> dict:
+    return {"type": "tool_use", "id": call_id, "name": name, "input": arguments}
+
+
+def outcome_of(call_id: str, content, *, is_error: bool = False) -> dict:
+    block = {"type": "tool_result", "tool_use_id": call_id, "content": content, "is_error": is_error}
+    return {"type": "user", "message": {"role": "user", "content": [block]}}
+
+
+def say(text: str) -> dict:
+    return {"type": "text", "text": text}
+
+
+def read(*events: dict, skill: tuple[str, ...] = (), piece: int = 0, max_line: int = 4_000_000):
+    reader = StreamReader(skill, max_line=max_line)
+    data = b"".join(json.dumps(event).encode() + b"\n" for event in events)
+    for start in range(0, len(data), piece or len(data) or 1):
+        reader.feed(data[start : start + (piece or len(data))])
+    return reader.finish()
+
+
+@pytest.mark.parametrize("piece", [0, 1, 7, 4096])
+def test_a_good_run_is_told_in_full_however_it_is_cut_into_pieces(piece):
+    reading = read(
+        INIT,
+        reply("m1", say("I look.")),
+        reply("m1", use("c1", "Bash", command="npm test")),
+        outcome_of("c1", "Exit code 3\nboom", is_error=True),
+        reply("m2", use("c2", "Read", file_path="a")),
+        outcome_of("c2", "text"),
+        reply("m3", say("Done.")),
+        RESULT,
+        piece=piece,
+    )
+    assert (reading.outcome, reading.answer, reading.error) == (Outcome.FINISHED, "Done.", None)
+    assert reading.calls == (RolloutCall("Bash", "npm test", "Exit code 3\nboom"), RolloutCall("Read"))
+    assert reading.usage == Usage(11, 3, 3, 4, 0.5)
+    assert reading.model == "claude-opus-5-5"
+    assert reading.skipped == 0
+
+
+@pytest.mark.parametrize(
+    ("changes", "outcome", "words"),
+    [
+        (
+            {"subtype": "error_max_turns", "is_error": True, "result": None, "errors": ["too many"]},
+            Outcome.LIMIT,
+            "too many",
+        ),
+        ({"subtype": "error_max_budget_usd", "is_error": True, "result": None}, Outcome.LIMIT, "budget"),
+        ({"is_error": True, "result": "Not logged in"}, Outcome.INFRASTRUCTURE, "Not logged in"),
+        (
+            {"is_error": True, "result": "Overloaded", "api_error_status": 529},
+            Outcome.INFRASTRUCTURE,
+            "status 529",
+        ),
+        (
+            {"subtype": "error_during_execution", "result": None},
+            Outcome.INFRASTRUCTURE,
+            "error_during_execution",
+        ),
+        ({"stop_reason": None}, Outcome.INFRASTRUCTURE, "cut in the middle"),
+    ],
+)
+def test_limits_and_failures_of_the_service_are_told_apart(changes, outcome, words):
+    reading = read(INIT, reply("m1", say("half")), {**RESULT, **changes})
+    assert reading.outcome is outcome
+    assert words in (reading.error or "")
+
+
+def test_an_old_client_that_gives_no_stop_reason_is_believed():
+    result = {key: value for key, value in RESULT.items() if key != "stop_reason"}
+    assert read(INIT, result).outcome is Outcome.FINISHED
+
+
+def test_an_answer_resumed_after_a_cut_is_only_its_second_half():
+    cut = {
+        "type": "user",
+        "isSynthetic": True,
+        "message": {"content": [say("Your response above was cut off mid-stream. Resume.")]},
+    }
+    reading = read(INIT, reply("m1", say("first")), cut, reply("m2", say("half")), RESULT)
+    assert reading.outcome is Outcome.INFRASTRUCTURE
+    early = read(INIT, cut, reply("m2", use("c", "Bash", command="ls")), outcome_of("c", "x"), RESULT)
+    assert early.outcome is Outcome.FINISHED
+
+
+@pytest.mark.parametrize(
+    ("asked", "is_error", "loaded"),
+    [
+        ("heron-greet", False, True),
+        ("learned:heron-greet", False, True),
+        ("/heron-greet", False, True),
+        ("heron-greet", True, False),
+        ("other:heron-greet", False, False),
+        ("heron", False, False),
+    ],
+)
+def test_a_skill_counts_as_loaded_when_its_tool_call_went_well(asked, is_error, loaded):
+    names = ("heron-greet", "learned:heron-greet")
+    reading = read(
+        INIT,
+        reply("m1", use("s", "Skill", skill=asked)),
+        outcome_of("s", "Launching", is_error=is_error),
+        skill=names,
+    )
+    assert reading.skill_loaded is loaded
+
+
+def test_a_stream_without_a_result_gives_what_is_known():
+    reading = read(
+        INIT,
+        reply("m1", say("a"), tokens=5),
+        reply("m1", say("b"), tokens=7),
+        reply("m2", say("c"), tokens=11),
+    )
+    assert (reading.outcome, reading.answer) == (None, "c")
+    assert reading.usage == Usage(18, 2)
+    assert not reading.waiting_for_service
+
+
+def test_waiting_for_the_service_is_seen():
+    assert read(INIT).waiting_for_service
+    assert read(INIT, reply("m1", say("a")), RETRY).waiting_for_service
+    assert not read(INIT, RETRY, reply("m1", say("a"))).waiting_for_service
+    synthetic = reply("m1", say("API Error"), model="<synthetic>")
+    assert not read(INIT, synthetic).replied
+
+
+def test_refused_tools_are_named():
+    denials = [{"tool_name": "WebFetch", "tool_use_id": "x"}, {"tool_name": "WebFetch"}]
+    assert read(INIT, {**RESULT, "permission_denials": denials}).denied == ("WebFetch", "WebFetch")
+
+
+def test_lines_too_long_or_not_json_cost_only_themselves():
+    reader = StreamReader(max_line=2000)
+    reader.feed(b"garbage\n{}\n[1]\n\xff\xfe\n" + b"x" * 100_000)
+    reader.feed(b"x" * 100_000 + b"\n")
+    reader.feed(json.dumps(INIT).encode() + b"\n" + json.dumps({**RESULT, "modelUsage": None}).encode())
+    reading = reader.finish()
+    assert (reading.outcome, reading.model, reading.skipped) == (Outcome.FINISHED, "claude-opus-5-5", 4)
+
+
+def test_memory_does_not_grow_with_a_line_without_an_end():
+    reader = StreamReader(max_line=1000)
+    for _ in range(1000):
+        reader.feed(b"x" * 1000)
+    assert len(reader._part) <= 1000
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-5, 5) | st.text(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                ["type", "subtype", "message", "content", "usage", "id", "input", "result", "model"]
+            ),
+            inner,
+        )
+    ),
+    max_leaves=12,
+)
+
+
+@given(st.lists(JSON | st.sampled_from([INIT, RETRY, RESULT, reply("m", say("x"))]), max_size=6))
+def test_no_stream_is_too_strange_to_read(events):
+    reading = read(*events)
+    assert reading.outcome is None or isinstance(reading.outcome, Outcome)
+    assert reading.skipped <= len(events)

@@ -1,0 +1,129 @@
+"""The ledger stops before a ceiling is passed, and never pays twice."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from skillopt_replay.errors import CeilingReached
+from skillopt_replay.ledger import MemoryLedger
+from skillopt_replay.protocols import Completion, Ledger
+from skillopt_replay.rollouts import Outcome, Rollout, Usage
+
+ESTIMATE = Usage(input_tokens=100, cost_usd=1.0)
+
+
+def paid(cost: float | None = 0.25, tokens: int = 10, outcome: Outcome = Outcome.FINISHED) -> Rollout:
+    usage = Usage(input_tokens=tokens, cost_usd=cost)
+    return Rollout(task="t", skill="", agent="a", model="m", outcome=outcome, answer="", usage=usage)
+
+
+class Maker:
+    def __init__(self, *results):
+        self.results = list(results)
+        self.calls = 0
+
+    async def __call__(self):
+        self.calls += 1
+        await asyncio.sleep(0)
+        result = self.results.pop(0)
+        if isinstance(result, BaseException):
+            raise result
+        return result
+
+
+async def test_a_result_is_paid_for_once():
+    ledger: Ledger = MemoryLedger()
+    make = Maker(paid(), paid())
+    first = await ledger.once("replay", "k", ESTIMATE, make, Rollout)
+    second = await ledger.once("replay", "k", ESTIMATE, make, Rollout)
+    await ledger.once("judge", "k", ESTIMATE, make, Rollout)
+    assert first is second
+    assert make.calls == 2
+
+
+async def test_the_same_call_asked_for_twice_at_once_is_paid_for_once():
+    ledger = MemoryLedger()
+    make = Maker(paid())
+    results = await asyncio.gather(*(ledger.once("replay", "k", ESTIMATE, make, Rollout) for _ in range(5)))
+    assert make.calls == 1
+    assert all(result is results[0] for result in results)
+
+
+async def test_a_call_that_could_pass_the_ceiling_is_not_started():
+    ledger = MemoryLedger(max_usd=1.2)
+    make = Maker(paid(0.25), paid(0.25))
+    await ledger.once("replay", "1", ESTIMATE, make, Rollout)
+    with pytest.raises(CeilingReached, match=r"\$1\.25"):
+        await ledger.once("replay", "2", ESTIMATE, make, Rollout)
+    assert make.calls == 1
+    assert ledger.spent.cost_usd == 0.25
+
+
+async def test_running_calls_hold_their_estimate():
+    ledger = MemoryLedger(max_usd=1.5)
+    gate = asyncio.Event()
+
+    async def slow():
+        await gate.wait()
+        return paid()
+
+    running = asyncio.ensure_future(ledger.once("replay", "1", ESTIMATE, slow, Rollout))
+    await asyncio.sleep(0)
+    with pytest.raises(CeilingReached):
+        await ledger.once("replay", "2", ESTIMATE, Maker(paid()), Rollout)
+    gate.set()
+    await running
+    await ledger.once("replay", "2", ESTIMATE, Maker(paid()), Rollout)
+    assert [entry.state for entry in ledger.entries] == ["done", "done"]
+
+
+@pytest.mark.parametrize("ceilings", [{"max_tokens": 150}, {"max_calls": 1}])
+async def test_tokens_and_calls_have_ceilings_too(ceilings):
+    ledger = MemoryLedger(**ceilings)
+    await ledger.once("replay", "1", ESTIMATE, Maker(paid(tokens=60)), Rollout)
+    with pytest.raises(CeilingReached):
+        await ledger.once("replay", "2", ESTIMATE, Maker(paid()), Rollout)
+    assert CeilingReached.exit_code == 5
+
+
+async def test_an_infrastructure_failure_is_spent_but_tried_again():
+    ledger = MemoryLedger()
+    make = Maker(paid(0.1, outcome=Outcome.INFRASTRUCTURE), paid(0.2))
+    await ledger.once("replay", "k", ESTIMATE, make, Rollout)
+    result = await ledger.once("replay", "k", ESTIMATE, make, Rollout)
+    assert result.outcome is Outcome.FINISHED
+    assert [entry.state for entry in ledger.entries] == ["failed", "done"]
+    assert ledger.spent.cost_usd == pytest.approx(0.3)
+
+
+async def test_a_completion_with_an_error_is_a_failure_and_a_run_at_its_limit_is_not():
+    ledger = MemoryLedger()
+    broken = Completion(text="", model="m", error="503")
+    limit = paid(outcome=Outcome.LIMIT)
+    await ledger.once("edit", "k", Usage(), Maker(broken), Completion)
+    await ledger.once("replay", "k", Usage(), Maker(limit), Rollout)
+    assert [entry.state for entry in ledger.entries] == ["failed", "done"]
+
+
+async def test_a_call_that_raised_counts_with_its_estimate():
+    ledger = MemoryLedger()
+    with pytest.raises(OSError, match="gone"):
+        await ledger.once("replay", "k", ESTIMATE, Maker(OSError("gone")), Rollout)
+    assert ledger.spent.cost_usd == 1.0
+    assert ledger.entries[0].state == "failed"
+
+
+async def test_a_call_of_unknown_price_counts_with_its_estimate():
+    ledger = MemoryLedger(max_usd=1.5)
+    await ledger.once("replay", "1", ESTIMATE, Maker(paid(cost=None)), Rollout)
+    with pytest.raises(CeilingReached):
+        await ledger.once("replay", "2", ESTIMATE, Maker(paid()), Rollout)
+
+
+async def test_a_stored_result_of_another_type_is_a_mistake():
+    ledger = MemoryLedger()
+    await ledger.once("x", "k", ESTIMATE, Maker(paid()), Rollout)
+    with pytest.raises(TypeError, match="stored is a Rollout"):
+        await ledger.once("x", "k", ESTIMATE, Maker(), Completion)
