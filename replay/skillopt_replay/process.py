@@ -56,15 +56,8 @@ async def run(
     floods, or the caller is cancelled, its whole process group and every descendant that was seen outside
     of the group are killed. Raises OSError when the program cannot be started.
     """
-    loop = asyncio.get_running_loop()
     started = time.monotonic()
-    transport, child = await loop.subprocess_exec(
-        lambda: _Child(keep_bytes, flood_bytes, on_stdout),
-        *argv,
-        cwd=cwd,
-        env=dict(env),
-        start_new_session=True,
-    )
+    transport, child = await _spawn(argv, cwd, env, lambda: _Child(keep_bytes, flood_bytes, on_stdout))
     tree = _Tree(transport.get_pid())
     tree.forbid_core_dumps()
     timed_out = False
@@ -91,6 +84,27 @@ async def run(
         flooded=child.flooded.done(),
         seconds=time.monotonic() - started,
     )
+
+
+async def _spawn(
+    argv: Sequence[str], cwd: Path, env: Mapping[str, str], make: Callable[[], _Child]
+) -> tuple[asyncio.SubprocessTransport, _Child]:
+    """Start the child; cancelled half-way, it is killed with its group before the error goes on."""
+    loop = asyncio.get_running_loop()
+    starting = asyncio.ensure_future(
+        loop.subprocess_exec(make, *argv, cwd=cwd, env=dict(env), start_new_session=True)
+    )
+    try:
+        return await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        # asyncio's own cleaning up would kill the child only, and wait for those it had started.
+        await asyncio.wait([starting])
+        if starting.exception() is None:
+            transport, child = starting.result()
+            _Tree(transport.get_pid()).kill()
+            await _outlast(child.exited)
+            transport.close()
+        raise
 
 
 def _feed(transport: asyncio.SubprocessTransport, data: bytes) -> None:

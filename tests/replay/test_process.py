@@ -154,6 +154,23 @@ async def test_a_cancelled_run_takes_its_children_along(tmp_path):
     assert is_gone(int(pid_file.read_text()))
 
 
+@pytest.mark.parametrize("turns", range(8))
+async def test_a_run_cancelled_while_it_starts_leaves_nothing_either(tmp_path, turns):
+    pid_file = tmp_path / "pid"
+    script = f"echo $$ > {pid_file}; sleep 60 & wait"
+    running = asyncio.ensure_future(process.run(["sh", "-c", script], cwd=tmp_path, env=ENV, seconds=60))
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    started = time.monotonic()
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert time.monotonic() - started < 5
+    await asyncio.sleep(0.05)
+    written = pid_file.read_text().strip() if pid_file.exists() else ""
+    assert not written or is_gone(int(written))
+
+
 async def test_a_program_that_is_not_there_is_an_error(tmp_path):
     with pytest.raises(FileNotFoundError):
         await process.run(["/nonexistent/program"], cwd=tmp_path, env=ENV, seconds=1)
