@@ -25,7 +25,7 @@ SKILL = new_skill("heron-greet", "Use when greeting somebody.", "Say HERON.")
 FINISHED, LIMIT, FAILED = Outcome.FINISHED, Outcome.LIMIT, Outcome.INFRASTRUCTURE
 
 # Notes what it was given, then does what its instructions say.
-FAKE = """#!{python}
+FAKE = """#!{python} -IS
 import json, os, sys, time
 from pathlib import Path
 if "--version" in sys.argv:
