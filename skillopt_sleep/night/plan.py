@@ -143,8 +143,8 @@ def _plan_skill(
         title=first.title,
         client=first.client,
         place=place,
-        train=tuple(taught[: settings.training.tasks]),
-        gate=tuple(by_id[name] for name in chosen),
+        train=tuple(msgspec.structs.replace(t, split="train") for t in taught[: settings.training.tasks]),
+        gate=tuple(msgspec.structs.replace(by_id[name], split="gate") for name in chosen),
         carried=carried,
     )
 

@@ -31,7 +31,7 @@ from skillopt_sleep.store.candidates import (
 )
 from skillopt_sleep.store.database import transaction
 from skillopt_sleep.store.ledger import SqliteLedger
-from skillopt_sleep.training.describe import describe_skill
+from skillopt_sleep.training.describe import describe
 from skillopt_sleep.training.epoch import train
 from skillopt_sleep.training.records import Candidate, Roller, TrainingConfig
 
@@ -78,7 +78,7 @@ async def _train(
     result = await train(
         incumbent,
         name=plan.skill,
-        description=describe_skill(plan.title, [task.prompt for task in plan.train]),
+        description=describe(plan.title, plan.train),
         tasks=plan.train,
         roll=bench.roll,
         optimizer=bench.backends.optimizer,
