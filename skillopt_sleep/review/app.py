@@ -99,7 +99,7 @@ class ReviewApp(App[None]):
                         yield TaskView(id="task-view")
         with Vertical(id="empty"):
             yield Static(EMPTY, id="empty-text", markup=False)
-        yield Footer(show_command_palette=False, compact=True)
+        yield Footer(show_command_palette=False)
 
     def on_mount(self) -> None:
         self.register_theme(NIGHT)
@@ -114,7 +114,7 @@ class ReviewApp(App[None]):
     def on_resize(self, event: Resize) -> None:
         one_line = event.size.width < _WIDE
         if one_line != self._one_line:
-            self._one_line = one_line
+            self._one_line = self.query_one(Footer).compact = one_line
             self._fill_queue(None)
 
     @property

@@ -58,5 +58,6 @@ def _place(value: float, width: int) -> int:
 
 def _log_place(value: float, top: float, width: int) -> int:
     floor = 0.1
-    share = math.log(max(min(value, top), floor) / floor) / math.log(max(top, 1) / floor)
+    lowest = math.log(floor)
+    share = (math.log(max(min(value, top), floor)) - lowest) / (math.log(max(top, 1)) - lowest)
     return max(0, min(width - 1, round(share * (width - 1))))

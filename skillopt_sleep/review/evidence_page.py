@@ -121,6 +121,8 @@ def _write_means(page: Page, proposal: Proposal) -> None:
         page.heading("The optimizer's reasoning")
         page.paragraph(note.reasoning)
     page.heading("Where it comes from")
+    if proposal.title:
+        page.value("about", proposal.title)
     page.value("state", say_state(proposal))
     page.value("night", f"{note.night}, {proposal.created}")
     page.value("target", note.target)

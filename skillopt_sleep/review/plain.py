@@ -173,7 +173,7 @@ def _commands(proposal: Proposal, difference: Difference) -> Iterator[str]:
     if proposal.state in OPEN:
         yield f"Apply:  {COMMAND} apply {name}"
         if len(difference.parts) > 1:
-            some = ",".join(str(part.number) for part in difference.parts[:2])
+            some = ",".join(str(part.number) for part in difference.parts[:-1][:2])
             yield f"Apply some hunks:  {COMMAND} apply {name} --hunks {some}"
         yield f'Reject:  {COMMAND} reject {name} --reason "..."'
     elif proposal.state is State.APPLIED:

@@ -44,10 +44,13 @@ class Queue(OptionList):
         before = self.highlighted_option
         wanted = select or (before.id if before else None)
         self.clear_options()
-        for index, proposal in enumerate(proposals):
-            if index and not one_line:
-                self.add_option(None)
-            self.add_option(Option(describe(proposal, now, one_line=one_line), id=proposal.id))
+        entries: list[Option | None] = []
+        for proposal in proposals:
+            if entries and not one_line:
+                entries.append(None)  # a line between two
+            entries.append(Option(describe(proposal, now, one_line=one_line), id=proposal.id))
+        # All at once: the list measures itself anew after every addition.
+        self.add_options(entries)
         places = {proposal.id: index for index, proposal in enumerate(proposals)}
         if proposals:
             self.highlighted = places.get(wanted or "", 0)

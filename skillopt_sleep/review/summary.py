@@ -31,9 +31,8 @@ def write_summary(proposal: Proposal) -> Content:
     facts = [proposal.client, proposal.scope, count(verdict.nights, "night")]
     pieces: list[tuple[str, str]] = [
         (show_line(proposal.skill), "bold"),
-        (f"  {show_line(proposal.title)}", ""),
-        ("\n" + " · ".join(show_line(fact) for fact in facts), "$foreground-muted"),
-        (f" → {show_line(say_place(proposal.staged.live))}", "$foreground-muted"),
+        ("  " + " · ".join(show_line(fact) for fact in facts), "$foreground-muted"),
+        (f"\n→ {show_line(say_place(proposal.staged.live))}", "$foreground-muted"),
         ("\n", ""),
         (f" {BADGES[verdict.decision].upper()} ", f"bold $background on {tone}"),
         (f" {show_line(verdict.reason)}", ""),

@@ -63,7 +63,7 @@ async def test_the_diff_shows_signs_numbers_and_whose_words_it_rests_on():
         seen = await press()
     assert "✓ ACCEPT" in seen
     assert "claude · project · 3 nights" in seen
-    assert "→ /home/ada/code/shop/.claude/skills/commit-messages/SKILL.md" in " ".join(seen.split())
+    assert "→ /home/ada/code/shop/.claude/skills/commit-messages/SKILL.md" in seen
     assert "[x] hunk 1 of 2 · front matter" in seen
     assert ' 12     - - Use the past tense ("Added", "Fixed").' in seen
     assert '     12 + - Use the imperative ("Add", "Fix"), never the past tense.' in seen

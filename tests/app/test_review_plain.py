@@ -28,7 +28,7 @@ def test_a_block_has_verdict_numbers_diff_and_the_commands_to_decide():
     assert 'you said "I can see WHAT you changed, tell me why" (session a90f22, turn 3)' in text
     assert "@@ -1,6 +1,6 @@ hunk 1" in text
     assert '\n+- Use the imperative ("Add", "Fix"), never the past tense.\n' in text
-    assert "skillopt-sleep apply n12-commit-messages --hunks 1,2" in text
+    assert "skillopt-sleep apply n12-commit-messages --hunks 1\n" in text
     assert 'skillopt-sleep reject n12-commit-messages --reason "..."' in text
 
 
