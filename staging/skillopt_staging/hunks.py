@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterable
 from difflib import SequenceMatcher
 from enum import Enum
+from typing import Any
 
 import msgspec
 
 from skillopt_staging.errors import StagingError
 
+# Up to so many pairs of lines are matched as a whole (a few hundred milliseconds at worst).
+_QUICK = 100_000
 NO_END = "\\ No newline at end of file"
 
 
@@ -115,8 +120,77 @@ def _lines(text: str) -> list[str]:
 def _groups(old: list[str], new: list[str], context: int) -> list[list[_Code]]:
     if old == new:
         return []
-    matcher = SequenceMatcher(None, old, new, autojunk=False)
+    few = len(old) * len(new) <= _QUICK
+    matcher = SequenceMatcher(None, old, new, autojunk=False) if few else _Anchored(old, new)
     return [list(group) for group in matcher.get_grouped_opcodes(context)]
+
+
+class _Anchored(SequenceMatcher[str]):
+    """Groups what `_anchored` found, as a matcher of the whole texts would."""
+
+    def __init__(self, old: list[str], new: list[str]) -> None:
+        super().__init__()
+        self._codes = _anchored(old, new)
+
+    def get_opcodes(self) -> list[Any]:
+        return self._codes
+
+
+def _anchored(old: list[str], new: list[str]) -> list[Any]:
+    """Match what lies between the lines both texts have exactly once, each stretch on its own.
+
+    Repeated lines (blank ones, above all) make the matching of whole texts grow with more than the square
+    of their length. A stretch without anchors that is still too large counts as rewritten.
+    """
+    codes: list[_Code] = []
+    low, new_low = 0, 0
+    for high, new_high in [*_anchors(old, new), (len(old), len(new))]:
+        _add_stretch(codes, old, new, (low, high, new_low, new_high))
+        if high < len(old):
+            _add(codes, ("equal", high, high + 1, new_high, new_high + 1))
+        low, new_low = high + 1, new_high + 1
+    return codes
+
+
+def _anchors(old: list[str], new: list[str]) -> list[tuple[int, int]]:
+    """Return the longest run of lines that stand once in both texts and in the same order in both."""
+    once_old, once_new = Counter(old), Counter(new)
+    places = {line: at for at, line in enumerate(new) if once_new[line] == 1}
+    pairs = [(at, places[line]) for at, line in enumerate(old) if once_old[line] == 1 and line in places]
+    tails: list[int] = []
+    ends: list[int] = []
+    before: list[int] = []
+    for index, (_, place) in enumerate(pairs):
+        rank = bisect_left(tails, place)
+        before.append(ends[rank - 1] if rank else -1)
+        tails[rank : rank + 1] = [place]
+        ends[rank : rank + 1] = [index]
+    chosen: list[tuple[int, int]] = []
+    at = ends[-1] if ends else -1
+    while at >= 0:
+        chosen.append(pairs[at])
+        at = before[at]
+    return chosen[::-1]
+
+
+def _add_stretch(codes: list[_Code], old: list[str], new: list[str], ends: tuple[int, int, int, int]) -> None:
+    low, high, new_low, new_high = ends
+    if (high - low) * (new_high - new_low) > _QUICK:
+        _add(codes, ("replace", *ends))
+        return
+    inner = SequenceMatcher(None, old[low:high], new[new_low:new_high], autojunk=False)
+    for tag, a, b, c, d in inner.get_opcodes():
+        _add(codes, (tag, a + low, b + low, c + new_low, d + new_low))
+
+
+def _add(codes: list[_Code], code: _Code) -> None:
+    if codes and (codes[-1][0] == "equal") == (code[0] == "equal"):
+        tag, low, _, new_low, _ = codes.pop()
+        _, _, high, _, new_high = code
+        if tag != "equal":
+            tag = "insert" if low == high else "delete" if new_low == new_high else "replace"
+        code = (tag, low, high, new_low, new_high)
+    codes.append(code)
 
 
 def _hunk(index: int, group: list[_Code], old: list[str], new: list[str]) -> Hunk:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import subprocess
+import time
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given, settings
@@ -104,3 +106,27 @@ def test_a_hunk_that_is_not_there_cannot_be_taken(indices):
     with pytest.raises(StagingError, match="there is no hunk") as caught:
         take("a\n", "b\n", indices)
     assert caught.value.hint == "this change has 1"
+
+
+def test_long_texts_full_of_blank_lines_are_cut_in_a_moment():
+    old = [f"- rule {number}\n" if number % 3 else "\n" for number in range(5000)]
+    new = list(old)
+    new[1::20] = [line.replace("rule", "new rule") for line in old[1::20]]
+    base, text = "".join(old), "".join(new)
+    started = time.process_time()
+    found = hunks(base, text)
+    assert time.process_time() - started < 2
+    assert len(found) > 100
+    assert take(base, text, [hunk.index for hunk in found]) == text
+    assert take(base, text, []) == base
+
+
+@given(
+    st.lists(st.sampled_from("abcdefg\n"), max_size=30), st.lists(st.sampled_from("abcdefg\n"), max_size=30)
+)
+def test_texts_too_long_to_match_as_a_whole_lose_nothing(old, new):
+    base, text = "".join(f"{line}\n" for line in old), "".join(f"{line}\n" for line in new)
+    with patch("skillopt_staging.hunks._QUICK", 20):
+        found = hunks(base, text)
+        assert take(base, text, [hunk.index for hunk in found]) == text
+        assert take(base, text, []) == base
