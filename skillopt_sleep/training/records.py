@@ -76,16 +76,18 @@ class TrainingConfig(msgspec.Struct, frozen=True, kw_only=True):
     candidates: int = 2
     max_skill_tokens: int = 2000
     concurrency: int = 2
-    evidence_tokens: int = 1200
-    reply_tokens: int = 700
-    temperature: float = 0.7
+    evidence_tokens: int = 900
+    reply_tokens: int = 500
+    temperature: float = 0.3
     race_passes: int = 3
 
 
 class TrainingResult(msgspec.Struct, frozen=True, kw_only=True):
     """The candidates, best first, and the incumbent's train score over all valid runs.
 
-    Empty when nothing beat the incumbent on train; `note` then says why in one sentence.
+    `candidates` is empty when nothing beat the incumbent on train; `note` then says why in one sentence.
+    `rollouts` counts the runs of this epoch, `rejected` are the candidates that lost the race (best first),
+    `problems` what went wrong while asking the optimizer.
     """
 
     candidates: tuple[Candidate, ...]
@@ -93,6 +95,8 @@ class TrainingResult(msgspec.Struct, frozen=True, kw_only=True):
     incumbent_soft: float
     rollouts: int
     note: str
+    rejected: tuple[Candidate, ...] = ()
+    problems: tuple[str, ...] = ()
 
 
 class Roller(Protocol):
