@@ -21,7 +21,7 @@ from skillopt_sleep.training.records import Edit, EditResult
 from skillopt_sleep.training.words import content_words, runs, words
 
 COPY = 8  # words in a row that count as copied
-_ECHO = 3  # words in a row that count when nothing else ties the edit to the user's words
+_ECHO = 3  # words in a row that count when little ties the edit to the user's words; one more otherwise
 _TIE = 3  # content words shared with a quote that stand in for a citation
 _ADDRESS = re.compile(
     r"[a-z][a-z0-9+.-]*://\S+|www\.\S+|[\w.+-]+@[\w-]+\.[\w.-]+|(?:\d{1,3}\.){3}\d{1,3}|(?:[a-z0-9-]+\.)+[a-z]{2,}/\S*",
@@ -126,13 +126,17 @@ def _object_to(edit: Edit, quotes: Sequence[Quote], sources: Sources) -> str:
 
 
 def _object_to_echo(edit: Edit, quotes: Sequence[Quote], sources: Sources) -> str:
-    """Refuse a short copy when the edit has next to nothing in common with the words it cites."""
+    """Refuse a short copy of nothing but content words.
+
+    When the edit has next to nothing in common with the words it cites, a shorter one is refused as well.
+    """
     said = content_words(" ".join(quote.origin.quote for quote in quotes))
-    if len(content_words(edit.content) & said) >= min(2, len(said)) > 0:
-        return ""
-    for run in map(_spaced, sorted(runs(edit.content, _ECHO))):
-        if len(content_words(run)) > 1 and run in sources.untyped and not sources.typed(run):
-            return f"says what text the user did not type says, not what the user said: {run.strip()}"
+    tied = len(content_words(edit.content) & said) >= min(2, len(said)) > 0
+    for length, carrying in ((_ECHO + 1, _ECHO + 1), *(() if tied else ((_ECHO, 2),))):
+        for run in map(_spaced, sorted(runs(edit.content, length))):
+            carries = len(content_words(run)) >= carrying
+            if carries and run in sources.untyped and not sources.typed(run):
+                return f"says what text the user did not type says: {run.strip()}"
     return ""
 
 

@@ -83,7 +83,7 @@ async def reflect(
         if not fault or kind in told:
             return _add_problem(best or Reflection(), fault if best is None or not best.edits else "")
         told.add(kind)
-        messages += [Message("assistant", completion.text), build_repair(fault)]
+        messages += [Message("assistant", _quote(completion)), build_repair(fault)]
 
 
 def _add_problem(reflection: Reflection, problem: str) -> Reflection:
@@ -101,6 +101,11 @@ def _find_misses(skill: Skill | None, edits: Sequence[Edit], config: TrainingCon
 
 def _list_dropped(dropped: Sequence[EditResult]) -> str:
     return "; ".join(f'"{result.edit.content}": {result.detail}' for result in dropped)
+
+
+def _quote(completion: Completion) -> str:
+    """Return the reply as text; some models give only the decoded object."""
+    return completion.text or msgspec.json.encode(completion.value).decode()
 
 
 def _hash(*parts: object) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import unicodedata
 
 # Scripts written without spaces count by the character.
 _UNSPACED = "぀-ヿ㐀-鿿가-힯"
@@ -11,8 +12,13 @@ _WORD = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+")
 
 
 def words(text: str) -> list[str]:
-    """Return the case-folded words of the text, punctuation left out."""
-    return _WORD.findall(text.casefold())
+    """Return the case-folded words of the text, punctuation left out.
+
+    Full-width and other compatibility letters, and invisible characters, would hide a copy: they make no
+    difference.
+    """
+    plain = unicodedata.normalize("NFKC", text).casefold()
+    return _WORD.findall("".join(c for c in plain if unicodedata.category(c) != "Cf"))
 
 
 _COMMON = frozenset(
