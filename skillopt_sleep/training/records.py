@@ -16,9 +16,10 @@ if TYPE_CHECKING:
 class Edit(msgspec.Struct, frozen=True, kw_only=True):
     """One bounded change of a skill's body.
 
-    `add` appends `content`; `insert_after` puts it after the line that holds `target`; `replace` and
+    `add` appends `content`; `insert_after` puts it after the block that holds `target`; `replace` and
     `delete` act on `target`. `because` cites the evidence by id; `sessions` are the sessions whose user's
-    words the edit rests on. An edit without either is never applied.
+    words the edit rests on: training never lets an edit without them into a candidate. `support` counts
+    the failed tasks behind the cited evidence.
     """
 
     op: Literal["add", "insert_after", "replace", "delete"]
@@ -26,24 +27,36 @@ class Edit(msgspec.Struct, frozen=True, kw_only=True):
     target: str = ""
     because: tuple[str, ...] = ()
     sessions: tuple[str, ...] = ()
+    support: int = 0
 
 
 class EditResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of an edit; `detail` says why when it was not applied."""
+    """What became of an edit; `detail` says where it went, or why it was not applied.
+
+    `miss`: the target was not found or not unique, so asking the optimizer again may help.
+    """
 
     edit: Edit
     applied: bool
     detail: str
+    miss: bool = False
 
 
 class Candidate(msgspec.Struct, frozen=True, kw_only=True):
-    """A skill with edits applied, and how it did on the train tasks (means over valid runs)."""
+    """A skill with edits applied, and how it did on the train tasks it was raced on.
+
+    `train_hard` and `train_soft` are means over the `raced` tasks on which both it and the incumbent had a
+    valid run; `base_hard` and `base_soft` are the incumbent's means on the very same tasks.
+    """
 
     skill: Skill
     edits: tuple[EditResult, ...]
     train_hard: float
     train_soft: float
     reasoning: str = ""
+    base_hard: float = 0.0
+    base_soft: float = 0.0
+    raced: int = 0
 
 
 class TrainingConfig(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,7 +64,10 @@ class TrainingConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     `learning_rate` is the most edits a candidate may carry; `candidates` how many are raced on train;
     `minibatch_size` how many failed rollouts one reflection sees; `max_skill_tokens` the size budget
-    (characters / 4).
+    (characters / 4), as `evidence_tokens` is for what one reflection is shown of the rollouts and
+    `reply_tokens` for the optimizer's reply. `temperature` is the optimizer's from the second variant on;
+    the first is always asked at 0. `race_passes` is how many tasks the incumbent passed are raced again,
+    to notice what a candidate breaks.
     """
 
     seed: int = 42
@@ -60,12 +76,18 @@ class TrainingConfig(msgspec.Struct, frozen=True, kw_only=True):
     candidates: int = 2
     max_skill_tokens: int = 2000
     concurrency: int = 2
+    evidence_tokens: int = 900
+    reply_tokens: int = 500
+    temperature: float = 0.3
+    race_passes: int = 3
 
 
 class TrainingResult(msgspec.Struct, frozen=True, kw_only=True):
-    """The candidates, best first, and the incumbent's train score.
+    """The candidates, best first, and the incumbent's train score over all valid runs.
 
-    Empty when nothing beat the incumbent on train; `note` then says why in one sentence.
+    `candidates` is empty when nothing beat the incumbent on train; `note` then says why in one sentence.
+    `rollouts` counts the runs of this epoch, `rejected` are the candidates that lost the race (best first),
+    `problems` what went wrong while asking the optimizer.
     """
 
     candidates: tuple[Candidate, ...]
@@ -73,6 +95,8 @@ class TrainingResult(msgspec.Struct, frozen=True, kw_only=True):
     incumbent_soft: float
     rollouts: int
     note: str
+    rejected: tuple[Candidate, ...] = ()
+    problems: tuple[str, ...] = ()
 
 
 class Roller(Protocol):

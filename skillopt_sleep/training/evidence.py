@@ -1,0 +1,205 @@
+"""What the optimizer is shown of failed rollouts: the user's words as words, all else as quoted data.
+
+No gold answer is in it. What a check wants is shown only when the user said it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from skillopt_replay.rollouts import Outcome, Rollout
+from skillopt_replay.tasks import (
+    Check,
+    CommandMatched,
+    CommandSucceeds,
+    Contains,
+    Exact,
+    FileContains,
+    Matches,
+    Origin,
+    SectionPresent,
+    Task,
+    ToolCalled,
+)
+
+DATA = "| "
+USER = "> "
+
+
+class Quote(msgspec.Struct, frozen=True):
+    """Words the user typed, under the id they are cited by (c1, c2, ...)."""
+
+    id: str
+    origin: Origin
+
+
+class Failure(msgspec.Struct, frozen=True, kw_only=True):
+    """A task the incumbent failed, under the id it is cited by (t1, t2, ...).
+
+    `failed` are the checks that did not pass. `quotes` are the user's corrections of the task and the words
+    the failed checks rest on; a quote that several tasks share has one id. `backed` are the quotes the
+    failed checks rest on.
+    """
+
+    id: str
+    task: Task
+    rollout: Rollout
+    failed: tuple[Check, ...]
+    quotes: tuple[Quote, ...]
+    backed: tuple[Quote, ...]
+
+
+def is_valid(rollout: Rollout) -> bool:
+    """Return whether the rollout says anything about the skill; infrastructure failures do not."""
+    return rollout.outcome is not Outcome.INFRASTRUCTURE and rollout.score is not None
+
+
+def collect_failures(runs: Sequence[tuple[Task, Rollout]]) -> tuple[Failure, ...]:
+    """Return the failed among the runs with ids in their order; runs that are not valid are left out."""
+    ids: dict[tuple[str, int, str], Quote] = {}
+
+    def quote(origin: Origin) -> Quote:
+        key = (origin.session, origin.turn, " ".join(origin.quote.split()))
+        return ids.setdefault(key, Quote(f"c{len(ids) + 1}", origin))
+
+    failures: list[Failure] = []
+    for task, rollout in runs:
+        if not is_valid(rollout) or rollout.score is None or rollout.score.hard >= 1.0:
+            continue
+        results = rollout.score.results
+        failed = tuple(c for c, result in zip(task.checks, results, strict=False) if not result.passed)
+        said = [quote(origin) for origin in task.corrections if origin.quote.strip()]
+        backed = [quote(c.origin) for c in failed if c.origin is not None and c.origin.quote.strip()]
+        failures.append(
+            Failure(
+                id=f"t{len(failures) + 1}",
+                task=task,
+                rollout=rollout,
+                failed=failed,
+                quotes=tuple(dict.fromkeys([*said, *backed])),
+                backed=tuple(dict.fromkeys(backed)),
+            )
+        )
+    return tuple(failures)
+
+
+def citable(failures: Sequence[Failure]) -> dict[str, tuple[Quote, ...]]:
+    """Return the ids an edit may cite, each with the user's words behind it; quotes come first."""
+    quotes = {quote.id: (quote,) for failure in failures for quote in failure.quotes}
+    tasks = {failure.id: failure.backed for failure in failures if failure.backed}
+    return {**quotes, **tasks}
+
+
+def render_evidence(failures: Sequence[Failure], max_tokens: int) -> str:
+    """Return the failures as text of about `max_tokens` (characters / 4); long texts lose their middle."""
+    quotes = list(dict.fromkeys(quote for failure in failures for quote in failure.quotes))
+    size = max_tokens * 4
+    words = _fit([_mark(USER, quote.origin.quote) for quote in quotes], size // 2)
+    texts = []
+    for failure in failures:
+        answer = failure.rollout.answer.strip() or "(no answer)"
+        texts += [_mark(USER, failure.task.prompt), _mark(DATA, answer), _mark(DATA, _list_calls(failure))]
+    texts = _fit(texts, size - sum(map(len, words)))
+    parts = []
+    for index, failure in enumerate(failures):
+        prompt, answer, calls = texts[index * 3 : index * 3 + 3]
+        lines = [f"[{failure.id}] A task that failed:", prompt, "The agent answered:", answer]
+        if calls:
+            lines += ["The agent ran:", calls]
+        if failure.rollout.outcome is Outcome.LIMIT:
+            lines.append("The agent ran out of time, turns or money.")
+        lines += [f"Not met: {describe_check(check, failure.backed)}" for check in failure.failed]
+        parts.append("\n".join(lines))
+    said = [
+        f"[{quote.id}] What the user said about it:\n{text}"
+        for quote, text in zip(quotes, words, strict=True)
+    ]
+    return "\n\n".join([*parts, *said])
+
+
+def _list_calls(failure: Failure) -> str:
+    lines = []
+    for call in failure.rollout.calls:
+        if call.command:
+            lines.append(f"$ {call.command}")
+        if call.error:
+            lines.append(f"{call.name} failed: {call.error}")
+    return "\n".join(lines)
+
+
+def describe_check(check: Check, quotes: Sequence[Quote] = ()) -> str:
+    """Return in words what the check wants.
+
+    Its text, pattern or command is shown only when the user's words that the check rests on contain it.
+    """
+    shown = " ".join(_fragment(check).split())
+    said = " ".join(check.origin.quote.split()).casefold() if check.origin else ""
+    known = bool(shown) and shown.casefold() in said
+    wanted = f"`{shown}`" if known else _HIDDEN[type(check)]
+    sentence = _SENTENCES[type(check)].format(must="must not" if check.negate else "must", wanted=wanted)
+    source = next((quote.id for quote in quotes if quote.origin == check.origin), None)
+    return f"{sentence} (see {source})." if source else f"{sentence}."
+
+
+_SENTENCES: dict[type, str] = {
+    Exact: "the final answer {must} be exactly {wanted}",
+    Contains: "the final answer {must} contain {wanted}",
+    Matches: "the final answer {must} have {wanted}",
+    SectionPresent: "the final answer {must} have a section headed {wanted}",
+    ToolCalled: "the agent {must} call {wanted}",
+    CommandMatched: "the agent {must} run {wanted}",
+    FileContains: "{wanted} {must} be there in the end",
+    CommandSucceeds: "{wanted} {must} succeed in the end",
+}
+_HIDDEN: dict[type, str] = {
+    Exact: "one text (not shown)",
+    Contains: "a certain text (not shown)",
+    Matches: "a certain form (not shown)",
+    SectionPresent: "in a certain way (not shown)",
+    ToolCalled: "a certain tool (not shown)",
+    CommandMatched: "a certain command (not shown)",
+    FileContains: "a certain file content (not shown)",
+    CommandSucceeds: "the command that verifies the work (not shown)",
+}
+
+
+def _fragment(check: Check) -> str:
+    if isinstance(check, Exact | Contains):
+        return check.text
+    if isinstance(check, Matches):
+        return check.pattern
+    if isinstance(check, SectionPresent):
+        return check.heading
+    if isinstance(check, ToolCalled):
+        return check.name
+    if isinstance(check, FileContains):
+        return check.text or check.path
+    return check.command
+
+
+def _mark(prefix: str, text: str) -> str:
+    """Return the text with the prefix before each line, whatever ends its lines."""
+    return "\n".join(f"{prefix}{line.rstrip()}" for line in text.strip().splitlines() if line.strip())
+
+
+def _fit(texts: Sequence[str], size: int) -> list[str]:
+    """Return the texts within `size` characters in all: short ones whole, long ones to equal shares."""
+    shares: dict[int, int] = {}
+    left = max(size, 0)
+    order = sorted(range(len(texts)), key=lambda index: len(texts[index]))
+    for position, index in enumerate(order):
+        shares[index] = min(len(texts[index]), left // (len(order) - position))
+        left -= shares[index]
+    return [_clip(text, shares[index]) for index, text in enumerate(texts)]
+
+
+def _clip(text: str, size: int) -> str:
+    if len(text) <= size:
+        return text
+    prefix = text[: len(DATA)]
+    gap = f"\n{prefix}[... left out ...]\n{prefix}"
+    room = max(size - len(gap), 0)
+    head, tail = text[: room - room // 3].rstrip(), text[len(text) - room // 3 :].lstrip()
+    return f"{head}{gap}{tail}" if head else gap.strip()
