@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import msgspec
 
@@ -136,6 +136,7 @@ def _plan_skill(
     items = [SplitItem(id=t.id, group=t.group, failed_before=t.failed_before) for t in held_out]
     chosen = pick_gate_tasks(items, seen=frozenset(seen), limit=settings.gate.tasks, seed=seed)
     by_id = {task.id: task for task in held_out}
+    judging = {session for task in held_out for session in task.sessions}
     # Tasks the agent got wrong teach most, then the newest.
     taught = sorted(train, key=lambda t: (not t.failed_before, _newest_first(t), t.id))
     return SkillPlan(
@@ -143,10 +144,17 @@ def _plan_skill(
         title=first.title,
         client=first.client,
         place=place,
-        train=tuple(msgspec.structs.replace(t, split="train") for t in taught[: settings.training.tasks]),
+        train=tuple(_for_training(task, judging) for task in taught[: settings.training.tasks]),
         gate=tuple(msgspec.structs.replace(by_id[name], split="gate") for name in chosen),
         carried=carried,
     )
+
+
+def _for_training(task: Task, judging: Collection[str]) -> Task:
+    """Return the task without the words of held-out sessions, unless its own checks rest on them."""
+    own = {check.origin for check in task.checks}
+    words = tuple(o for o in task.corrections if o in own or o.session not in judging)
+    return msgspec.structs.replace(task, split="train", corrections=words)
 
 
 def _split(tasks: Sequence[Task], sides: Mapping[str, str], seed: str) -> dict[str, str]:

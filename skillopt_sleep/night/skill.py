@@ -96,11 +96,12 @@ async def _train(
             Event(stage=stage, done=done, total=total, detail=plan.skill)
         ),
     )
-    report = msgspec.structs.replace(report, note=result.note, train_before=result.incumbent_hard)
+    problems = f" ({'; '.join(result.problems[:2])})" if result.problems and not result.candidates else ""
+    report = msgspec.structs.replace(report, note=result.note + problems, train_before=result.incumbent_hard)
     if not result.candidates:
         return None, report
     best = result.candidates[0]
-    return best, msgspec.structs.replace(report, train_after=best.train_hard)
+    return best, msgspec.structs.replace(report, train_before=best.base_hard, train_after=best.train_hard)
 
 
 def _carry(plan: SkillPlan, candidate: Candidate, base: str) -> Carried:

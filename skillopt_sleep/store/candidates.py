@@ -10,6 +10,7 @@ from skillopt_gate.verdicts import Evidence
 from skillopt_replay.skills import Skill
 from skillopt_sleep.clock import now
 from skillopt_sleep.records import EditEvidence, TaskEvidence
+from skillopt_sleep.training.records import RejectedEdit
 
 
 class Carried(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,12 +60,12 @@ def save_rejected_edits(
     )
 
 
-def read_rejected_edits(connection: sqlite3.Connection, skill: str, *, limit: int = 20) -> list[str]:
-    """Return what was turned down for this skill, newest first, each with its reason in one line."""
+def read_rejected_edits(connection: sqlite3.Connection, skill: str, *, limit: int = 20) -> list[RejectedEdit]:
+    """Return what was turned down for this skill, newest first."""
     rows = connection.execute(
         "select content, reason from rejected_edits where skill = ? order by id desc limit ?", (skill, limit)
     )
-    return [f"{' '.join(row['content'].split())} (turned down: {row['reason']})" for row in rows]
+    return [RejectedEdit(row["content"], row["reason"]) for row in rows]
 
 
 def forget_rejected_edits(connection: sqlite3.Connection, skill: str, contents: list[str]) -> None:

@@ -18,9 +18,17 @@ from skillopt_sleep.training.edits import apply_edits
 from skillopt_sleep.training.evidence import Failure, citable, collect_failures, is_valid
 from skillopt_sleep.training.provenance import Sources, collect_sources
 from skillopt_sleep.training.race import Contender, race
-from skillopt_sleep.training.records import Candidate, EditResult, Roller, TrainingConfig, TrainingResult
+from skillopt_sleep.training.records import (
+    Candidate,
+    EditResult,
+    RejectedEdit,
+    Roller,
+    TrainingConfig,
+    TrainingResult,
+)
 from skillopt_sleep.training.reflect import Reflection, reflect
 from skillopt_sleep.training.rounds import Report, run_all
+from skillopt_sleep.training.words import words
 
 
 async def train(
@@ -33,12 +41,14 @@ async def train(
     optimizer: ChatModel,
     ledger: Ledger,
     config: TrainingConfig,
+    rejected: Sequence[RejectedEdit] = (),
     on_event: Report | None = None,
 ) -> TrainingResult:
     """Return the candidates that beat the incumbent on the train tasks, best first.
 
     `skill` is the incumbent; None means there is none, and candidates are new skills under `name` with
-    `description`. `on_event` is called with (stage, done, total); the stages are rollout, reflect and race.
+    `description`. `rejected` are edits of earlier nights that were turned down: the optimizer is told, and
+    none of them is tried again word for word. `on_event` is called with (stage, done, total); the stages are rollout, reflect and race.
     The same tasks, replies and seed give the same result whatever order the runs end in.
     Raises CeilingReached as soon as the runs in progress have ended, SkillInvalid for an illegal incumbent
     or name, ValueError for tasks that are held out.
@@ -52,6 +62,7 @@ async def train(
         optimizer=optimizer,
         ledger=ledger,
         config=config,
+        rejected=tuple(rejected),
         report=on_event,
         slots=asyncio.Semaphore(max(config.concurrency, 1)),
     )
@@ -70,6 +81,7 @@ class _Epoch:
     optimizer: ChatModel
     ledger: Ledger
     config: TrainingConfig
+    rejected: tuple[RejectedEdit, ...]
     report: Report | None
     slots: asyncio.Semaphore
     rollouts: int = 0
@@ -128,14 +140,26 @@ class _Epoch:
     async def _reflect(self, batch: Sequence[Failure], variant: int, sources: Sources) -> Reflection:
         skill, config = self.incumbent, self.config
         return await reflect(
-            self.optimizer, self.ledger, skill, batch, config, sources=sources, variant=variant
+            self.optimizer,
+            self.ledger,
+            skill,
+            batch,
+            config,
+            sources=sources,
+            variant=variant,
+            rejected=self.rejected,
         )
 
     def _build(
         self, reflections: Sequence[Reflection], failures: Sequence[Failure]
     ) -> tuple[Contender | None, list[str]]:
         dropped = [result for reflection in reflections for result in reflection.dropped]
-        edits = merge_edits([reflection.edits for reflection in reflections], failures)
+        turned_down = {tuple(words(edit.content)) for edit in self.rejected}
+        proposed = [
+            [edit for edit in reflection.edits if tuple(words(edit.content)) not in turned_down]
+            for reflection in reflections
+        ]
+        edits = merge_edits(proposed, failures)
         skill, results = apply_edits(
             self.base, edits, limit=self.config.learning_rate, max_tokens=self.config.max_skill_tokens
         )

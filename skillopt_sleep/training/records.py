@@ -30,6 +30,13 @@ class Edit(msgspec.Struct, frozen=True, kw_only=True):
     support: int = 0
 
 
+class RejectedEdit(msgspec.Struct, frozen=True):
+    """An edit the gate or the user turned down on an earlier night, and why."""
+
+    content: str
+    reason: str
+
+
 class EditResult(msgspec.Struct, frozen=True, kw_only=True):
     """What became of an edit; `detail` says where it went, or why it was not applied.
 

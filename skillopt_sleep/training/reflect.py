@@ -13,7 +13,7 @@ from skillopt_sleep.training.edits import apply_edits
 from skillopt_sleep.training.evidence import Failure, render_evidence
 from skillopt_sleep.training.prompts import build_messages, build_repair, build_schema
 from skillopt_sleep.training.provenance import Sources, vouch
-from skillopt_sleep.training.records import Edit, EditResult, TrainingConfig
+from skillopt_sleep.training.records import Edit, EditResult, RejectedEdit, TrainingConfig
 from skillopt_sleep.training.replies import ReplyMalformed, read_reply
 
 
@@ -40,6 +40,7 @@ async def reflect(
     *,
     sources: Sources,
     variant: int = 0,
+    rejected: Sequence[RejectedEdit] = (),
 ) -> Reflection:
     """Return the edits the optimizer proposes.
 
@@ -53,7 +54,7 @@ async def reflect(
         return Reflection(problem="no failure here rests on words the user typed")
     schema = build_schema(skill, ids, config.learning_rate)
     evidence = render_evidence(failures, config.evidence_tokens)
-    messages = build_messages(skill, evidence, config.learning_rate)
+    messages = build_messages(skill, evidence, config.learning_rate, rejected)
     temperature = config.temperature if variant else 0.0
     seed = config.seed + variant
     best: Reflection | None = None

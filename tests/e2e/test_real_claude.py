@@ -32,7 +32,7 @@ RIGHT = [{"do": [{"shell": "make check"}]}, {"do": [{"say": "make check passed."
 
 def plays(skill: str = "", *, obeys: bool = True) -> dict:
     """The model's script: it knows a skill once it was mined, and obeys what it reads or not."""
-    edit = {"op": "add", "content": RULE, "target": "", "because": ["c1"]}
+    edit = {"rule": RULE, "because": ["c1"]}
     edits = {"reasoning": "the user wants make check", "edits": [edit]}
     asked = {"user_contains": "Run the tests"}
     known = [
