@@ -39,6 +39,8 @@ def main() -> None:
     settings.n_ctx = options.context
     # One pool of context for all slots: a long prompt may use what short ones leave free.
     settings.kv_unified = True
+    # Keeps the state of prompts that lost their slot; the default may take 8 GB.
+    settings.cache_ram_mib = 256
     settings.ui = False
     settings.verbosity = -1
     for pool in (settings.cpuparams, settings.cpuparams_batch):

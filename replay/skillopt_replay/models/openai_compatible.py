@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from skillopt_replay.errors import Unavailable
+from skillopt_replay.models.places import is_loopback
 from skillopt_replay.models.replies import Price, find_object, read_error, read_reply
 from skillopt_replay.models.retries import Patience, is_transient, requested_wait
 from skillopt_replay.protocols import Completion
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from skillopt_replay.protocols import Message
 
 MAX_REPLY_BYTES = 16_000_000
-_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 _LOG = logging.getLogger(__name__)
 
 
@@ -214,7 +214,7 @@ class OpenAICompatible:
                 headers=headers,
                 timeout=httpx2.Timeout(self._timeout_s, connect=self._connect_s),
                 # A proxy of the environment cannot reach this machine's own loopback.
-                trust_env=urlsplit(self._url).hostname not in _LOOPBACK,
+                trust_env=not is_loopback(self._url),
             )
         return self._client
 

@@ -1,0 +1,257 @@
+"""The user's own `claude` program as a chat model: no tools, no settings, a home that is thrown away."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from skillopt_replay import process
+from skillopt_replay.agents.claude_cli import CREDENTIAL_FILE
+from skillopt_replay.errors import Unavailable
+from skillopt_replay.folders import PRIVATE_PREFIX, discard, make_folder
+from skillopt_replay.models.replies import find_object
+from skillopt_replay.protocols import Completion
+from skillopt_replay.rollouts import Usage
+from skillopt_replay.sandbox.contract import SYSTEM_PATH
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from skillopt_replay.agents.claude_cli import ClaudeCli
+    from skillopt_replay.protocols import Message
+
+ENTRYPOINT = "skillopt-sleep-optimizer"  # recorded by the client; harvesters leave such sessions out
+MAX_PROMPT_BYTES = 10_000_000  # what the client reads from standard input
+TYPICAL = Usage(input_tokens=20_000, output_tokens=4_000, cost_usd=0.5)
+_RETRIES = 4
+_KEEP_BYTES = 8_000_000
+_NO_FILES = '{"permissions":{"deny":["Read"]}}'
+# Handing in a structured reply is a turn, and so is the reminder when the model forgot to.
+_TURNS_FREE, _TURNS_SCHEMA = 1, 4
+
+
+class _Tokens(msgspec.Struct, frozen=True):
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cache_read_input_tokens: int = 0
+    cache_creation_input_tokens: int = 0
+
+
+class _ModelTokens(msgspec.Struct, frozen=True, rename="camel"):
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cache_read_input_tokens: int = 0
+    cache_creation_input_tokens: int = 0
+
+
+class _Result(msgspec.Struct, frozen=True):
+    type: str
+    subtype: str = ""
+    is_error: bool = False
+    result: str | None = None
+    errors: list[Any] | None = None
+    structured_output: Any = None
+    stop_reason: str | None = None
+    api_error_status: int | str | None = None
+    total_cost_usd: float | None = None
+    usage: _Tokens | None = None
+    model_usage: dict[str, _ModelTokens] | None = msgspec.field(default=None, name="modelUsage")
+
+
+class ClaudeModel:
+    """A ChatModel through `claude --print`; costs are what the client reports.
+
+    The client has no switch for temperature, seed and length of a reply, so these are not passed on: its
+    replies vary. Several messages become one prompt with headings. `usd` bounds one call; the client looks
+    after each of its requests, so a call may pass it by one request.
+    """
+
+    def __init__(
+        self,
+        cli: ClaudeCli,
+        *,
+        model: str | None = None,
+        seconds: float = 600.0,
+        usd: float = 1.0,
+        estimate: Usage = TYPICAL,
+        work: Path | None = None,
+    ) -> None:
+        """`work` is where private folders are made (None: the temporary folder).
+
+        Raises Unavailable when nobody is signed in.
+        """
+        if cli.credentials is None or not cli.signed_in:
+            raise Unavailable("Claude Code is not signed in", hint=cli.hint)
+        self._cli = cli
+        self._credentials = cli.credentials
+        self._model = model
+        self._seconds = seconds
+        self._usd = usd
+        self._estimate = estimate
+        self._work = work
+
+    @property
+    def identity(self) -> str:
+        """The client's version and the model."""
+        return f"claude {self._cli.version} {self._model or 'default'}"
+
+    @property
+    def estimate(self) -> Usage:
+        """What one call typically uses."""
+        return self._estimate
+
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        schema: Mapping[str, Any] | None = None,
+        max_tokens: int = 2048,
+        temperature: float = 0.0,
+        seed: int | None = None,
+    ) -> Completion:
+        """Return the reply; a failed call is a Completion with `error`."""
+        started = time.monotonic()
+        system, prompt = render(messages)
+        content = prompt.encode("utf-8", "replace")
+        if len(content) > MAX_PROMPT_BYTES:
+            return self._failed(f"the prompt has {len(content)} bytes, over {MAX_PROMPT_BYTES}", started)
+        root = self._work or Path(tempfile.gettempdir())
+        private = await asyncio.to_thread(make_folder, root, PRIVATE_PREFIX)
+        try:
+            await asyncio.to_thread(self._furnish, private, system)
+            finished = await process.run(
+                self._command(private, schema),
+                cwd=private / "work",
+                env=self._environment(private),
+                seconds=self._seconds,
+                stdin=content,
+                keep_bytes=_KEEP_BYTES,
+            )
+        except OSError as error:
+            return self._failed(f"claude does not start: {error}", started)
+        finally:
+            await discard(private)
+        return self._read(finished, wants_object=schema is not None)
+
+    def _furnish(self, private: Path, system: str) -> None:
+        config = private / "home" / ".claude"
+        config.mkdir(parents=True)
+        (private / "tmp").mkdir()
+        (private / "work").mkdir()
+        # As a file, because one argument of a command line holds 128 KB at most on Linux.
+        (private / "system.txt").write_bytes(system.encode("utf-8", "replace"))
+        if self._credentials.file is not None:
+            path = config / CREDENTIAL_FILE
+            path.touch(mode=0o600)
+            path.write_bytes(self._credentials.file)
+
+    def _command(self, private: Path, schema: Mapping[str, Any] | None) -> list[str]:
+        command = [str(self._cli.binary), "--print", "--output-format", "json"]
+        command += ["--tools", "", "--setting-sources", "", "--settings", _NO_FILES, "--strict-mcp-config"]
+        command += ["--disable-slash-commands", "--no-session-persistence"]
+        command += ["--system-prompt-file", str(private / "system.txt")]
+        command += ["--max-turns", str(_TURNS_FREE if schema is None else _TURNS_SCHEMA)]
+        command += ["--max-budget-usd", f"{self._usd:.6f}"]
+        if schema is not None:
+            command += ["--json-schema", msgspec.json.encode(schema).decode()]
+        if self._model:
+            command += ["--model", self._model]
+        return command
+
+    def _environment(self, private: Path) -> dict[str, str]:
+        home = private / "home"
+        return {
+            "PATH": SYSTEM_PATH,
+            "HOME": str(home),
+            "CLAUDE_CONFIG_DIR": str(home / ".claude"),
+            "TMPDIR": str(private / "tmp"),
+            "CLAUDE_CODE_TMPDIR": str(private / "tmp"),
+            "LANG": "C.UTF-8",
+            "TERM": "dumb",
+            "CLAUDE_CODE_ENTRYPOINT": ENTRYPOINT,
+            # Otherwise `@path` anywhere in a prompt, so also in a quoted transcript, sends that file along.
+            "CLAUDE_CODE_DISABLE_ATTACHMENTS": "1",
+            "CLAUDE_CODE_MAX_RETRIES": str(_RETRIES),
+            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+            "DISABLE_AUTOUPDATER": "1",
+            "DISABLE_TELEMETRY": "1",
+            "DISABLE_ERROR_REPORTING": "1",
+            **dict(self._credentials.env),
+        }
+
+    def _read(self, finished: process.Finished, *, wants_object: bool) -> Completion:
+        started = time.monotonic() - finished.seconds
+        if finished.timed_out:
+            return self._failed(f"no reply within {self._seconds:g} s", started)
+        try:
+            result = msgspec.json.decode(finished.stdout.strip(), type=_Result)
+        except (msgspec.DecodeError, RecursionError):
+            said = (finished.stderr or finished.stdout).strip()[-300:] or "it wrote nothing"
+            return self._failed(f"claude ended with {finished.returncode} and no result: {said}", started)
+        usage = _total(result)
+        model = next(iter(result.model_usage or {}), self._model or "")
+        error = _find_error(result, wants_object=wants_object)
+        if error is not None:
+            return Completion(text="", model=model, usage=usage, seconds=finished.seconds, error=error)
+        text = result.result or ""
+        value = None
+        if wants_object:
+            value = result.structured_output if isinstance(result.structured_output, dict) else None
+            value = find_object(text) if value is None else value
+        return Completion(text=text, model=model, value=value, usage=usage, seconds=finished.seconds)
+
+    def _failed(self, error: str, started: float) -> Completion:
+        return Completion(
+            text="", model=self._model or "", seconds=time.monotonic() - started, error=error[:500]
+        )
+
+
+def render(messages: Sequence[Message]) -> tuple[str, str]:
+    """Return the system text and the one prompt that stand for the messages.
+
+    A single user message is passed as it is; more get a heading each. A prompt that starts with a slash
+    would be taken for a command of the client, so it gets a heading too.
+    """
+    system = "\n\n".join(m.content for m in messages if m.role == "system")
+    rest = [m for m in messages if m.role != "system"]
+    if len(rest) == 1 and not rest[0].content.lstrip().startswith("/"):
+        return system, rest[0].content
+    names = {"user": "Request", "assistant": "Your earlier reply"}
+    return system, "\n\n".join(f"{names.get(m.role, m.role)}:\n{m.content}" for m in rest)
+
+
+def _find_error(result: _Result, *, wants_object: bool) -> str | None:
+    """Return what went wrong outside the model; a model that never hands in its object is no such thing."""
+    if result.subtype == "error_max_turns" and wants_object:
+        return None
+    said = result.result or "; ".join(str(e) for e in result.errors or ()) or result.subtype or "no reason"
+    if result.is_error or result.subtype != "success":
+        status = f" (status {result.api_error_status})" if result.api_error_status else ""
+        return said[:300] + status
+    if result.stop_reason is None:
+        return f"the reply did not come to its end: {said[:200]}"
+    return None
+
+
+def _total(result: _Result) -> Usage:
+    # Per model first: after a stop for the budget the plain numbers are zero.
+    total = Usage()
+    for part in (result.model_usage or {}).values():
+        total = total.plus(_usage(part))
+    if not result.model_usage and result.usage is not None:
+        total = _usage(result.usage)
+    return msgspec.structs.replace(total, cost_usd=result.total_cost_usd)
+
+
+def _usage(tokens: _Tokens | _ModelTokens) -> Usage:
+    return Usage(
+        tokens.input_tokens,
+        tokens.output_tokens,
+        tokens.cache_read_input_tokens,
+        tokens.cache_creation_input_tokens,
+    )

@@ -1,0 +1,52 @@
+"""Where a model is: a known file to fetch, a file of the user's, or a server."""
+
+from __future__ import annotations
+
+import ipaddress
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from skillopt_replay.errors import Unavailable
+from skillopt_replay.models.catalogue import DEFAULT, Entry, find_entry
+from skillopt_replay.models.digests import digest_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_MAGIC = b"GGUF"
+
+
+def locate(name: str, folder: Path, progress: Callable[[int, int], None]) -> Entry | tuple[Path, str, str]:
+    """Return the catalogue entry that `name` means, or the user's own file as (path, name, SHA-256).
+
+    "" is the default model. What ends in .gguf or has a slash is a path; "~" is the home folder. The digest
+    of an own file is remembered in `folder`, never beside the file. Raises Unavailable.
+    """
+    name = name.strip()
+    if not (name.endswith(".gguf") or "/" in name or name.startswith("~")):
+        return find_entry(name or DEFAULT)
+    path = Path(name).expanduser()
+    try:
+        with path.open("rb") as stream:
+            magic = stream.read(len(_MAGIC))
+        size = path.stat().st_size
+        if magic != _MAGIC:
+            raise Unavailable(f"{path} is not a GGUF file", hint="llama.cpp reads models in the GGUF format")
+        sha256 = digest_of(path, folder / "digests", lambda done: progress(done, size))
+    except OSError as error:
+        raise Unavailable(
+            f"the model file {path} cannot be read: {error.strerror or error}", hint="give its full path"
+        ) from error
+    return path, path.stem, sha256
+
+
+def is_loopback(url: str) -> bool:
+    """Tell whether the address is on this machine."""
+    host = urlsplit(url).hostname or ""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
