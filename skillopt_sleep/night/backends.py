@@ -12,7 +12,7 @@ from skillopt_replay.agents.chat import ChatAgent
 from skillopt_replay.agents.claude_cli import find_claude
 from skillopt_replay.agents.claude_code import ClaudeCode
 from skillopt_replay.errors import Unavailable
-from skillopt_replay.models import open_model
+from skillopt_replay.models.registry import open_model
 from skillopt_replay.rollouts import Usage
 from skillopt_replay.sandbox import Probe, choose
 from skillopt_replay.tasks import Contains, Exact, Matches, SectionPresent, Task
@@ -102,7 +102,7 @@ async def open_backends(
 
         async def model(spec: str) -> ChatModel:
             if spec not in opened:
-                context = open_model(spec, env=env, folder=paths.models, progress=progress)
+                context = open_model(spec, env=env, cache_dir=paths.models, progress=progress)
                 opened[spec] = await stack.enter_async_context(context)
             return opened[spec]
 

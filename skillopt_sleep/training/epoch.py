@@ -48,7 +48,8 @@ async def train(
 
     `skill` is the incumbent; None means there is none, and candidates are new skills under `name` with
     `description`. `rejected` are edits of earlier nights that were turned down: the optimizer is told, and
-    none of them is tried again word for word. `on_event` is called with (stage, done, total); the stages are rollout, reflect and race.
+    none of them is tried again word for word. `on_event` is called with (stage, done, total); the stages
+    are rollout, reflect and race.
     The same tasks, replies and seed give the same result whatever order the runs end in.
     Raises CeilingReached as soon as the runs in progress have ended, SkillInvalid for an illegal incumbent
     or name, ValueError for tasks that are held out.

@@ -98,7 +98,7 @@ async def open_model(
 @register("local", "local[:NAME or :/PATH/MODEL.gguf]")
 @asynccontextmanager
 async def _open_local(opening: Opening) -> AsyncIterator[ChatModel]:
-    from skillopt_replay.models import local  # noqa: PLC0415
+    from skillopt_replay.models import local
 
     # Before a gigabyte is downloaded for nothing.
     local.require_runtime()
@@ -141,7 +141,7 @@ class _Stopped(Exception):
 @register("openai", "openai:BASE_URL#MODEL")
 @asynccontextmanager
 async def _open_openai(opening: Opening) -> AsyncIterator[ChatModel]:
-    from skillopt_replay.models.openai_compatible import OpenAICompatible  # noqa: PLC0415
+    from skillopt_replay.models.openai_compatible import OpenAICompatible
 
     base_url, _, model = opening.rest.rpartition("#")
     if not base_url or not model:
@@ -172,8 +172,8 @@ def _find_key(opening: Opening, *, near: bool) -> str | None:
 @register("claude", "claude[:MODEL]")
 @asynccontextmanager
 async def _open_claude(opening: Opening) -> AsyncIterator[ChatModel]:
-    from skillopt_replay.agents.claude_cli import find_claude  # noqa: PLC0415
-    from skillopt_replay.models.claude import ClaudeModel  # noqa: PLC0415
+    from skillopt_replay.agents.claude_cli import find_claude
+    from skillopt_replay.models.claude import ClaudeModel
 
     cli = await asyncio.to_thread(find_claude, opening.env)
     if cli is None:
