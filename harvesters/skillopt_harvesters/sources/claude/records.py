@@ -34,10 +34,11 @@ _IGNORED = (
 )
 KNOWN_NOISE = frozenset([prefix[9:-1].decode() for prefix in NOISE] + _IGNORED.split())
 
-_NULL = msgspec.Raw(b"null")
+# The value of a key that is not there; compared by identity, which most records end at.
+NULL = msgspec.Raw(b"null")
 
 
-class Record(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+class Record(msgspec.Struct, frozen=True, rename="camel", kw_only=True, gc=False):
     """One line of a transcript."""
 
     type: str | None = None
@@ -57,38 +58,38 @@ class Record(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     is_visible_in_transcript_only: bool | None = None
     is_api_error_message: bool | None = None
     attribution_skill: str | None = None
-    message: msgspec.Raw = _NULL
-    origin: msgspec.Raw = _NULL
-    attachment: msgspec.Raw = _NULL
-    tool_use_result: msgspec.Raw = _NULL
-    user_feedback: msgspec.Raw = _NULL
-    retracted_message_uuids: msgspec.Raw = _NULL
-    supersedes_uuids: msgspec.Raw = _NULL
+    message: msgspec.Raw = NULL
+    origin: msgspec.Raw = NULL
+    attachment: msgspec.Raw = NULL
+    tool_use_result: msgspec.Raw = NULL
+    user_feedback: msgspec.Raw = NULL
+    retracted_message_uuids: msgspec.Raw = NULL
+    supersedes_uuids: msgspec.Raw = NULL
 
 
-class Message(msgspec.Struct, frozen=True):
+class Message(msgspec.Struct, frozen=True, gc=False):
     """The message inside a user or assistant record."""
 
     id: str | None = None
     model: str | None = None
-    content: msgspec.Raw = _NULL
-    usage: msgspec.Raw = _NULL
+    content: msgspec.Raw = NULL
+    usage: msgspec.Raw = NULL
 
 
-class Block(msgspec.Struct, frozen=True):
+class Block(msgspec.Struct, frozen=True, gc=False):
     """A content block of any type."""
 
     type: str | None = None
     text: str | None = None
     id: str | None = None
     name: str | None = None
-    input: msgspec.Raw = _NULL
+    input: msgspec.Raw = NULL
     tool_use_id: str | None = None
     is_error: bool | None = None
-    content: msgspec.Raw = _NULL
+    content: msgspec.Raw = NULL
 
 
-class Usage(msgspec.Struct, frozen=True):
+class Usage(msgspec.Struct, frozen=True, gc=False):
     """Tokens of one model call."""
 
     input_tokens: int | None = None
@@ -97,7 +98,16 @@ class Usage(msgspec.Struct, frozen=True):
     cache_creation_input_tokens: int | None = None
 
 
-class ToolOutcome(msgspec.Struct, frozen=True, rename="camel"):
+class ToolInput(msgspec.Struct, frozen=True, gc=False):
+    """The arguments of the tools that matter: a command line, a file, a skill."""
+
+    command: str | None = None
+    file_path: str | None = None
+    notebook_path: str | None = None
+    skill: str | None = None
+
+
+class ToolOutcome(msgspec.Struct, frozen=True, rename="camel", gc=False):
     """What the client says about a command line that ended, or did not."""
 
     interrupted: bool | None = None
@@ -105,21 +115,24 @@ class ToolOutcome(msgspec.Struct, frozen=True, rename="camel"):
     return_code_interpretation: str | None = None
 
 
-class Attachment(msgspec.Struct, frozen=True, rename="camel"):
+class Attachment(msgspec.Struct, frozen=True, rename="camel", gc=False):
     """Context the client added; only what the user typed meanwhile and the skills on offer are read."""
 
     type: str | None = None
-    prompt: msgspec.Raw = _NULL
+    prompt: msgspec.Raw = NULL
     command_mode: str | None = None
-    origin: msgspec.Raw = _NULL
+    origin: msgspec.Raw = NULL
     is_meta: bool | None = None
-    names: msgspec.Raw = _NULL
-    content: msgspec.Raw = _NULL
-    skills: msgspec.Raw = _NULL
+    names: msgspec.Raw = NULL
+    content: msgspec.Raw = NULL
+    skills: msgspec.Raw = NULL
 
 
 StructT = TypeVar("StructT", bound=msgspec.Struct)
 _decode_record = msgspec.json.Decoder(Record).decode
+_DECODERS: dict[type[msgspec.Struct], msgspec.json.Decoder[Any]] = {
+    kind: msgspec.json.Decoder(kind) for kind in (Message, Block, Usage, ToolInput, ToolOutcome, Attachment)
+}
 _decode_blocks = msgspec.json.Decoder(list[Block]).decode
 
 
@@ -137,11 +150,13 @@ def decode_as(raw: msgspec.Raw, kind: type[StructT]) -> StructT | None:
     """Decode an object, dropping the keys whose type is wrong; None when it is no object."""
     if opening_of(raw) != b"{":
         return None
+    decoded: StructT
     try:
-        return msgspec.json.decode(raw, type=kind)
+        decoded = _DECODERS[kind].decode(raw)
     except (msgspec.DecodeError, RecursionError):
         value = decode_any(raw)
         return _coerce(value, kind) if isinstance(value, dict) else None
+    return decoded
 
 
 def opening_of(raw: msgspec.Raw) -> bytes:
@@ -151,6 +166,8 @@ def opening_of(raw: msgspec.Raw) -> bytes:
 
 def decode_any(raw: msgspec.Raw) -> Any:
     """Decode to plain Python values; None when that cannot be done."""
+    if raw is NULL:
+        return None
     try:
         return msgspec.json.decode(raw)
     except (msgspec.DecodeError, RecursionError):

@@ -8,12 +8,20 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import msgspec
 
-from skillopt_harvesters.drafts import CallDraft, SessionDraft, TurnDraft, to_utc
+from skillopt_harvesters.drafts import (
+    MAX_COMMAND,
+    MAX_ERROR,
+    CallDraft,
+    SessionDraft,
+    TurnDraft,
+    digest_of,
+    to_utc,
+)
 from skillopt_harvesters.lines import LineReader
 from skillopt_harvesters.records import Kind, Session, Signal, Tokens
 from skillopt_harvesters.sources.base import OWN_ENTRYPOINT, OWN_FOLDER, Claims, Reading
 from skillopt_harvesters.sources.claude import records, words
-from skillopt_harvesters.sources.claude.records import Attachment, Block, Message, Record
+from skillopt_harvesters.sources.claude.records import Attachment, Block, Message, Record, ToolInput
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -53,6 +61,7 @@ class _Reader:
         self.calls: dict[str, CallDraft] = {}
         self.entrypoints: dict[str, None] = {}
         self.is_replay = False
+        self.folder = ""
         self.sidechains = 0
         self.bad = 0
         self.unknown: dict[str, int] = {}
@@ -79,8 +88,9 @@ class _Reader:
             self._note_context(record)
         if record.is_sidechain and not self.is_agent:
             self.sidechains += 1
-            if kind == "assistant" and not copied:
-                self._count_tokens(record, None)
+            message = records.decode_as(record.message, Message) if kind == "assistant" else None
+            if message and not copied:
+                self._count_tokens(record, message, None)
             return
         if kind == "user":
             self._take_user(record, copied=copied)
@@ -127,12 +137,13 @@ class _Reader:
         session.see(to_utc(record.timestamp))
         if record.version:
             session.client_version = record.version
-        if record.cwd:
+        if record.cwd and record.cwd != self.folder:
+            self.folder = record.cwd
             session.project = session.project or record.cwd
             self.is_replay = self.is_replay or is_own_folder(record.cwd)
         if record.git_branch:
             session.branch = session.branch or record.git_branch
-        if record.entrypoint:
+        if record.entrypoint and record.entrypoint not in self.entrypoints:
             self.entrypoints[record.entrypoint] = None
             self.is_replay = self.is_replay or record.entrypoint.startswith(OWN_ENTRYPOINT)
         retracted = [*_strings(record.retracted_message_uuids), *_strings(record.supersedes_uuids)]
@@ -182,7 +193,7 @@ class _Reader:
             call.exit_code = 0 if call.name in _SHELL_TOOLS and _has_ended(record.tool_use_result) else None
             return
         text = records.join_text(block.content)
-        call.error = text
+        call.error = text[: MAX_ERROR * 8]
         code = _EXIT_CODE.match(text)
         call.exit_code = int(code[1]) if code and call.name in _SHELL_TOOLS else None
         feedback = records.decode_any(record.user_feedback)
@@ -207,7 +218,7 @@ class _Reader:
         if message.model == "<synthetic>" or (copied and not turn.copied):
             return
         if not copied:
-            self._count_tokens(record, turn)
+            self._count_tokens(record, message, turn)
         if record.attribution_skill:
             turn.skills[record.attribution_skill] = None
         source = record.uuid or ""
@@ -218,28 +229,26 @@ class _Reader:
                 self._take_call(turn, block, source)
 
     def _take_call(self, turn: TurnDraft, block: Block, source: str) -> None:
-        arguments = records.decode_any(block.input)
-        fields = arguments if isinstance(arguments, dict) else {}
+        given = records.decode_as(block.input, ToolInput) or ToolInput()
         name = block.name or ""
-        call = CallDraft(name=name, arguments=bytes(block.input), source=source)
-        if name in _SHELL_TOOLS and isinstance(fields.get("command"), str):
-            call.command = fields["command"]
+        call = CallDraft(name=name, digest=digest_of(bytes(block.input)), source=source)
+        if name in _SHELL_TOOLS:
+            call.command = given.command and given.command[: MAX_COMMAND * 2]
         elif name in _WRITING_TOOLS:
-            path = fields.get("file_path", fields.get("notebook_path"))
-            call.files = (path,) if isinstance(path, str) else ()
+            path = given.file_path or given.notebook_path
+            call.files = (path,) if path else ()
         elif name == "Skill":
-            skill = fields.get("skill", fields.get("command"))
-            if isinstance(skill, str):
-                turn.skills[skill.strip("/ ").partition(" ")[0]] = None
+            skill = (given.skill or given.command or "").strip("/ ").partition(" ")[0]
+            if skill:
+                turn.skills[skill] = None
         turn.calls.append(call)
         if block.id:
             self.calls[block.id] = call
 
-    def _count_tokens(self, record: Record, turn: TurnDraft | None) -> None:
+    def _count_tokens(self, record: Record, message: Message, turn: TurnDraft | None) -> None:
         """Count a model call once: its records share the message id, and the last has the final numbers."""
-        message = records.decode_as(record.message, Message)
-        usage = records.decode_as(message.usage, records.Usage) if message else None
-        if message is None or usage is None or message.model == "<synthetic>":
+        usage = records.decode_as(message.usage, records.Usage)
+        if usage is None or message.model == "<synthetic>":
             return
         tokens = Tokens(
             usage.input_tokens or 0,
@@ -298,5 +307,7 @@ def _has_ended(outcome: msgspec.Raw) -> bool:
 
 
 def _strings(raw: msgspec.Raw) -> list[str]:
+    if raw is records.NULL:
+        return []
     value = records.decode_any(raw) if records.opening_of(raw) == b"[" else None
     return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
