@@ -38,6 +38,43 @@ KNOWN_NOISE = frozenset([prefix[9:-1].decode() for prefix in NOISE] + _IGNORED.s
 NULL = msgspec.Raw(b"null")
 
 
+class Usage(msgspec.Struct, frozen=True, gc=False):
+    """Tokens of one model call."""
+
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cache_read_input_tokens: int | None = None
+    cache_creation_input_tokens: int | None = None
+
+
+class Block(msgspec.Struct, frozen=True, gc=False):
+    """A content block of any type."""
+
+    type: str | None = None
+    text: str | None = None
+    id: str | None = None
+    name: str | None = None
+    input: msgspec.Raw = NULL
+    tool_use_id: str | None = None
+    is_error: bool | None = None
+    content: msgspec.Raw = NULL
+
+
+class Message(msgspec.Struct, frozen=True, gc=False):
+    """The message inside a user or assistant record."""
+
+    id: str | None = None
+    model: str | None = None
+    content: str | list[Block | str] | None = None
+    usage: Usage | None = None
+
+    @property
+    def blocks(self) -> list[Block]:
+        """The content as blocks, whatever shape it has; a bare string is a text block."""
+        content = [self.content] if isinstance(self.content, str) else self.content or []
+        return [Block(type="text", text=item) if isinstance(item, str) else item for item in content]
+
+
 class Record(msgspec.Struct, frozen=True, rename="camel", kw_only=True, gc=False):
     """One line of a transcript."""
 
@@ -58,44 +95,13 @@ class Record(msgspec.Struct, frozen=True, rename="camel", kw_only=True, gc=False
     is_visible_in_transcript_only: bool | None = None
     is_api_error_message: bool | None = None
     attribution_skill: str | None = None
-    message: msgspec.Raw = NULL
+    message: Message | None = None
     origin: msgspec.Raw = NULL
     attachment: msgspec.Raw = NULL
     tool_use_result: msgspec.Raw = NULL
     user_feedback: msgspec.Raw = NULL
     retracted_message_uuids: msgspec.Raw = NULL
     supersedes_uuids: msgspec.Raw = NULL
-
-
-class Message(msgspec.Struct, frozen=True, gc=False):
-    """The message inside a user or assistant record."""
-
-    id: str | None = None
-    model: str | None = None
-    content: msgspec.Raw = NULL
-    usage: msgspec.Raw = NULL
-
-
-class Block(msgspec.Struct, frozen=True, gc=False):
-    """A content block of any type."""
-
-    type: str | None = None
-    text: str | None = None
-    id: str | None = None
-    name: str | None = None
-    input: msgspec.Raw = NULL
-    tool_use_id: str | None = None
-    is_error: bool | None = None
-    content: msgspec.Raw = NULL
-
-
-class Usage(msgspec.Struct, frozen=True, gc=False):
-    """Tokens of one model call."""
-
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    cache_read_input_tokens: int | None = None
-    cache_creation_input_tokens: int | None = None
 
 
 class ToolInput(msgspec.Struct, frozen=True, gc=False):
@@ -131,9 +137,9 @@ class Attachment(msgspec.Struct, frozen=True, rename="camel", gc=False):
 StructT = TypeVar("StructT", bound=msgspec.Struct)
 _decode_record = msgspec.json.Decoder(Record).decode
 _DECODERS: dict[type[msgspec.Struct], msgspec.json.Decoder[Any]] = {
-    kind: msgspec.json.Decoder(kind) for kind in (Message, Block, Usage, ToolInput, ToolOutcome, Attachment)
+    kind: msgspec.json.Decoder(kind) for kind in (ToolInput, ToolOutcome, Attachment)
 }
-_decode_blocks = msgspec.json.Decoder(list[Block]).decode
+_decode_content = msgspec.json.Decoder(str | list[Block | str] | None).decode
 
 
 def decode_line(line: bytes) -> tuple[list[Record], int]:
@@ -176,27 +182,14 @@ def decode_any(raw: msgspec.Raw) -> Any:
 
 
 def decode_content(raw: msgspec.Raw) -> list[Block]:
-    """Return a message's content as blocks, whatever shape it has; a bare string is a text block."""
-    opening = opening_of(raw)
-    if opening == b'"':
-        text = decode_any(raw)
-        return [Block(type="text", text=text)] if isinstance(text, str) else []
-    if opening == b"{":
-        block = decode_as(raw, Block)
-        return [block] if block else []
-    if opening != b"[":
+    """Return a content value as blocks, whatever shape it has."""
+    if raw is NULL:
         return []
     try:
-        return _decode_blocks(raw)
+        content = _decode_content(raw)
     except (msgspec.DecodeError, RecursionError):
-        items = decode_any(raw)
-    if not isinstance(items, list):
-        return []
-    return [
-        Block(type="text", text=item) if isinstance(item, str) else _coerce(item, Block)
-        for item in items
-        if isinstance(item, (str, dict))
-    ]
+        content = _coerce_content(decode_any(raw))
+    return Message(content=content).blocks
 
 
 def join_text(raw: msgspec.Raw) -> str:
@@ -212,11 +205,31 @@ def _coerce(value: dict[str, Any], kind: type[StructT]) -> StructT:
             continue
         item = value[field.encode_name]
         try:
-            fields[field.name] = (
-                msgspec.Raw(msgspec.json.encode(item))
-                if field.type is msgspec.Raw
-                else msgspec.convert(item, field.type)
-            )
+            if isinstance(item, dict) and field.name in _NESTED:
+                fields[field.name] = _coerce(item, _NESTED[field.name])
+            elif kind is Message and field.name == "content":
+                fields[field.name] = _coerce_content(item)
+            elif field.type is msgspec.Raw:
+                fields[field.name] = msgspec.Raw(msgspec.json.encode(item))
+            else:
+                fields[field.name] = msgspec.convert(item, field.type)
         except (msgspec.ValidationError, UnicodeEncodeError, RecursionError, OverflowError):
             continue
     return kind(**fields)
+
+
+_NESTED: dict[str, type[msgspec.Struct]] = {"message": Message, "usage": Usage}
+
+
+def _coerce_content(value: Any) -> str | list[Block | str] | None:
+    """Keep of a content value what is text or a block."""
+    if isinstance(value, str):
+        return value
+    items = [value] if isinstance(value, dict) else value
+    if not isinstance(items, list):
+        return None
+    return [
+        item if isinstance(item, str) else _coerce(item, Block)
+        for item in items
+        if isinstance(item, (str, dict))
+    ]
