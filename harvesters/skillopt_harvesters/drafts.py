@@ -31,7 +31,7 @@ class CallDraft:
     """A tool call waiting for its result. `source` is the record it came from."""
 
     name: str
-    arguments: bytes = b""
+    digest: str = ""
     command: str | None = None
     files: tuple[str, ...] = ()
     exit_code: int | None = None
@@ -41,12 +41,17 @@ class CallDraft:
     def close(self) -> ToolCall:
         return ToolCall(
             name=self.name[:200],
-            arguments_digest=hashlib.sha256(self.arguments).hexdigest()[:16] if self.arguments else "",
+            arguments_digest=self.digest,
             command=None if self.command is None else redact_within(self.command, MAX_COMMAND),
             exit_code=self.exit_code,
             error=None if self.error is None else redact_within(self.error, MAX_ERROR),
             files=tuple(redact_within(path, MAX_ERROR) for path in self.files),
         )
+
+
+def digest_of(arguments: bytes) -> str:
+    """Return the digest of a tool call's arguments as the client wrote them."""
+    return hashlib.sha256(arguments).hexdigest()[:16]
 
 
 @dataclass

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from skillopt_harvesters.asks import Occurrence, find_asks
 from skillopt_harvesters.checks import build_checks, find_rules
 from skillopt_harvesters.cluster import Families
-from skillopt_harvesters.normalise import STOP_WORDS, stem
+from skillopt_harvesters.normalise import STOP_WORDS, stem, strip_polite
 from skillopt_replay.skills import MAX_NAME
 from skillopt_replay.tasks import Origin, Task
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from skillopt_harvesters.records import Session
 
-_WORD = re.compile(r"[^\W_][\w'’-]*")
+_WORD = re.compile(r"[^\W_](?:[\w'’./-]*\w)?")
 _TITLE_WORDS = 6
 _NAME_WORDS = 3
 # The Agent Skills specification keeps these out of names.
@@ -56,8 +56,7 @@ def mine(sessions: Iterable[Session], *, min_occurrences: int = 2) -> list[Task]
     for number, group in recurring.items():
         leader = families.leaders[number]
         family = _digest("family", *leader)
-        first = next(one for one in group if one.counted)
-        name = name_skill(leader, first.prompt, family)
+        name = name_skill(leader, family)
         if names.setdefault(name, family) != family:
             name = f"{name[: MAX_NAME - 5]}-{family[:4]}"
         tasks.extend(_build_tasks(group, family, name, groups))
@@ -131,6 +130,7 @@ def _group_sessions(families: Iterable[Sequence[Occurrence]]) -> dict[str, str]:
 
 def make_title(prompts: Sequence[str]) -> str:
     """Return a short title: the words of the earliest prompt that most wordings share."""
+    prompts = [strip_polite(prompt) or prompt for prompt in prompts]
     shared = Counter(
         word for prompt in prompts for word in {stem(word.casefold()) for word in _WORD.findall(prompt)}
     )
@@ -145,7 +145,7 @@ def make_title(prompts: Sequence[str]) -> str:
     return title[:1].upper() + title[1:80]
 
 
-def name_skill(leader: tuple[str, ...], prompt: str, family: str) -> str:
+def name_skill(leader: tuple[str, ...], family: str) -> str:
     """Return a legal skill name from the first telling words of a family's earliest ask.
 
     It depends on that ask alone, so that the skill keeps its name while the family grows.
@@ -153,12 +153,7 @@ def name_skill(leader: tuple[str, ...], prompt: str, family: str) -> str:
     if leader and leader[0].startswith("/"):
         words = [leader[0]]
     else:
-        kept = {token for token in leader if not token.startswith("<")}
-        words = [
-            word
-            for word in _WORD.findall(prompt)
-            if word.casefold() in kept and word.casefold() not in STOP_WORDS and len(word) > 1
-        ]
+        words = [token for token in leader if token[0] != "<" and token not in STOP_WORDS and len(token) > 1]
     plain = unicodedata.normalize("NFKD", " ".join(words[:_NAME_WORDS])).encode("ascii", "ignore").decode()
     parts = [part for part in re.split(r"[^a-z0-9]+", plain.lower()) if part and part not in _RESERVED]
     name = "-".join(parts)[:MAX_NAME].strip("-")

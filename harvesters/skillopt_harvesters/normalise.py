@@ -14,8 +14,8 @@ _VALUE = re.compile(
     r"(?P<code>```.*?(?:```|\Z)|`[^`\n]+`)"
     r"|(?P<url>\bhttps?://\S+)"
     r"|(?P<str>\"[^\"\n]{1,200}\"|“[^”\n]{1,200}”|(?<!\w)'[^'\n]{1,200}'(?!\w))"
-    r"|(?P<file>@[\w./-]*\w|(?:~|\.{1,2})?/[\w.~-]+(?:/[\w.~@-]+)*/?|\b[\w-]+(?:/[\w.-]+)+"
-    r"|\b[\w-]+\.(?:py|pyi|js|jsx|ts|tsx|go|rs|rb|java|kt|c|h|cc|cpp|hpp|cs|php|swift|sh|sql|css"
+    r"|(?P<file>@[\w./-]*\w|(?:~|\.{1,2})?/[\w.~-]+(?:/[\w.~@-]+)*/?|\b[\w-]{1,80}(?:/[\w.-]+)+"
+    r"|\b[\w-]{1,80}\.(?:py|pyi|js|jsx|ts|tsx|go|rs|rb|java|kt|c|h|cc|cpp|hpp|cs|php|swift|sh|sql|css"
     r"|scss|html|json"
     r"|jsonl|yaml|yml|toml|ini|cfg|lock|txt|csv|xml|md|rst|ipynb|vue|svelte|tf|proto|png|jpg|svg|pdf)\b"
     r"|\b[A-Z]:\\\S+)"
@@ -55,10 +55,15 @@ STOP_WORDS = frozenset(_STOP_TEXT.split())
 
 def fold(prompt: str) -> str:
     """Return the prompt without what near-identical ones differ in: case, articles, politeness, end marks."""
-    text = unicodedata.normalize("NFKC", prompt).strip()
-    text = _POLITE_END.sub("", _POLITE.sub("", text, count=1) if _POLITE.match(text) else text)
+    text = strip_polite(unicodedata.normalize("NFKC", prompt).strip())
     words = (word for word in text.casefold().split() if word not in {"a", "an", "the"})
     return " ".join(words).rstrip(" .!?,;:")
+
+
+def strip_polite(text: str) -> str:
+    """Take "please", "can you" and the like off the ends of a prompt."""
+    polite = _POLITE.match(text)
+    return _POLITE_END.sub("", text[polite.end() :] if polite else text)
 
 
 def normalise(prompt: str) -> tuple[str, ...]:
@@ -67,8 +72,7 @@ def normalise(prompt: str) -> tuple[str, ...]:
     A capitalised word inside a sentence counts as a name. Long prompts are cut to `MAX_TOKENS` tokens.
     """
     text = unicodedata.normalize("NFKC", prompt[:_MAX_CHARACTERS]).strip()
-    polite = _POLITE.match(text)
-    text = _POLITE_END.sub("", text[polite.end() :] if polite else text)
+    text = strip_polite(text)
     text = _VALUE.sub(lambda match: f" <{match.lastgroup}> ", text)
     text = _PROPER.sub("<name>", text)
     tokens: list[str] = []

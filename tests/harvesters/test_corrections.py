@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillopt_harvesters import find_corrections, is_correction
+from skillopt_harvesters import find_corrections, is_correction, redact
+from skillopt_harvesters.normalise import normalise
 
 
 @pytest.mark.parametrize(
@@ -154,3 +157,30 @@ def test_no_string_of_its_own_words_crashes_or_stalls_it(words):
     for correction in find_corrections(" ".join(words), refusal=True):
         assert correction.wanted != ""
         assert correction.unwanted != ""
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "a ",
+        "no ",
+        "use ",
+        "key_",
+        "token=a ",
+        "a://",
+        "sk-a-",
+        "<system-reminder>",
+        "`",
+        '"',
+        "a/",
+        "a.",
+        "A_",
+    ],
+)
+def test_no_repetition_stalls_a_pattern(piece):
+    text = "no, " + piece * (60_000 // len(piece))
+    start = time.process_time()
+    find_corrections(text)
+    redact(text)
+    normalise(text)
+    assert time.process_time() - start < 2

@@ -314,9 +314,15 @@ def test_a_secret_in_a_prompt_reaches_no_task(sessions):
 def test_recorded_sessions_can_be_mined(data):
     paths = sorted(data.rglob("projects/**/*.jsonl"))
     mined = mine(read_file(SOURCES["claude"], path).session for path in paths)
-    families = {task.skill for task in mined}
-    assert "write-greet-function" in families or any("greet" in name for name in families)
-    assert all(task.occurrences >= 2 or len(task.sessions) >= 1 for task in mined)
+    told = {task.skill: task for task in mined}
+    greet = told["write-greet-function"]
+    assert (greet.title, greet.occurrences) == ("Write greet.py with a greet function", 4)
+    # Three people said "No, that is wrong: it must print Hello, world! with a comma".
+    assert simple(greet.checks) == [(Contains, "Hello, world!", False)]
+    assert len(greet.corrections) == 3
+    assert greet.failed_before is True
+    assert told["proj-greet"].prompt == "/proj-greet Bob"
+    assert not any("count" in name or "warmup" in name for name in told)
 
 
 @pytest.mark.parametrize(

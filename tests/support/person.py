@@ -44,8 +44,8 @@ class Person:
             "TERM": "xterm",
             "ANTHROPIC_BASE_URL": url,
             "ANTHROPIC_API_KEY": "sk-fake",
-            # Without a terminal the client calls itself a program; these sessions stand for a person's.
-            "CLAUDE_CODE_ENTRYPOINT": "cli",
+            # The editor's extension drives the client like this for the person who types there.
+            "CLAUDE_CODE_ENTRYPOINT": "claude-vscode",
             **_QUIET,
         }
 

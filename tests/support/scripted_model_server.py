@@ -1056,6 +1056,10 @@ class MockModelServer:
                 with Path(self.log_path).open("a", encoding="utf-8") as f:
                     f.write(json.dumps(record, ensure_ascii=False) + "\n")
 
+    def set_script(self, script):
+        """Answer by another script from the next request on."""
+        self.script = Script(script)
+
     def start(self):
         threading.Thread(target=self.httpd.serve_forever, daemon=True).start()
         return self

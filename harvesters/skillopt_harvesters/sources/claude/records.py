@@ -34,10 +34,48 @@ _IGNORED = (
 )
 KNOWN_NOISE = frozenset([prefix[9:-1].decode() for prefix in NOISE] + _IGNORED.split())
 
-_NULL = msgspec.Raw(b"null")
+# The value of a key that is not there; compared by identity, which most records end at.
+NULL = msgspec.Raw(b"null")
 
 
-class Record(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+class Usage(msgspec.Struct, frozen=True, gc=False):
+    """Tokens of one model call."""
+
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cache_read_input_tokens: int | None = None
+    cache_creation_input_tokens: int | None = None
+
+
+class Block(msgspec.Struct, frozen=True, gc=False):
+    """A content block of any type."""
+
+    type: str | None = None
+    text: str | None = None
+    id: str | None = None
+    name: str | None = None
+    input: msgspec.Raw = NULL
+    tool_use_id: str | None = None
+    is_error: bool | None = None
+    content: msgspec.Raw = NULL
+
+
+class Message(msgspec.Struct, frozen=True, gc=False):
+    """The message inside a user or assistant record."""
+
+    id: str | None = None
+    model: str | None = None
+    content: str | list[Block | str] | None = None
+    usage: Usage | None = None
+
+    @property
+    def blocks(self) -> list[Block]:
+        """The content as blocks, whatever shape it has; a bare string is a text block."""
+        content = [self.content] if isinstance(self.content, str) else self.content or []
+        return [Block(type="text", text=item) if isinstance(item, str) else item for item in content]
+
+
+class Record(msgspec.Struct, frozen=True, rename="camel", kw_only=True, gc=False):
     """One line of a transcript."""
 
     type: str | None = None
@@ -57,47 +95,25 @@ class Record(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     is_visible_in_transcript_only: bool | None = None
     is_api_error_message: bool | None = None
     attribution_skill: str | None = None
-    message: msgspec.Raw = _NULL
-    origin: msgspec.Raw = _NULL
-    attachment: msgspec.Raw = _NULL
-    tool_use_result: msgspec.Raw = _NULL
-    user_feedback: msgspec.Raw = _NULL
-    retracted_message_uuids: msgspec.Raw = _NULL
-    supersedes_uuids: msgspec.Raw = _NULL
+    message: Message | None = None
+    origin: msgspec.Raw = NULL
+    attachment: msgspec.Raw = NULL
+    tool_use_result: msgspec.Raw = NULL
+    user_feedback: msgspec.Raw = NULL
+    retracted_message_uuids: msgspec.Raw = NULL
+    supersedes_uuids: msgspec.Raw = NULL
 
 
-class Message(msgspec.Struct, frozen=True):
-    """The message inside a user or assistant record."""
+class ToolInput(msgspec.Struct, frozen=True, gc=False):
+    """The arguments of the tools that matter: a command line, a file, a skill."""
 
-    id: str | None = None
-    model: str | None = None
-    content: msgspec.Raw = _NULL
-    usage: msgspec.Raw = _NULL
-
-
-class Block(msgspec.Struct, frozen=True):
-    """A content block of any type."""
-
-    type: str | None = None
-    text: str | None = None
-    id: str | None = None
-    name: str | None = None
-    input: msgspec.Raw = _NULL
-    tool_use_id: str | None = None
-    is_error: bool | None = None
-    content: msgspec.Raw = _NULL
+    command: str | None = None
+    file_path: str | None = None
+    notebook_path: str | None = None
+    skill: str | None = None
 
 
-class Usage(msgspec.Struct, frozen=True):
-    """Tokens of one model call."""
-
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    cache_read_input_tokens: int | None = None
-    cache_creation_input_tokens: int | None = None
-
-
-class ToolOutcome(msgspec.Struct, frozen=True, rename="camel"):
+class ToolOutcome(msgspec.Struct, frozen=True, rename="camel", gc=False):
     """What the client says about a command line that ended, or did not."""
 
     interrupted: bool | None = None
@@ -105,22 +121,25 @@ class ToolOutcome(msgspec.Struct, frozen=True, rename="camel"):
     return_code_interpretation: str | None = None
 
 
-class Attachment(msgspec.Struct, frozen=True, rename="camel"):
+class Attachment(msgspec.Struct, frozen=True, rename="camel", gc=False):
     """Context the client added; only what the user typed meanwhile and the skills on offer are read."""
 
     type: str | None = None
-    prompt: msgspec.Raw = _NULL
+    prompt: msgspec.Raw = NULL
     command_mode: str | None = None
-    origin: msgspec.Raw = _NULL
+    origin: msgspec.Raw = NULL
     is_meta: bool | None = None
-    names: msgspec.Raw = _NULL
-    content: msgspec.Raw = _NULL
-    skills: msgspec.Raw = _NULL
+    names: msgspec.Raw = NULL
+    content: msgspec.Raw = NULL
+    skills: msgspec.Raw = NULL
 
 
 StructT = TypeVar("StructT", bound=msgspec.Struct)
 _decode_record = msgspec.json.Decoder(Record).decode
-_decode_blocks = msgspec.json.Decoder(list[Block]).decode
+_DECODERS: dict[type[msgspec.Struct], msgspec.json.Decoder[Any]] = {
+    kind: msgspec.json.Decoder(kind) for kind in (ToolInput, ToolOutcome, Attachment)
+}
+_decode_content = msgspec.json.Decoder(str | list[Block | str] | None).decode
 
 
 def decode_line(line: bytes) -> tuple[list[Record], int]:
@@ -137,11 +156,13 @@ def decode_as(raw: msgspec.Raw, kind: type[StructT]) -> StructT | None:
     """Decode an object, dropping the keys whose type is wrong; None when it is no object."""
     if opening_of(raw) != b"{":
         return None
+    decoded: StructT
     try:
-        return msgspec.json.decode(raw, type=kind)
+        decoded = _DECODERS[kind].decode(raw)
     except (msgspec.DecodeError, RecursionError):
         value = decode_any(raw)
         return _coerce(value, kind) if isinstance(value, dict) else None
+    return decoded
 
 
 def opening_of(raw: msgspec.Raw) -> bytes:
@@ -151,6 +172,8 @@ def opening_of(raw: msgspec.Raw) -> bytes:
 
 def decode_any(raw: msgspec.Raw) -> Any:
     """Decode to plain Python values; None when that cannot be done."""
+    if raw is NULL:
+        return None
     try:
         return msgspec.json.decode(raw)
     except (msgspec.DecodeError, RecursionError):
@@ -159,27 +182,14 @@ def decode_any(raw: msgspec.Raw) -> Any:
 
 
 def decode_content(raw: msgspec.Raw) -> list[Block]:
-    """Return a message's content as blocks, whatever shape it has; a bare string is a text block."""
-    opening = opening_of(raw)
-    if opening == b'"':
-        text = decode_any(raw)
-        return [Block(type="text", text=text)] if isinstance(text, str) else []
-    if opening == b"{":
-        block = decode_as(raw, Block)
-        return [block] if block else []
-    if opening != b"[":
+    """Return a content value as blocks, whatever shape it has."""
+    if raw is NULL:
         return []
     try:
-        return _decode_blocks(raw)
+        content = _decode_content(raw)
     except (msgspec.DecodeError, RecursionError):
-        items = decode_any(raw)
-    if not isinstance(items, list):
-        return []
-    return [
-        Block(type="text", text=item) if isinstance(item, str) else _coerce(item, Block)
-        for item in items
-        if isinstance(item, (str, dict))
-    ]
+        content = _coerce_content(decode_any(raw))
+    return Message(content=content).blocks
 
 
 def join_text(raw: msgspec.Raw) -> str:
@@ -195,11 +205,31 @@ def _coerce(value: dict[str, Any], kind: type[StructT]) -> StructT:
             continue
         item = value[field.encode_name]
         try:
-            fields[field.name] = (
-                msgspec.Raw(msgspec.json.encode(item))
-                if field.type is msgspec.Raw
-                else msgspec.convert(item, field.type)
-            )
+            if isinstance(item, dict) and field.name in _NESTED:
+                fields[field.name] = _coerce(item, _NESTED[field.name])
+            elif kind is Message and field.name == "content":
+                fields[field.name] = _coerce_content(item)
+            elif field.type is msgspec.Raw:
+                fields[field.name] = msgspec.Raw(msgspec.json.encode(item))
+            else:
+                fields[field.name] = msgspec.convert(item, field.type)
         except (msgspec.ValidationError, UnicodeEncodeError, RecursionError, OverflowError):
             continue
     return kind(**fields)
+
+
+_NESTED: dict[str, type[msgspec.Struct]] = {"message": Message, "usage": Usage}
+
+
+def _coerce_content(value: Any) -> str | list[Block | str] | None:
+    """Keep of a content value what is text or a block."""
+    if isinstance(value, str):
+        return value
+    items = [value] if isinstance(value, dict) else value
+    if not isinstance(items, list):
+        return None
+    return [
+        item if isinstance(item, str) else _coerce(item, Block)
+        for item in items
+        if isinstance(item, (str, dict))
+    ]

@@ -6,14 +6,20 @@ import re
 from pathlib import PureWindowsPath
 from typing import TYPE_CHECKING, BinaryIO
 
-import msgspec
-
-from skillopt_harvesters.drafts import CallDraft, SessionDraft, TurnDraft, to_utc
+from skillopt_harvesters.drafts import (
+    MAX_COMMAND,
+    MAX_ERROR,
+    CallDraft,
+    SessionDraft,
+    TurnDraft,
+    digest_of,
+    to_utc,
+)
 from skillopt_harvesters.lines import LineReader
 from skillopt_harvesters.records import Kind, Session, Signal, Tokens
-from skillopt_harvesters.sources.base import OWN_ENTRYPOINT, OWN_FOLDER, Claims, Reading
-from skillopt_harvesters.sources.claude import records, words
-from skillopt_harvesters.sources.claude.records import Attachment, Block, Message, Record
+from skillopt_harvesters.sources.base import OWN_ENTRYPOINT, Claims, Reading
+from skillopt_harvesters.sources.claude import evidence, records, words
+from skillopt_harvesters.sources.claude.records import Attachment, Block, Message, Record, ToolInput
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -53,6 +59,7 @@ class _Reader:
         self.calls: dict[str, CallDraft] = {}
         self.entrypoints: dict[str, None] = {}
         self.is_replay = False
+        self.folder = ""
         self.sidechains = 0
         self.bad = 0
         self.unknown: dict[str, int] = {}
@@ -79,8 +86,9 @@ class _Reader:
             self._note_context(record)
         if record.is_sidechain and not self.is_agent:
             self.sidechains += 1
-            if kind == "assistant" and not copied:
-                self._count_tokens(record, None)
+            message = record.message if kind == "assistant" else None
+            if message and not copied:
+                self._count_tokens(record, message, None)
             return
         if kind == "user":
             self._take_user(record, copied=copied)
@@ -127,24 +135,28 @@ class _Reader:
         session.see(to_utc(record.timestamp))
         if record.version:
             session.client_version = record.version
-        if record.cwd:
+        if record.cwd and record.cwd != self.folder:
+            self.folder = record.cwd
             session.project = session.project or record.cwd
-            self.is_replay = self.is_replay or is_own_folder(record.cwd)
+            self.is_replay = self.is_replay or evidence.is_own_folder(record.cwd)
         if record.git_branch:
             session.branch = session.branch or record.git_branch
-        if record.entrypoint:
+        if record.entrypoint and record.entrypoint not in self.entrypoints:
             self.entrypoints[record.entrypoint] = None
             self.is_replay = self.is_replay or record.entrypoint.startswith(OWN_ENTRYPOINT)
-        retracted = [*_strings(record.retracted_message_uuids), *_strings(record.supersedes_uuids)]
+        retracted = [
+            *evidence.strings_in(record.retracted_message_uuids),
+            *evidence.strings_in(record.supersedes_uuids),
+        ]
         if retracted:
             for turn in session.turns[-2:]:
                 turn.withdraw(retracted)
 
     def _take_user(self, record: Record, *, copied: bool) -> None:
-        message = records.decode_as(record.message, Message)
+        message = record.message
         if message is None:
             return
-        blocks = records.decode_content(message.content)
+        blocks = message.blocks
         for block in blocks:
             if block.type == "tool_result":
                 self._take_result(record, block)
@@ -154,7 +166,7 @@ class _Reader:
         elif not (
             record.is_compact_summary
             or record.is_visible_in_transcript_only
-            or _is_from_client(record.origin)
+            or evidence.is_from_client(record.origin)
         ):
             self._take_words(record, words.find_words(texts), copied=copied)
 
@@ -179,10 +191,12 @@ class _Reader:
         if call is None:
             return
         if not block.is_error:
-            call.exit_code = 0 if call.name in _SHELL_TOOLS and _has_ended(record.tool_use_result) else None
+            call.exit_code = (
+                0 if call.name in _SHELL_TOOLS and evidence.has_ended(record.tool_use_result) else None
+            )
             return
         text = records.join_text(block.content)
-        call.error = text
+        call.error = text[: MAX_ERROR * 8]
         code = _EXIT_CODE.match(text)
         call.exit_code = int(code[1]) if code and call.name in _SHELL_TOOLS else None
         feedback = records.decode_any(record.user_feedback)
@@ -193,7 +207,7 @@ class _Reader:
                 self.turn.refusals.append(refusal.words)
 
     def _take_assistant(self, record: Record, *, copied: bool) -> None:
-        message = records.decode_as(record.message, Message)
+        message = record.message
         if message is None:
             return
         turn = self.turn
@@ -207,39 +221,37 @@ class _Reader:
         if message.model == "<synthetic>" or (copied and not turn.copied):
             return
         if not copied:
-            self._count_tokens(record, turn)
+            self._count_tokens(record, message, turn)
         if record.attribution_skill:
             turn.skills[record.attribution_skill] = None
         source = record.uuid or ""
-        for block in records.decode_content(message.content):
+        for block in message.blocks:
             if block.type == "text" and block.text and block.text.strip():
                 turn.say(message.id or source, block.text, source)
             elif block.type == "tool_use":
                 self._take_call(turn, block, source)
 
     def _take_call(self, turn: TurnDraft, block: Block, source: str) -> None:
-        arguments = records.decode_any(block.input)
-        fields = arguments if isinstance(arguments, dict) else {}
+        given = records.decode_as(block.input, ToolInput) or ToolInput()
         name = block.name or ""
-        call = CallDraft(name=name, arguments=bytes(block.input), source=source)
-        if name in _SHELL_TOOLS and isinstance(fields.get("command"), str):
-            call.command = fields["command"]
+        call = CallDraft(name=name, digest=digest_of(bytes(block.input)), source=source)
+        if name in _SHELL_TOOLS:
+            call.command = given.command and given.command[: MAX_COMMAND * 2]
         elif name in _WRITING_TOOLS:
-            path = fields.get("file_path", fields.get("notebook_path"))
-            call.files = (path,) if isinstance(path, str) else ()
+            path = given.file_path or given.notebook_path
+            call.files = (path,) if path else ()
         elif name == "Skill":
-            skill = fields.get("skill", fields.get("command"))
-            if isinstance(skill, str):
-                turn.skills[skill.strip("/ ").partition(" ")[0]] = None
+            skill = (given.skill or given.command or "").strip("/ ").partition(" ")[0]
+            if skill:
+                turn.skills[skill] = None
         turn.calls.append(call)
         if block.id:
             self.calls[block.id] = call
 
-    def _count_tokens(self, record: Record, turn: TurnDraft | None) -> None:
+    def _count_tokens(self, record: Record, message: Message, turn: TurnDraft | None) -> None:
         """Count a model call once: its records share the message id, and the last has the final numbers."""
-        message = records.decode_as(record.message, Message)
-        usage = records.decode_as(message.usage, records.Usage) if message else None
-        if message is None or usage is None or message.model == "<synthetic>":
+        usage = message.usage
+        if usage is None or message.model == "<synthetic>":
             return
         tokens = Tokens(
             usage.input_tokens or 0,
@@ -261,12 +273,12 @@ class _Reader:
             return
         if attachment.type == "queued_command":
             ours = attachment.command_mode not in {None, "prompt"} or attachment.is_meta
-            if not ours and not _is_from_client(attachment.origin) and not record.is_meta:
+            if not ours and not evidence.is_from_client(attachment.origin) and not record.is_meta:
                 blocks = records.decode_content(attachment.prompt)
                 texts = [block.text for block in blocks if block.type == "text" and block.text]
                 self._take_words(record, words.find_words(texts), copied=copied)
         elif attachment.type == "skill_listing":
-            names = _strings(attachment.names)
+            names = evidence.strings_in(attachment.names)
             if not names:
                 names = _LISTED_SKILL.findall(records.join_text(attachment.content))
             self.session.skills_offered.update(dict.fromkeys(names))
@@ -277,26 +289,3 @@ class _Reader:
             match = _SKILL_FOLDER.match(text)
             if match and self.turn:
                 self.turn.skills[PureWindowsPath(match["folder"].strip()).name] = None
-
-
-def is_own_folder(folder: str) -> bool:
-    """Tell whether a working directory is one of our own replays'."""
-    return any(part.startswith(OWN_FOLDER) for part in PureWindowsPath(folder).parts)
-
-
-def _is_from_client(origin: msgspec.Raw) -> bool:
-    """Newer clients say who wrote a message; only `human` is a person."""
-    value = records.decode_any(origin)
-    kind = value.get("kind") if isinstance(value, dict) else None
-    return kind is not None and kind != "human"
-
-
-def _has_ended(outcome: msgspec.Raw) -> bool:
-    """Whether a command line ran to its end: not stopped, not sent to the background."""
-    value = records.decode_as(outcome, records.ToolOutcome)
-    return value is None or not (value.interrupted or value.background_task_id)
-
-
-def _strings(raw: msgspec.Raw) -> list[str]:
-    value = records.decode_any(raw) if records.opening_of(raw) == b"[" else None
-    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []

@@ -1,0 +1,36 @@
+"""Small facts read off records: who wrote this, did that command end, whose folder is it."""
+
+from __future__ import annotations
+
+from pathlib import PureWindowsPath
+
+import msgspec
+
+from skillopt_harvesters.sources.base import OWN_FOLDER
+from skillopt_harvesters.sources.claude import records
+
+
+def is_own_folder(folder: str) -> bool:
+    """Tell whether a working directory is one of our own replays'."""
+    return any(part.startswith(OWN_FOLDER) for part in PureWindowsPath(folder).parts)
+
+
+def is_from_client(origin: msgspec.Raw) -> bool:
+    """Newer clients say who wrote a message; only `human` is a person."""
+    value = records.decode_any(origin)
+    kind = value.get("kind") if isinstance(value, dict) else None
+    return kind is not None and kind != "human"
+
+
+def has_ended(outcome: msgspec.Raw) -> bool:
+    """Whether a command line ran to its end: not stopped, not sent to the background."""
+    value = records.decode_as(outcome, records.ToolOutcome)
+    return value is None or not (value.interrupted or value.background_task_id)
+
+
+def strings_in(raw: msgspec.Raw) -> list[str]:
+    """Return the strings of a list; empty when it is none."""
+    if raw is records.NULL:
+        return []
+    value = records.decode_any(raw) if records.opening_of(raw) == b"[" else None
+    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
