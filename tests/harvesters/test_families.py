@@ -50,27 +50,8 @@ def test_values_leave_the_skeleton():
     skeleton = normalise(
         "Please rename `a` in src/x.py to 'b', see https://h.org/1 and #12 for Ana in do_it()"
     )
-<<<<<<< HEAD
-    assert skeleton == (
-        "rename",
-        "<code>",
-        "in",
-        "<file>",
-        "to",
-        "<str>",
-        "see",
-        "<url>",
-        "and",
-        "<id>",
-        "for",
-        "<name>",
-        "in",
-        "<name>",
-    )
-=======
     expected = "rename <code> in <file> to <str> see <url> and <id> for <name> in <name>"
     assert " ".join(skeleton) == expected
->>>>>>> wing/harvest
 
 
 def test_near_identical_prompts_fold_to_the_same():
