@@ -44,8 +44,8 @@ class Person:
             "TERM": "xterm",
             "ANTHROPIC_BASE_URL": url,
             "ANTHROPIC_API_KEY": "sk-fake",
-            # The editor's extension drives the client like this for the person who types there.
-            "CLAUDE_CODE_ENTRYPOINT": "claude-vscode",
+            # The desktop app drives the client like this for the person who types there.
+            "CLAUDE_CODE_ENTRYPOINT": "claude-desktop",
             **_QUIET,
         }
 
