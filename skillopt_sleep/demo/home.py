@@ -41,7 +41,7 @@ def make_home(paths: Paths, env: Mapping[str, str]) -> DemoHome:
     make_private(root)
     (root / _MARKER).touch()
     home = make_private(root / "home")
-    with as_file(files("skillopt_sleep.demo") / "transcripts" / "projects") as samples:
+    with as_file(files("skillopt_sleep.demo") / "transcripts" / "dot-claude" / "projects") as samples:
         shutil.copytree(samples, home / ".claude" / "projects")
     passed = {k: v for k, v in env.items() if k in _PASSED_ON or k.startswith(_PASSED_ON_PREFIXES)}
     return DemoHome(

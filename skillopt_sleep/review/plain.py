@@ -30,7 +30,7 @@ COMMAND = "skillopt-sleep"
 NOTHING = (
     "No proposals are waiting.\n"
     f"A night makes them: run one now with `{COMMAND} run`, "
-    f"or see when the next is due with `{COMMAND} status`.\n"
+    "or wait for the next.\n"
 )
 
 
