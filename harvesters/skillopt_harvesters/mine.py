@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from skillopt_harvesters.records import Session
 
 _WORD = re.compile(r"[^\W_](?:[\w'’./-]*\w)?")
-_TITLE_WORDS = 6
+_GAP = "…"
+_TITLE_LENGTH = 80
 _NAME_WORDS = 3
 # The Agent Skills specification keeps these out of names.
 _RESERVED = frozenset({"anthropic", "claude"})
@@ -129,20 +130,35 @@ def _group_sessions(families: Iterable[Sequence[Occurrence]]) -> dict[str, str]:
 
 
 def make_title(prompts: Sequence[str]) -> str:
-    """Return a short title: the words of the earliest prompt that most wordings share."""
+    """Return a short title: the most typical wording, with an ellipsis for what the others do not share."""
     prompts = [strip_polite(prompt) or prompt for prompt in prompts]
+    if prompts[0].startswith("/"):
+        return prompts[0].split()[0]
     shared = Counter(
         word for prompt in prompts for word in {stem(word.casefold()) for word in _WORD.findall(prompt)}
     )
-    words = [word for word in _WORD.findall(prompts[0]) if shared[stem(word.casefold())] * 2 > len(prompts)]
-    if prompts[0].startswith("/"):
-        return prompts[0].split()[0]
-    if sum(word[0].isalpha() and word.casefold() not in STOP_WORDS for word in words) < 2:
-        words = prompts[0].split()
-    title = " ".join(words[:_TITLE_WORDS])
-    while title.split() and title.split()[-1].casefold() in STOP_WORDS and len(title.split()) > 1:
-        title = title.rsplit(" ", 1)[0]
-    return title[:1].upper() + title[1:80]
+
+    def is_shared(word: str) -> bool:
+        return shared[stem(word.casefold())] * 2 > len(prompts)
+
+    def share(prompt: str) -> float:
+        telling = [word for word in _WORD.findall(prompt) if word.casefold() not in STOP_WORDS]
+        return sum(map(is_shared, telling)) / max(len(telling), 1)
+
+    typical = max(prompts, key=share).splitlines()[0]
+    kept: list[str] = []
+    for token in typical.split():
+        words = _WORD.findall(token)
+        if words and all(is_shared(word) or word.casefold() in STOP_WORDS for word in words):
+            kept.append(token)
+        elif not kept or kept[-1] != _GAP:
+            kept.append(_GAP)
+    if sum(is_shared(word) for word in _WORD.findall(" ".join(kept))) < 2:
+        kept = typical.split()
+    while len(kept) > 1 and (kept[-1] == _GAP or kept[-1].casefold() in STOP_WORDS):
+        kept.pop()
+    title = " ".join(kept[1:] if kept[0] == _GAP and len(kept) > 1 else kept)
+    return title[:1].upper() + title[1:_TITLE_LENGTH].rstrip()
 
 
 def name_skill(leader: tuple[str, ...], family: str) -> str:

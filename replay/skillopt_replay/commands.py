@@ -11,6 +11,8 @@ _OPERATORS = frozenset("();<>|&")
 _SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh"})
 _SHELL_OPTION = re.compile(r"-[a-z]*c\Z")
 _MAX_DEPTH = 3
+_PROMPT = re.compile(r"^\s*[$>#%]\s+")
+_MAX_WRITTEN = 200
 
 
 def split_words(line: str, depth: int = 0) -> list[str]:
@@ -35,6 +37,15 @@ def split_words(line: str, depth: int = 0) -> list[str]:
         else:
             words.append(word)
     return words
+
+
+def list_written(text: str) -> tuple[str, ...]:
+    """Return the lines of a text as the command lines they would be, code marks and shell prompts removed.
+
+    For agents that cannot run anything: what they write down counts as what they would run.
+    """
+    lines = (_PROMPT.sub("", line.replace("`", " ")).strip() for line in text.splitlines())
+    return tuple(line for line in lines if line)[:_MAX_WRITTEN]
 
 
 def contains_command(line: str, command: str) -> bool:

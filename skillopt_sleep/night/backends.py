@@ -15,7 +15,7 @@ from skillopt_replay.errors import Unavailable
 from skillopt_replay.models.registry import open_model
 from skillopt_replay.rollouts import Usage
 from skillopt_replay.sandbox import Probe, choose
-from skillopt_replay.tasks import Contains, Exact, Matches, SectionPresent, Task
+from skillopt_replay.tasks import CommandMatched, Contains, Exact, Matches, SectionPresent, Task
 from skillopt_sleep.config import Settings
 from skillopt_sleep.errors import UsageError
 from skillopt_sleep.paths import Paths
@@ -28,6 +28,8 @@ Progress = Callable[[int, int], None]
 
 # What one run of a client reads and writes when it works on a real project, cached tokens included.
 _TOKENS_OF_A_RUN = 200_000
+
+_JUDGE_WRITING = (CommandMatched, Contains, Exact, Matches, SectionPresent)
 
 _NO_ONE = Unavailable(
     "no agent to run the tasks with",
@@ -85,10 +87,10 @@ def choose_target(settings: Settings, env: Mapping[str, str]) -> str:
 
 
 def suits(agent: str, task: Task) -> bool:
-    """Say whether the target can be judged by the task's checks: a chat model only by its answer."""
+    """Say whether the target can be judged by the task's checks: a chat model only by what it writes."""
     if agent != "chat":
         return True
-    return all(isinstance(check, Exact | Contains | Matches | SectionPresent) for check in task.checks)
+    return all(isinstance(check, _JUDGE_WRITING) for check in task.checks)
 
 
 @asynccontextmanager

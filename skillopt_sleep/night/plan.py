@@ -87,7 +87,7 @@ def make_plan(
             continue
         usable = [task for task in usable if suits(task)]
         if not usable:
-            skip("its checks look at commands or files, and a chat model as target has neither")
+            skip("its checks look at files or run something, which a chat model as target cannot")
             continue
         sides.update(_split(usable, sides, seed))
         held_out = [task for task in usable if sides[task.id] == "gate"]

@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+from skillopt_replay.commands import list_written
 from skillopt_replay.protocols import Message
-from skillopt_replay.rollouts import Outcome, Rollout
+from skillopt_replay.rollouts import Outcome, Rollout, RolloutCall
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -16,13 +17,18 @@ if TYPE_CHECKING:
     from skillopt_replay.skills import Skill
     from skillopt_replay.tasks import Task
 
+WRITTEN = "written"
 _OPENING = "You are a coding agent."
 # Small models heed what comes last: with this line before the skill their answers are six times as long.
 _CLOSING = "Reply with the command, code or text asked for, and nothing else: no explanation."
 
 
 class ChatAgent:
-    """Answers tasks with one completion; the skill's text is part of the system message."""
+    """Answers tasks with one completion; the skill's text is part of the system message.
+
+    It runs nothing. The command lines it writes count as the ones it would run, so checks on commands hold
+    for it as well; checks on files, or that run something, do not suit it.
+    """
 
     needs_workspace = False
 
@@ -50,6 +56,7 @@ class ChatAgent:
             model=completion.model,
             outcome=Outcome.FINISHED if completion.error is None else Outcome.INFRASTRUCTURE,
             answer=completion.text,
+            calls=tuple(RolloutCall(name=WRITTEN, command=line) for line in list_written(completion.text)),
             usage=completion.usage,
             seconds=completion.seconds or time.monotonic() - started,
             skill_loaded=True if skill else None,
