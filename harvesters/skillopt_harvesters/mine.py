@@ -30,6 +30,7 @@ _WORD = re.compile(r"[^\W_](?:[\w'’./-]*\w)?")
 _GAP = "…"
 _TITLE_LENGTH = 80
 _NAME_WORDS = 3
+_NAMING_WORDINGS = 3
 # The Agent Skills specification keeps these out of names.
 _RESERVED = frozenset({"anthropic", "claude"})
 
@@ -57,7 +58,8 @@ def mine(sessions: Iterable[Session], *, min_occurrences: int = 2) -> list[Task]
     for number, group in recurring.items():
         leader = families.leaders[number]
         family = _digest("family", *leader)
-        name = name_skill(leader, family)
+        wordings = list(dict.fromkeys(one.skeleton for one in group))
+        name = name_skill(leader, wordings, family)
         if names.setdefault(name, family) != family:
             name = f"{name[: MAX_NAME - 5]}-{family[:4]}"
         tasks.extend(_build_tasks(group, family, name, groups))
@@ -161,15 +163,20 @@ def make_title(prompts: Sequence[str]) -> str:
     return title[:1].upper() + title[1:_TITLE_LENGTH].rstrip()
 
 
-def name_skill(leader: tuple[str, ...], family: str) -> str:
+def name_skill(leader: tuple[str, ...], wordings: Sequence[tuple[str, ...]], family: str) -> str:
     """Return a legal skill name from the first telling words of a family's earliest ask.
 
-    It depends on that ask alone, so that the skill keeps its name while the family grows.
+    `wordings` are the family's distinct skeletons, earliest first. Words that the two after the earliest do
+    not share are values rather than names. Later wordings have no say, so that the skill keeps its name
+    while the family grows.
     """
     if leader and leader[0].startswith("/"):
         words = [leader[0]]
     else:
+        others = {stem(token) for wording in wordings[1:_NAMING_WORDINGS] for token in wording}
         words = [token for token in leader if token[0] != "<" and token not in STOP_WORDS and len(token) > 1]
+        shared = [token for token in words if stem(token) in others]
+        words = shared if len(shared) > 1 else words
     plain = unicodedata.normalize("NFKD", " ".join(words[:_NAME_WORDS])).encode("ascii", "ignore").decode()
     parts = [part for part in re.split(r"[^a-z0-9]+", plain.lower()) if part and part not in _RESERVED]
     name = "-".join(parts)[:MAX_NAME].strip("-")

@@ -81,7 +81,7 @@ def to_markdown(report: NightReport) -> str:
                 f"Train tasks passed: {skill.train_before:.0%} before, {skill.train_after:.0%} after.",
             ]
         if skill.verdict:
-            lines += ["", f"**{skill.verdict.decision.value}**: {skill.verdict.reason}"]
+            lines += ["", f"**{skill.verdict.reason}**"]
         if skill.proposal:
             lines += ["", f"Proposal `{skill.proposal}`: `skillopt-sleep review` shows it."]
         if skill.diff:

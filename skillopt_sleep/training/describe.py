@@ -14,21 +14,21 @@ _TITLE = 200
 
 
 def describe(title: str, tasks: Sequence[Task]) -> str:
-    """Return "Use when asked to <title>, for example: ..." with a few distinct asks of the train tasks.
+    """Return "Use when the user asks: <title> For example: ..." with a few distinct asks of the train tasks.
 
     The same title and tasks give the same text, of at most 1024 characters. Raises ValueError when a task is
     of another split: what the gate holds back must not leak into what the client shows.
     """
     check_split(tasks)
-    subject = _shorten(title.rstrip(" .!?:"), _TITLE) or "do this again"
-    if subject[1:2].islower() or len(subject) == 1:
-        subject = subject[0].lower() + subject[1:]
+    subject = _shorten(title.strip(), _TITLE) or "something like this"
+    if subject[-1].isalnum():
+        subject += "."
     examples: dict[str, str] = {}
     for task in tasks:
         example = _shorten(task.prompt, _EXAMPLE).replace('"', "'")
         examples.setdefault(example.casefold(), example)
     asked = [f'"{example}"' for example in examples.values() if example][:_EXAMPLES]
-    text = f"Use when asked to {subject}" + (f", for example: {'; '.join(asked)}." if asked else ".")
+    text = f"Use when the user asks: {subject}" + (f" For example: {'; '.join(asked)}." if asked else "")
     return text[:MAX_DESCRIPTION]
 
 

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillopt_harvesters.cluster import Families, shingle, signature, similarity
+from skillopt_harvesters.mine import name_skill
 from skillopt_harvesters.normalise import fold, normalise
 
 ALIKE = [
@@ -93,3 +94,14 @@ def test_clustering_time_grows_with_the_number_of_asks_and_not_its_square():
 
     cluster(100)
     assert cluster(1200) < 12 * max(cluster(300), 0.01)
+
+
+def test_a_skill_is_named_by_what_the_first_wordings_share():
+    wordings = [
+        ("which", "command", "adds", "httpx", "as", "dependency"),
+        ("numpy", "should", "become", "dependency", "which", "command", "adds", "it"),
+        ("add", "rich", "as", "dependency"),
+    ]
+    name = name_skill(wordings[0], wordings, "0f" * 8)
+    assert "httpx" not in name
+    assert name == name_skill(wordings[0], [*wordings, ("something", "httpx", "else")], "0f" * 8)

@@ -14,12 +14,15 @@ def test_it_reads_like_an_instruction_with_examples(world):
         for n, p in enumerate(["Sum  orders\nof Oslo", "sum orders of oslo", "Max?"])
     ]
     assert describe("Write an SQL query.", tasks) == (
-        'Use when asked to write an SQL query, for example: "Sum orders of Oslo"; "Max?".'
+        'Use when the user asks: Write an SQL query. For example: "Sum orders of Oslo"; "Max?".'
     )
 
 
-def test_acronyms_keep_their_case_and_no_task_is_needed():
-    assert describe("SQL for the house", []) == "Use when asked to SQL for the house."
+def test_a_title_without_an_end_gets_one_and_no_task_is_needed():
+    assert describe("SQL for the house", []) == "Use when the user asks: SQL for the house."
+    assert describe("Which command adds a package?", []) == (
+        "Use when the user asks: Which command adds a package?"
+    )
 
 
 def test_whatever_the_asks_the_description_is_legal(world):

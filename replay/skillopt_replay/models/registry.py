@@ -98,13 +98,14 @@ async def open_model(
 @register("local", "local[:NAME or :/PATH/MODEL.gguf]")
 @asynccontextmanager
 async def _open_local(opening: Opening) -> AsyncIterator[ChatModel]:
-    from skillopt_replay.models import local
+    from skillopt_replay.models.local import LocalModel
+    from skillopt_replay.models.serving import ServerSettings, require_runtime
 
     # Before a gigabyte is downloaded for nothing.
-    local.require_runtime()
+    require_runtime()
     path, name, sha256 = await _run_stoppable(opening)
-    settings = local.ServerSettings(slots=opening.slots)
-    async with local.LocalModel(path, name=name, sha256=sha256, settings=settings) as model:
+    settings = ServerSettings(slots=opening.slots)
+    async with LocalModel(path, name=name, sha256=sha256, settings=settings) as model:
         yield model
 
 

@@ -1,0 +1,220 @@
+"""The client against a server on loopback."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import pytest
+
+from skillopt_replay.errors import Unavailable
+from skillopt_replay.models.openai_compatible import OpenAICompatible, completions_url
+from skillopt_replay.models.replies import Price
+from skillopt_replay.models.retries import Patience
+from skillopt_replay.protocols import Message
+
+QUICK = Patience(attempts=3, first_wait_s=0.01, longest_wait_s=0.5)
+ASK = [Message("system", "Be brief."), Message("user", "Say hi.")]
+SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+
+
+def say(text, finish="stop", **usage):
+    body = {"model": "m-1", "choices": [{"message": {"content": text}, "finish_reason": finish}]}
+    if usage:
+        body["usage"] = usage
+    return 200, body, {}
+
+
+def fail(status, message="no", headers=None, **error):
+    return status, {"error": {"message": message, **error}}, headers or {}
+
+
+def client(server, **options):
+    return OpenAICompatible(server.url, "m", patience=QUICK, **options)
+
+
+async def test_a_plain_question_is_posted_with_its_settings_and_answered(chat_server):
+    server = chat_server(say("hi", prompt_tokens=9, completion_tokens=2))
+    async with client(server, api_key="sk-1", price=Price(1.0, 2.0), extra={"top_k": 1}) as model:
+        done = await model.complete(ASK, max_tokens=50, temperature=0.5, seed=3)
+    assert (done.text, done.error, done.value, done.model) == ("hi", None, None, "m-1")
+    assert done.usage.cost_usd == pytest.approx(13 / 1e6)
+    sent = server.requests[0]
+    assert sent["messages"] == [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "Say hi."},
+    ]
+    assert (sent["model"], sent["max_tokens"], sent["temperature"], sent["seed"], sent["top_k"]) == (
+        "m",
+        50,
+        0.5,
+        3,
+        1,
+    )
+    assert "response_format" not in sent
+    assert server.headers[0]["authorization"] == "Bearer sk-1"
+    assert server.paths == ["/v1/chat/completions"]
+
+
+async def test_a_schema_is_sent_as_a_strict_format_and_its_object_comes_back_decoded(chat_server):
+    server = chat_server(say('Sure:\n```json\n{"n": 4}\n```'))
+    async with client(server) as model:
+        done = await model.complete(ASK, schema=SCHEMA)
+    assert done.value == {"n": 4}
+    asked = server.requests[0]["response_format"]
+    assert asked["type"] == "json_schema"
+    assert asked["json_schema"]["strict"] is True
+    assert asked["json_schema"]["schema"] == SCHEMA
+
+
+@pytest.mark.parametrize(("text", "finish"), [("no object here", "stop"), ('{"n": 4}', "length")])
+async def test_a_reply_without_a_whole_object_is_the_models_failure_and_no_error(chat_server, text, finish):
+    async with client(chat_server(say(text, finish))) as model:
+        done = await model.complete(ASK, schema=SCHEMA)
+    assert (done.value, done.error, done.text) == (None, None, text)
+
+
+async def test_rate_limits_server_errors_and_broken_connections_are_tried_again(chat_server):
+    server = chat_server(fail(429, headers={"retry-after": "0"}), (0, None, {}), say("at last"))
+    async with client(server) as model:
+        done = await model.complete(ASK)
+    assert (done.text, done.error) == ("at last", None)
+    assert len(server.requests) == 3
+
+
+async def test_trying_again_ends_and_names_the_reason(chat_server):
+    server = chat_server(fail(503, "Loading\nmodel"))
+    async with client(server) as model:
+        done = await model.complete(ASK)
+    assert len(server.requests) == 3
+    assert done.text == ""
+    assert "HTTP 503" in done.error
+    assert "Loading model" in done.error
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404])
+async def test_a_refusal_is_not_tried_again(chat_server, status):
+    server = chat_server(fail(status), say("never"))
+    async with client(server) as model:
+        done = await model.complete(ASK)
+    assert f"HTTP {status}" in done.error
+    assert len(server.requests) == 1
+
+
+async def test_the_wait_a_server_asks_for_is_kept(chat_server):
+    server = chat_server(fail(429, headers={"retry-after-ms": "300"}), say("ok"))
+    started = time.monotonic()
+    async with client(server) as model:
+        assert (await model.complete(ASK)).text == "ok"
+    assert time.monotonic() - started >= 0.3
+
+
+async def test_a_wait_longer_than_our_patience_ends_the_call_at_once(chat_server):
+    server = chat_server(fail(429, headers={"retry-after": "3600"}), say("never"))
+    async with client(server) as model:
+        done = await model.complete(ASK)
+    assert "3600 s" in done.error
+    assert len(server.requests) == 1
+
+
+async def test_the_key_never_shows_in_an_error(chat_server):
+    server = chat_server(fail(401, "the key sk-very-secret is not known"))
+    async with client(server, api_key="sk-very-secret") as model:
+        done = await model.complete(ASK)
+    assert "sk-very-secret" not in done.error
+    assert "***" in done.error
+
+
+async def test_a_silent_server_is_given_up_after_the_time_limit(chat_server):
+    server = chat_server((200, "hang", {}))
+    quick = Patience(attempts=1)
+    async with OpenAICompatible(server.url, "m", timeout_s=0.2, patience=quick) as model:
+        done = await model.complete(ASK)
+    server.delay.set()
+    assert "no reply within" in done.error
+
+
+async def test_no_server_at_all_is_an_error_and_no_exception():
+    async with OpenAICompatible("http://127.0.0.1:9", "m", patience=QUICK) as model:
+        done = await model.complete(ASK)
+    assert "127.0.0.1:9" in done.error
+
+
+@pytest.mark.parametrize("raw", [b"<html>", b"{}", b'{"choices": []}', b'{"choices": 3}', b"\xff\xfe"])
+async def test_a_body_that_is_no_completion_is_an_error(chat_server, raw):
+    async with client(chat_server((200, raw, {}))) as model:
+        done = await model.complete(ASK)
+    assert done.error
+    assert done.text == ""
+
+
+async def test_a_flood_is_cut_off(chat_server, monkeypatch):
+    monkeypatch.setattr("skillopt_replay.models.openai_compatible.MAX_REPLY_BYTES", 1000)
+    async with client(chat_server((200, b"x" * 100_000, {}))) as model:
+        done = await model.complete(ASK)
+    assert "larger than" in done.error
+
+
+async def test_a_model_with_another_name_for_the_token_limit_is_asked_by_that_name_from_then_on(chat_server):
+    server = chat_server(fail(400, param="max_tokens"), say("one"))
+    async with client(server) as model:
+        assert (await model.complete(ASK, max_tokens=7)).text == "one"
+        assert (await model.complete(ASK, max_tokens=7)).text == "one"
+    assert [r.get("max_completion_tokens") for r in server.requests] == [None, 7, 7]
+    assert ["max_tokens" in r for r in server.requests] == [True, False, False]
+
+
+async def test_a_refused_parameter_is_left_out_only_when_the_server_names_it(chat_server):
+    server = chat_server(fail(400, param="temperature"), say("one"), fail(400, param="messages"))
+    async with client(server) as model:
+        assert (await model.complete(ASK, seed=1)).text == "one"
+        assert "HTTP 400" in (await model.complete(ASK, seed=1)).error
+    assert ["temperature" in r for r in server.requests] == [True, False, False]
+    assert all("seed" in r for r in server.requests)
+
+
+async def test_text_that_is_no_unicode_is_sent_all_the_same(chat_server):
+    server = chat_server(say("ok"))
+    async with client(server) as model:
+        assert (await model.complete([Message("user", "half \ud83d pair")])).text == "ok"
+    assert server.requests[0]["messages"][0]["content"] == "half ? pair"
+
+
+async def test_a_cancelled_call_ends_at_once(chat_server):
+    server = chat_server((200, "hang", {}))
+    async with client(server) as model:
+        task = asyncio.create_task(model.complete(ASK))
+        await asyncio.sleep(0.1)
+        task.cancel()
+        started = time.monotonic()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    server.delay.set()
+    assert time.monotonic() - started < 1
+
+
+@pytest.mark.parametrize(
+    ("base", "url"),
+    [
+        ("http://h:1", "http://h:1/v1/chat/completions"),
+        ("http://h:1/", "http://h:1/v1/chat/completions"),
+        ("https://h/v1", "https://h/v1/chat/completions"),
+        ("https://h/v1/", "https://h/v1/chat/completions"),
+        ("https://h/api/v1", "https://h/api/v1/chat/completions"),
+        ("https://h/v1/chat/completions", "https://h/v1/chat/completions"),
+    ],
+)
+def test_the_address_is_made_from_a_base_with_or_without_v1(base, url):
+    assert completions_url(base) == url
+
+
+@pytest.mark.parametrize("base", ["", "h:1", "ftp://h", "file:///etc/passwd", "http://", "http://h?x=1"])
+def test_what_is_no_address_is_refused(base):
+    with pytest.raises(Unavailable, match="not the address"):
+        completions_url(base)
+
+
+def test_the_estimate_is_priced_when_the_price_is_known():
+    assert OpenAICompatible("http://h", "m").estimate.cost_usd is None
+    assert OpenAICompatible("http://h", "m", price=Price(1.0, 1.0)).estimate.cost_usd > 0
+    assert OpenAICompatible("http://h:8", "m").identity == "openai:h:8#m"
