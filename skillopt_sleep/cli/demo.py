@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import os
-from typing import Annotated
+import shlex
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from skillopt_sleep.cli.frame import Json, explain, show
 from skillopt_sleep.paths import locate
+
+if TYPE_CHECKING:
+    from skillopt_sleep.night.report import NightReport
 
 CHAT = "chat"
 CLAUDE = "claude_code"
@@ -42,7 +49,7 @@ def demo(
     show(
         to_json(report),
         as_json=as_json,
-        render=lambda: to_markdown(report) + "\n" + _conclude(bool(report.proposals), str(home.paths.data)),
+        render=lambda: to_markdown(report) + "\n" + _conclude(report, str(home.paths.data)),
     )
 
 
@@ -63,26 +70,37 @@ def _introduce(agent: str, model: str) -> str:
     return "\n".join(lines)
 
 
-def _conclude(staged: bool, home: str) -> str:
-    command = f"SKILLOPT_SLEEP_HOME={home} skillopt-sleep review"
-    if staged:
+def _conclude(report: NightReport, home: str) -> str:
+    program = _program()
+    seconds = f"The night took {report.seconds:.0f} s."
+    if report.proposals:
         first = [
-            "The gate let it through, and it waits as a git branch. Look at it, and apply it if you like:",
-            f"  {command}",
+            f"{seconds} The gate let the skill through, and it waits as a git branch. Look at it, and apply it:",
+            f"  SKILLOPT_SLEEP_HOME={shlex.quote(home)} {program} review",
+            "(It is applied inside the demo's home; nothing of yours changes.)",
         ]
     else:
         first = [
-            "The model learned nothing tonight that the gate would let through, so nothing was staged.",
-            "That happens with a small model; run the demo again, or see the report above for why.",
+            f"{seconds} Nothing was staged: the model learned nothing that the gate would let through.",
+            "That happens with a small model. The report above says why; the next demo may end otherwise.",
         ]
     return "\n".join(
         [
             *first,
             "",
             "With your own Claude Code:",
-            "  skillopt-sleep doctor     what is found, what is missing",
-            "  skillopt-sleep harvest    read your transcripts (they stay on this machine)",
-            "  skillopt-sleep tasks      what recurs in them",
-            "  skillopt-sleep run        one night now",
+            f"  {program} doctor     what is found, what is missing",
+            f"  {program} harvest    read your transcripts (they stay on this machine)",
+            f"  {program} tasks      what recurs in them",
+            f"  {program} run        one night now",
         ]
     )
+
+
+def _program() -> str:
+    """Return what to type to start this program again."""
+    name = "skillopt-sleep"
+    started = Path(sys.argv[0])
+    if shutil.which(name) or started.name != name:
+        return name
+    return shlex.quote(os.path.relpath(started) if started.is_relative_to(Path.cwd()) else str(started))
