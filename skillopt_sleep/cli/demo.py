@@ -75,7 +75,7 @@ def _conclude(report: NightReport, home: str) -> str:
     seconds = f"The night took {report.seconds:.0f} s."
     if report.proposals:
         first = [
-            f"{seconds} The gate let the skill through, and it waits as a git branch. Look at it, and apply it:",
+            f"{seconds} The gate let the skill through; it waits as a git branch. Look at it, and apply it:",
             f"  SKILLOPT_SLEEP_HOME={shlex.quote(home)} {program} review",
             "(It is applied inside the demo's home; nothing of yours changes.)",
         ]

@@ -21,6 +21,7 @@ from skillopt_sleep.review.wording import (
     say_state,
     say_tokens,
     say_wealth,
+    tell_reason,
 )
 
 TONES = {Decision.ACCEPT: "$success", Decision.REJECT: "$error", Decision.NOT_ENOUGH: "$warning"}
@@ -41,7 +42,7 @@ def write_evidence(proposal: Proposal, width: int) -> Content:
 def _write_verdict(page: Page, proposal: Proposal) -> None:
     verdict = proposal.note.verdict
     page.heading("Verdict")
-    page.paragraph(f"{verdict.decision.value}: {verdict.reason}", f"bold {TONES[verdict.decision]}")
+    page.paragraph(f"{verdict.decision.value}: {tell_reason(verdict)}", f"bold {TONES[verdict.decision]}")
     page.paragraph(say_mode(verdict.mode), "$foreground-muted")
 
 

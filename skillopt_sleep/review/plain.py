@@ -22,6 +22,7 @@ from skillopt_sleep.review.wording import (
     say_state,
     say_tokens,
     say_wealth,
+    tell_reason,
 )
 from skillopt_staging.hunks import unified
 from skillopt_staging.proposals import State
@@ -114,7 +115,7 @@ def _block(proposal: Proposal) -> Iterator[str]:
     yield f"Proposal {_line(proposal.id)}: {_line(proposal.skill)} ({kind})"
     if proposal.title:
         yield f"About: {_line(proposal.title)}"
-    yield f"Verdict: {verdict.decision.value}. {_line(verdict.reason)}"
+    yield f"Verdict: {verdict.decision.value}. {_line(tell_reason(verdict))}"
     yield f"State: {_line(say_state(proposal))}"
     yield f"Decided by: {_line(say_mode(verdict.mode))}"
     yield f"Effect: {say_effect(verdict.effect)} per task, 95 % interval {low} to {high}"

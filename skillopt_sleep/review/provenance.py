@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from skillopt_sleep.records import EditEvidence
@@ -9,12 +10,13 @@ from skillopt_staging.hunks import Hunk, Kind
 
 # A shorter line ("", "---", "- ") could be anyone's.
 _TELLING = 4
+_MARK = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+")
 
 
 def find_edits(hunk: Hunk, edits: Sequence[EditEvidence]) -> list[EditEvidence]:
     """Return the edits whose content the hunk adds or whose target it removes, in their order."""
-    added = {line.text.strip() for line in hunk.lines if line.kind is Kind.ADDED}
-    removed = {line.text.strip() for line in hunk.lines if line.kind is Kind.REMOVED}
+    added = _lines("\n".join(line.text for line in hunk.lines if line.kind is Kind.ADDED))
+    removed = _lines("\n".join(line.text for line in hunk.lines if line.kind is Kind.REMOVED))
     return [
         edit
         for edit in edits
@@ -27,4 +29,6 @@ def _acts(edit: EditEvidence) -> bool:
 
 
 def _lines(text: str) -> set[str]:
-    return {line.strip() for line in text.split("\n") if len(line.strip()) >= _TELLING}
+    """Return the telling lines, without list marks: an edit's sentence becomes a bullet in the skill."""
+    lines = (_MARK.sub("", line).strip() for line in text.split("\n"))
+    return {line for line in lines if len(line) >= _TELLING}

@@ -7,7 +7,7 @@ from textual.content import Content
 from skillopt_sleep.records import Proposal
 from skillopt_sleep.review.evidence_page import TONES
 from skillopt_sleep.review.visible import show_line
-from skillopt_sleep.review.wording import BADGES, WAITING, count, say_place, say_state
+from skillopt_sleep.review.wording import BADGES, WAITING, count, say_place, say_state, tell_reason
 
 EMPTY = Content.assemble(
     ("Nothing is waiting for you.\n\n", "bold $primary"),
@@ -35,7 +35,7 @@ def write_summary(proposal: Proposal) -> Content:
         (f"\n→ {show_line(say_place(proposal.staged.live))}", "$foreground-muted"),
         ("\n", ""),
         (f" {BADGES[verdict.decision].upper()} ", f"bold $background on {tone}"),
-        (f" {show_line(verdict.reason)}", ""),
+        (f" {show_line(tell_reason(verdict))}", ""),
     ]
     if proposal.state not in WAITING:
         pieces.append((f"\n{show_line(say_state(proposal))}", "italic $accent"))

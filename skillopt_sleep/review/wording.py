@@ -146,3 +146,12 @@ def _passed(scores: tuple[float, ...]) -> str:
     total = sum(scores)
     passed = f"{total:.0f}" if abs(total - round(total)) < 1e-9 else f"{total:.1f}"
     return f"{passed}/{len(scores)}"
+
+
+def tell_reason(verdict: Verdict) -> str:
+    """Return the gate's sentence without the decision it opens with: the review shows that beside it."""
+    opening, colon, rest = verdict.reason.partition(": ")
+    return rest if colon and opening in _OPENINGS else verdict.reason
+
+
+_OPENINGS = {"accepted", "rejected", "not enough evidence yet"}
