@@ -22,18 +22,36 @@ def connect(path: Path) -> sqlite3.Connection:
     make_private(path.parent)
     try:
         os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+    except OSError as error:
+        raise _unusable(path, error) from error
+    with explained(path):
         connection = sqlite3.connect(path, timeout=30, isolation_level=None)
-        connection.row_factory = sqlite3.Row
-        connection.execute("pragma journal_mode = wal")
-        connection.execute("pragma synchronous = full")
-        connection.execute("pragma foreign_keys = on")
-        _migrate(connection, path)
-    except (sqlite3.Error, OSError) as error:
-        raise AppError(
-            f"cannot use the database {path}: {error}",
-            hint="free some disk space, or move the file away to begin anew (nothing else depends on it)",
-        ) from error
+        try:
+            connection.row_factory = sqlite3.Row
+            connection.execute("pragma journal_mode = wal")
+            connection.execute("pragma synchronous = full")
+            connection.execute("pragma foreign_keys = on")
+            _migrate(connection, path)
+        except BaseException:
+            connection.close()
+            raise
     return connection
+
+
+@contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """Turn SQLite's errors (a damaged file, a full disk, a lock that stays) into an AppError."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise _unusable(path, error) from error
+
+
+def _unusable(path: Path, error: Exception) -> AppError:
+    return AppError(
+        f"cannot use the database {path}: {error}",
+        hint="free some disk space, or move the file away to begin anew (nothing else depends on it)",
+    )
 
 
 @contextmanager
