@@ -19,6 +19,8 @@ from skillopt_sleep.files import write_atomically
 if TYPE_CHECKING:
     from tomlkit import TOMLDocument
 
+_NUMBERS = {int: "whole number", float: "number"}
+
 Positive = Annotated[int, Meta(ge=1)]
 Share = Annotated[float, Meta(ge=0, le=1)]
 
@@ -151,9 +153,10 @@ def set_value(path: Path, key: str, text: str) -> Value:
     _convert(document.unwrap(), path)
     current = _kind(section, name)
     try:
-        value = text if current is str else tomlkit.parse(f"v = {text}")["v"].unwrap()
+        # As a value in a line of its own, so that no second setting can come with it.
+        value = text if current is str else tomlkit.value(text.strip()).unwrap()
     except TOMLKitError as error:
-        raise UsageError(f"{key}: {text!r} is not a {current.__name__}") from error
+        raise UsageError(f"{key}: {text!r} is not a {_NUMBERS[current]}") from error
     if section not in document:
         document[section] = tomlkit.table()
     document[section][name] = value
