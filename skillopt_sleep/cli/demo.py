@@ -33,7 +33,8 @@ def demo(
 ) -> None:
     """Work one whole night on bundled sample transcripts, in a home of its own, with a local model.
 
-    Nothing of yours is read or written. The first time, the model is fetched (1.1 GB).
+    Nothing of yours is read or written (claude_code borrows its sign-in). The first time, the model is
+    fetched (1.1 GB).
     """
     from skillopt_sleep.cli.progress import follow
     from skillopt_sleep.demo.home import make_home
@@ -47,7 +48,7 @@ def demo(
         home = make_home(paths, os.environ)
         if not as_json:
             typer.echo(_introduce(agent, model), err=True)
-        report = asyncio.run(run_demo(home, agent, model, listen=listen))
+        report = asyncio.run(run_demo(home, agent, model, os.environ, listen=listen))
     show(
         to_json(report),
         as_json=as_json,

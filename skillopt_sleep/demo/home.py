@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from importlib.resources import as_file, files
 from pathlib import Path
 
 import msgspec
 
+from skillopt_replay.agents.claude_cli import CREDENTIAL_FILE, find_claude
+from skillopt_replay.errors import Unavailable
 from skillopt_sleep.errors import AppError
+from skillopt_sleep.files import write_atomically
 from skillopt_sleep.paths import Paths, make_private
 
 _MARKER = ".skillopt-sleep-demo"
@@ -51,6 +55,27 @@ def make_home(paths: Paths, env: Mapping[str, str]) -> DemoHome:
         home=home,
         env={**passed, "HOME": str(home), "CLAUDE_CONFIG_DIR": str(home / ".claude")},
     )
+
+
+@contextmanager
+def lend_sign_in(demo: DemoHome, env: Mapping[str, str]) -> Iterator[dict[str, str]]:
+    """Give the demo's environment with what signs the user's Claude Code in, and nothing else of theirs.
+
+    A copy of the credential file lies in the demo's home while the block runs, without the token that
+    renews it. Raises Unavailable when Claude Code is not there or nobody is signed in.
+    """
+    cli = find_claude(env)
+    if cli is None or cli.credentials is None or not cli.signed_in:
+        problem = "not installed" if cli is None else "not signed in"
+        hint = (cli.hint if cli else "") or "or run the demo with the local model: leave --agent out"
+        raise Unavailable(f"Claude Code is {problem}", hint=hint)
+    copy = demo.home / ".claude" / CREDENTIAL_FILE
+    try:
+        if cli.credentials.file is not None:
+            write_atomically(copy, cli.credentials.file.decode())
+        yield {**demo.env, **dict(cli.credentials.env)}
+    finally:
+        copy.unlink(missing_ok=True)
 
 
 def _clear(root: Path) -> None:

@@ -18,6 +18,7 @@ TEST_RULE = "Run the tests of a module with `make check`, never with `pytest`."
 _KINDS = (
     (re.compile(r"Add the (\S+) package"), "uv add", "pip install"),
     (re.compile(r"Run all tests of (\S+)"), "make check", "pytest"),
+    (re.compile(r"(dependency)"), "uv add", "pip install"),
 )
 
 
