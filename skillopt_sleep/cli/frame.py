@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import functools
 import os
+import signal
 import sys
+import threading
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -83,6 +85,26 @@ def database() -> Iterator[tuple[Paths, sqlite3.Connection]]:
             yield paths, connection
     finally:
         connection.close()
+
+
+@contextmanager
+def stoppable() -> Iterator[None]:
+    """Let a termination or a closed terminal end the block as Ctrl-C does: children are ended first.
+
+    A signal that is ignored already (nohup) stays so.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {}
+    for name in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(name) == signal.SIG_DFL:
+            before[name] = signal.signal(name, lambda *_: signal.raise_signal(signal.SIGINT))
+    try:
+        yield
+    finally:
+        for name, handler in before.items():
+            signal.signal(name, handler)
 
 
 def error_console() -> Console:
