@@ -7,11 +7,13 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 import msgspec
 
 from skillopt_gate.split import SplitItem, pick_gate_tasks, split
-from skillopt_replay.skills import Skill
+from skillopt_replay.skills import Skill, find_problems
 from skillopt_replay.tasks import Task
 from skillopt_sleep.config import Settings
+from skillopt_sleep.errors import AppError
 from skillopt_sleep.store.candidates import Carried
 from skillopt_sleep.training.records import RejectedEdit
+from skillopt_staging.errors import StagingError
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,7 +84,8 @@ def make_plan(
     `locate` says where the skill of these tasks lives, `waiting` which candidate waits at a live path,
     `rejected` which edits were turned down there, and `is_open` whether the user still has a proposal for
     that path to decide. `suits` says whether the target
-    can be judged by a task's checks. Skills with most failed asks come first.
+    can be judged by a task's checks. Skills with most failed asks come first. A place that cannot be used
+    (git refuses the repository, the live file is no legal skill) costs its own skill, not the night.
     """
     families: dict[str, list[Task]] = {}
     for task in tasks:
@@ -115,7 +118,15 @@ def make_plan(
         if len(skills) >= settings.night.skills:
             skip("other skills come first tonight")
             continue
-        place = locate(usable)
+        try:
+            place = locate(usable)
+        except (AppError, StagingError) as error:
+            skip(error.message)
+            continue
+        illegal = find_problems(Skill(name, place.text)) if place.text else []
+        if illegal:
+            skip(f"{place.live} is not a legal skill: {illegal[0]}")
+            continue
         if is_open(place.live):
             skip("its last proposal waits for your review")
             continue

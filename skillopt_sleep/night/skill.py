@@ -28,6 +28,7 @@ from skillopt_sleep.store.ledger import SqliteLedger
 from skillopt_sleep.training.describe import describe
 from skillopt_sleep.training.epoch import train
 from skillopt_sleep.training.records import Candidate, Roller, TrainingConfig
+from skillopt_staging.errors import Busy, StagingError
 
 
 @dataclass(frozen=True)
@@ -174,7 +175,13 @@ def _conclude(
             )
         return report
     note = _make_note(plan, grown, verdict, bench)
-    proposal = stage_candidate(connection, bench.paths, plan, grown.skill.text, note)
+    try:
+        proposal = stage_candidate(connection, bench.paths, plan, grown.skill.text, note)
+    except Busy:
+        raise
+    except StagingError as error:
+        save_carried(connection, grown)
+        return msgspec.structs.replace(report, note=f"accepted, but it cannot be staged: {error.message}")
     retire(connection, grown.id, "accepted")
     return msgspec.structs.replace(report, proposal=proposal.id)
 

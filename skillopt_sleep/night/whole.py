@@ -20,7 +20,7 @@ from skillopt_sleep.night.run import run_night
 from skillopt_sleep.paths import Paths
 from skillopt_sleep.store.candidates import read_carried, read_rejected_edits
 from skillopt_sleep.store.index import read_splits
-from skillopt_sleep.store.nights import begin_night, find_unfinished
+from skillopt_sleep.store.nights import begin_night, close_night, find_unfinished
 from skillopt_sleep.store.proposals import find_open
 
 
@@ -39,16 +39,31 @@ async def whole_night(
     """
     target = choose_target(settings, env)
     update_index(connection, env, listen=listen)
-    unfinished = find_unfinished(connection)
-    if unfinished and unfinished.plan:
-        plan = msgspec.msgpack.decode(unfinished.plan, type=Plan)
-    else:
-        plan = _plan(connection, settings, env, target, listen)
-        if not plan.skills:
-            return _make_report(plan, "nothing", settings)
+    unfinished = _find_unfinished(connection)
+    plan = unfinished[1] if unfinished else _plan(connection, settings, env, target, listen)
+    if not plan.skills:
+        return _make_report(plan, "nothing", settings)
     async with open_backends(settings, paths, env, progress=progress) as backends:
-        night = unfinished or begin_night(connection, plan, plan.splits)
-        return await run_night(connection, paths, settings, backends, night.id, plan, listen=listen)
+        night = unfinished[0] if unfinished else begin_night(connection, plan, plan.splits).id
+        return await run_night(connection, paths, settings, backends, night, plan, listen=listen)
+
+
+def _find_unfinished(connection: sqlite3.Connection) -> tuple[str, Plan] | None:
+    """Return the night to go on with and its plan; one whose plan cannot be read any more is closed."""
+    while night := find_unfinished(connection):
+        plan = _read_plan(night.plan or b"")
+        if plan:
+            return night.id, plan
+        note = "another version of this program planned it, so it cannot go on"
+        close_night(connection, night.id, "failed", {"notes": [note]})
+    return None
+
+
+def _read_plan(data: bytes) -> Plan | None:
+    try:
+        return msgspec.msgpack.decode(data, type=Plan)
+    except msgspec.DecodeError:
+        return None
 
 
 def dry_night(

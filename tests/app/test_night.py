@@ -468,6 +468,65 @@ def test_what_was_decided_while_a_night_lay_cut_off_stays_decided(
     assert actions == ["stage", "reject"]
 
 
+def test_a_night_whose_plan_cannot_be_read_any_more_is_closed_and_a_new_one_begun(sleeper: Sleeper, database):
+    sleeper.work()
+    database.execute(
+        "insert into nights (id, state, started, plan) values ('2020-01-01', 'running', '2020', x'93')"
+    )
+    report = sleeper.night()
+    assert report["state"] == "done"
+    states = dict(database.execute("select id, state from nights").fetchall())
+    assert states == {"2020-01-01": "failed", report["night"]: "done"}
+
+
+# --- what is wrong with one skill does not cost the others their night ---------------------------
+
+
+@pytest.mark.parametrize(
+    ("spoil", "reason"),
+    [
+        (lambda project: (project / ".git/config").write_text("[core\n"), "bad config"),
+        (lambda project: (project / LIVE).write_bytes(b"\xff\xfe"), "cannot read the skill"),
+        (lambda project: (project / LIVE).write_text("no front matter"), "not a legal skill"),
+    ],
+    ids=["repository", "bytes", "front matter"],
+)
+def test_a_place_that_cannot_be_used_is_left_alone_and_named(
+    two_kinds: Sleeper, tmp_path: Path, spoil, reason: str
+):
+    other = tmp_path / "other"
+    shutil.copytree(two_kinds.project, other)
+    shutil.rmtree(two_kinds.projects)
+    two_kinds.work()
+    Sleeper(two_kinds.home, other, two_kinds.model).work(tests=True)
+    (two_kinds.project / LIVE).parent.mkdir(parents=True)
+    spoil(two_kinds.project)
+    report = two_kinds.night()
+    assert [skill["skill"] for skill in report["skills"]] == ["run-tests"]
+    assert len(report["proposals"]) == 1
+    (skipped,) = report["skipped"]
+    assert reason in skipped["reason"]
+
+
+def test_a_project_that_goes_away_in_the_night_does_not_keep_it_from_ending(
+    sleeper: Sleeper, model: ChatModel, database
+):
+    sleeper.work()
+    gone = sleeper.project.with_name("moved")
+
+    def move(request) -> bool:
+        if request.has_skill and not gone.exists():
+            sleeper.project.rename(gone)
+        return True
+
+    model.obeys = move
+    report = sleeper.night()
+    assert (report["state"], judged(report)["decision"], report["proposals"]) == ("done", "accept", [])
+    assert "cannot be staged" in report["skills"][0]["note"]
+    states = [row["state"] for row in database.execute("select state from candidates")]
+    assert states == ["waiting"], "what was learned is kept"
+
+
 def test_a_second_run_waits_its_turn(sleeper: Sleeper, model: ChatModel):
     sleeper.work()
     model.hangs = lambda request: True
