@@ -26,7 +26,8 @@ def test_the_folder_and_the_file_are_for_the_user_alone(tmp_path: Path):
 def test_a_database_of_a_newer_program_is_left_alone(tmp_path: Path):
     path = tmp_path / "state.db"
     connect(path).close()
-    with sqlite3.connect(path) as connection:
+    connection = sqlite3.connect(path)
+    with connection:
         connection.execute(f"pragma user_version = {len(MIGRATIONS) + 1}")
     connection.close()
     before = path.read_bytes()
