@@ -8,10 +8,8 @@ from typing import Annotated
 
 import typer
 
-from skillopt_sleep.cli.frame import NOTHING_TO_DO, Json, database, explain, show
+from skillopt_sleep.cli.frame import NOTHING_TO_DO, STOPPED, Json, database, explain, show, stoppable
 from skillopt_sleep.config import load
-
-STOPPED = 5
 
 
 @explain
@@ -27,7 +25,7 @@ def run(
     from skillopt_sleep.night.report import to_json, to_markdown
     from skillopt_sleep.night.whole import dry_night, whole_night
 
-    with database() as (paths, connection), hold(paths, "run"), follow() as listen:
+    with stoppable(), database() as (paths, connection), hold(paths, "run"), follow() as listen:
         settings = load(paths.config)
         if dry_run:
             report = dry_night(connection, settings, os.environ, listen=listen)

