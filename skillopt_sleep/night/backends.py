@@ -131,8 +131,9 @@ async def open_backends(
         if spec == "auto":
             spec = "claude" if target == "claude_code" else settings.target.model or "local"
         optimizer = await model(spec)
-        notes = (
-            f"target {agent.identity} ({'as set' if settings.target.agent != 'auto' else 'found by auto'})",
-            f"optimizer {optimizer.identity} ({'as set' if settings.optimizer.model != 'auto' else 'auto'})",
-        )
-        yield Backends(agent=agent, optimizer=optimizer, sandbox=sandbox, notes=notes)
+        notes = []
+        if settings.target.agent == "auto":
+            notes.append(f"auto picked {agent.identity} as target")
+        if settings.optimizer.model == "auto":
+            notes.append(f"auto picked {optimizer.identity} as optimizer")
+        yield Backends(agent=agent, optimizer=optimizer, sandbox=sandbox, notes=tuple(notes))

@@ -24,6 +24,8 @@ from skillopt_staging.hunks import Kind
 
 _TONES = {Kind.SAME: "same", Kind.REMOVED: "removed", Kind.ADDED: "added"}
 _NARROW = 60
+# As much of a session's id as tells it apart; the evidence page has the whole.
+_SESSION = 8
 
 
 class Drawn(NamedTuple):
@@ -162,7 +164,7 @@ class DiffView(ScrollView, can_focus=True):
 
     def _draw_reasons(self, number: int, edit: EditEvidence, width: int) -> Iterator[Drawn]:
         for quote in edit.quotes:
-            source = f"  session {show_line(quote.session)}, turn {quote.turn}"
+            source = f"  session {show_line(quote.session[:_SESSION])}, turn {quote.turn}"
             lead = "     you said “"
             room = width - len(lead) - 3 - len(source)
             if room < 12:

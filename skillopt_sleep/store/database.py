@@ -50,7 +50,8 @@ def explained(path: Path) -> Iterator[None]:
 def _unusable(path: Path, error: Exception) -> AppError:
     return AppError(
         f"cannot use the database {path}: {error}",
-        hint="free some disk space, or move the file away to begin anew (nothing else depends on it)",
+        hint="free some disk space; a damaged file can be moved away: transcripts are read again,"
+        " and proposals stay as git branches",
     )
 
 

@@ -26,7 +26,8 @@ def test_the_folder_and_the_file_are_for_the_user_alone(tmp_path: Path):
 def test_a_database_of_a_newer_program_is_left_alone(tmp_path: Path):
     path = tmp_path / "state.db"
     connect(path).close()
-    with sqlite3.connect(path) as connection:
+    connection = sqlite3.connect(path)
+    with connection:
         connection.execute(f"pragma user_version = {len(MIGRATIONS) + 1}")
     connection.close()
     before = path.read_bytes()
@@ -65,7 +66,7 @@ def test_something_that_is_no_database_is_an_error_with_a_way_out(tmp_path: Path
     path.write_text("no database at all, but long enough to be read as a header " * 20)
     with pytest.raises(AppError) as caught:
         connect(path)
-    assert "move the file away" in caught.value.hint
+    assert "moved away" in caught.value.hint
 
 
 def test_a_transaction_that_fails_leaves_nothing(tmp_path: Path):

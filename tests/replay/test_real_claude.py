@@ -147,9 +147,9 @@ async def test_its_limit_on_turns_is_a_failed_run(play, make_task):
 
 
 async def test_a_refused_key_is_missing_data(play, make_task, monkeypatch):
-    from skillopt_replay.agents import claude_code
+    from skillopt_replay.agents import claude_cli
 
-    monkeypatch.setattr(claude_code, "_RETRIES", 0)
+    monkeypatch.setattr(claude_cli, "_RETRIES", 0)
     rollout = await play(make_task(prompt="You will be refused"))
     assert (rollout.outcome, rollout.score) == (Outcome.INFRASTRUCTURE, None)
     assert "status 401" in (rollout.error or "")

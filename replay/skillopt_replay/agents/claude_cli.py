@@ -35,6 +35,8 @@ _SIGN_IN_HINT = (
     "or set ANTHROPIC_API_KEY, or sign in with `claude`"
 )
 
+_RETRIES = 4
+
 
 class Credentials(msgspec.Struct, frozen=True, kw_only=True):
     """The one thing that signs the client in, and the route to the service.
@@ -67,6 +69,33 @@ class ClaudeCli(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def signed_in(self) -> bool:
         return self.credentials is not None and not self.credentials.expired
+
+
+def make_environment(
+    credentials: Credentials, private: Path, *, path: str, entrypoint: str
+) -> dict[str, str]:
+    """Return the whole environment of a run: private folders, one sign-in, nothing that calls home.
+
+    Home and temporary folder lie below `private`. The client records `entrypoint`; harvesters know ours.
+    """
+    home = private / "home"
+    temporary = str(private / "tmp")
+    return {
+        "PATH": path,
+        "HOME": str(home),
+        "CLAUDE_CONFIG_DIR": str(home / ".claude"),
+        "TMPDIR": temporary,
+        "CLAUDE_CODE_TMPDIR": temporary,
+        "LANG": "C.UTF-8",
+        "TERM": "dumb",
+        "CLAUDE_CODE_ENTRYPOINT": entrypoint,
+        "CLAUDE_CODE_MAX_RETRIES": str(_RETRIES),
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+        "DISABLE_AUTOUPDATER": "1",
+        "DISABLE_TELEMETRY": "1",
+        "DISABLE_ERROR_REPORTING": "1",
+        **dict(credentials.env),
+    }
 
 
 def find_claude(env: Mapping[str, str], binary: Path | None = None) -> ClaudeCli | None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from skillopt_replay import process
-from skillopt_replay.agents.claude_cli import CREDENTIAL_FILE
+from skillopt_replay.agents.claude_cli import CREDENTIAL_FILE, make_environment
 from skillopt_replay.agents.claude_stream import Reading, StreamReader
 from skillopt_replay.errors import Unavailable
 from skillopt_replay.folders import PRIVATE_PREFIX, discard, make_folder
@@ -20,7 +20,7 @@ from skillopt_replay.sandbox.contract import Toolchains
 from skillopt_replay.workspace import root_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from skillopt_replay.agents.claude_cli import ClaudeCli
     from skillopt_replay.sandbox.contract import Sandbox
@@ -32,7 +32,6 @@ ENTRYPOINT = "skillopt-sleep-replay"  # recorded by the client; harvesters leave
 TOOLS = ("Bash", "Edit", "Glob", "Grep", "NotebookEdit", "Read", "Skill", "Task", "TodoWrite", "Write")
 # One run in a real project: the system prompt, its tools and some twenty turns, most of it cached.
 TYPICAL = Usage(input_tokens=150_000, output_tokens=10_000, cost_usd=Limits().usd)
-_RETRIES = 4
 _FLOOD_BYTES = 512_000_000
 
 
@@ -147,24 +146,8 @@ class ClaudeCode:
             paths.append(Path(extra))
         return [*paths, private / "plugin"] if skill else paths
 
-    def _environment(self, private: Path) -> Mapping[str, str]:
-        home = private / "home"
-        return {
-            "PATH": self._toolchains.path,
-            "HOME": str(home),
-            "CLAUDE_CONFIG_DIR": str(home / ".claude"),
-            "TMPDIR": str(private / "tmp"),
-            "CLAUDE_CODE_TMPDIR": str(private / "tmp"),
-            "LANG": "C.UTF-8",
-            "TERM": "dumb",
-            "CLAUDE_CODE_ENTRYPOINT": ENTRYPOINT,
-            "CLAUDE_CODE_MAX_RETRIES": str(_RETRIES),
-            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-            "DISABLE_AUTOUPDATER": "1",
-            "DISABLE_TELEMETRY": "1",
-            "DISABLE_ERROR_REPORTING": "1",
-            **dict(self._credentials.env),
-        }
+    def _environment(self, private: Path) -> dict[str, str]:
+        return make_environment(self._credentials, private, path=self._toolchains.path, entrypoint=ENTRYPOINT)
 
     def _report(
         self, task: Task, skill: Skill | None, limits: Limits, finished: process.Finished, reading: Reading

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from skillopt_replay.agents.claude_usage import ModelTokens, Tokens, add_up, to_usage
 from skillopt_replay.rollouts import Outcome, RolloutCall, Usage
 
 if TYPE_CHECKING:
@@ -14,20 +15,6 @@ if TYPE_CHECKING:
 MAX_CALLS = 2_000
 MAX_TEXT = 2_000
 _CUT = "cut off mid-stream"  # the client's own words when it asks the model to go on
-
-
-class _Tokens(msgspec.Struct, frozen=True):
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cache_read_input_tokens: int = 0
-    cache_creation_input_tokens: int = 0
-
-
-class _ModelTokens(msgspec.Struct, frozen=True, rename="camel"):
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cache_read_input_tokens: int = 0
-    cache_creation_input_tokens: int = 0
 
 
 class _Block(msgspec.Struct, frozen=True):
@@ -45,7 +32,7 @@ class _Message(msgspec.Struct, frozen=True):
     id: str = ""
     model: str = ""
     content: str | list[_Block] = ""
-    usage: _Tokens | None = None
+    usage: Tokens | None = None
 
 
 class _Denial(msgspec.Struct, frozen=True):
@@ -63,9 +50,9 @@ class _Event(msgspec.Struct, frozen=True):
     stop_reason: str | msgspec.UnsetType | None = msgspec.UNSET
     api_error_status: int | str | None = None
     total_cost_usd: float | None = None
-    usage: _Tokens | None = None
+    usage: Tokens | None = None
     permission_denials: list[_Denial] | None = None
-    model_usage: dict[str, _ModelTokens] | None = msgspec.field(default=None, name="modelUsage")
+    model_usage: dict[str, ModelTokens] | None = msgspec.field(default=None, name="modelUsage")
     is_synthetic: bool = msgspec.field(default=False, name="isSynthetic")
 
 
@@ -170,7 +157,7 @@ class StreamReader:
 
     def _count(self, message: _Message) -> None:
         """Count a message once, though it comes once for each of its blocks."""
-        usage = _usage(message.usage or _Tokens())
+        usage = to_usage(message.usage or Tokens())
         if message.id != self._last_message[0]:
             self._usage = self._usage.plus(self._last_message[1])
         self._last_message = (message.id, usage)
@@ -196,7 +183,11 @@ class StreamReader:
             self._part.clear()
         result = self._result
         outcome, error = (None, None) if result is None else _judge(result, cut=self._cut)
-        usage = self._usage.plus(self._last_message[1]) if result is None else _total(result)
+        usage = (
+            self._usage.plus(self._last_message[1])
+            if result is None
+            else add_up(result.model_usage, result.usage, result.total_cost_usd)
+        )
         return Reading(
             outcome=outcome,
             answer=(result.result or "") if result and outcome is Outcome.FINISHED else self._text,
@@ -225,24 +216,6 @@ def _judge(result: _Event, *, cut: bool) -> tuple[Outcome, str | None]:
         # Reported as a success, with the half that arrived or the half that came after.
         return Outcome.INFRASTRUCTURE, "the connection was cut in the middle of the last reply"
     return Outcome.FINISHED, None
-
-
-def _total(result: _Event) -> Usage:
-    # Per model first: the plain numbers are zero after a stop for the budget, and leave helpers out.
-    parts = [_usage(part) for part in (result.model_usage or {}).values()]
-    total = Usage()
-    for part in parts or [_usage(result.usage or _Tokens())]:
-        total = total.plus(part)
-    return msgspec.structs.replace(total, cost_usd=result.total_cost_usd)
-
-
-def _usage(tokens: _Tokens | _ModelTokens) -> Usage:
-    return Usage(
-        tokens.input_tokens,
-        tokens.output_tokens,
-        tokens.cache_read_input_tokens,
-        tokens.cache_creation_input_tokens,
-    )
 
 
 def _command(block: _Block) -> str | None:

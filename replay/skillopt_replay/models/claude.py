@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from skillopt_replay import process
-from skillopt_replay.agents.claude_cli import CREDENTIAL_FILE
+from skillopt_replay.agents.claude_cli import CREDENTIAL_FILE, make_environment
+from skillopt_replay.agents.claude_usage import ModelTokens, Tokens, add_up
 from skillopt_replay.errors import Unavailable
 from skillopt_replay.folders import PRIVATE_PREFIX, discard, make_folder
 from skillopt_replay.models.replies import find_object
@@ -27,8 +28,8 @@ if TYPE_CHECKING:
 
 ENTRYPOINT = "skillopt-sleep-optimizer"  # recorded by the client; harvesters leave such sessions out
 MAX_PROMPT_BYTES = 10_000_000  # what the client reads from standard input
-TYPICAL = Usage(input_tokens=20_000, output_tokens=4_000, cost_usd=0.5)
-_RETRIES = 4
+# The money is the bound of one call: less would let a night pass its ceiling.
+TYPICAL = Usage(input_tokens=20_000, output_tokens=4_000, cost_usd=1.0)
 _KEEP_BYTES = 8_000_000
 _NO_FILES = '{"permissions":{"deny":["Read"]}}'
 # Handing in a structured reply is a turn, and so is the reminder when the model forgot to.
@@ -59,8 +60,8 @@ class _Result(msgspec.Struct, frozen=True):
     stop_reason: str | None = None
     api_error_status: int | str | None = None
     total_cost_usd: float | None = None
-    usage: _Tokens | None = None
-    model_usage: dict[str, _ModelTokens] | None = msgspec.field(default=None, name="modelUsage")
+    usage: Tokens | None = None
+    model_usage: dict[str, ModelTokens] | None = msgspec.field(default=None, name="modelUsage")
 
 
 class ClaudeModel:
@@ -164,24 +165,10 @@ class ClaudeModel:
         return command
 
     def _environment(self, private: Path) -> dict[str, str]:
-        home = private / "home"
         return {
-            "PATH": SYSTEM_PATH,
-            "HOME": str(home),
-            "CLAUDE_CONFIG_DIR": str(home / ".claude"),
-            "TMPDIR": str(private / "tmp"),
-            "CLAUDE_CODE_TMPDIR": str(private / "tmp"),
-            "LANG": "C.UTF-8",
-            "TERM": "dumb",
-            "CLAUDE_CODE_ENTRYPOINT": ENTRYPOINT,
+            **make_environment(self._credentials, private, path=SYSTEM_PATH, entrypoint=ENTRYPOINT),
             # Otherwise `@path` anywhere in a prompt, so also in a quoted transcript, sends that file along.
             "CLAUDE_CODE_DISABLE_ATTACHMENTS": "1",
-            "CLAUDE_CODE_MAX_RETRIES": str(_RETRIES),
-            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-            "DISABLE_AUTOUPDATER": "1",
-            "DISABLE_TELEMETRY": "1",
-            "DISABLE_ERROR_REPORTING": "1",
-            **dict(self._credentials.env),
         }
 
     def _read(self, finished: process.Finished, *, wants_object: bool) -> Completion:
@@ -193,7 +180,7 @@ class ClaudeModel:
         except (msgspec.DecodeError, RecursionError):
             said = (finished.stderr or finished.stdout).strip()[-300:] or "it wrote nothing"
             return self._failed(f"claude ended with {finished.returncode} and no result: {said}", started)
-        usage = _total(result)
+        usage = add_up(result.model_usage, result.usage, result.total_cost_usd)
         model = next(iter(result.model_usage or {}), self._model or "")
         error = _find_error(result, wants_object=wants_object)
         if error is not None:
@@ -236,22 +223,3 @@ def _find_error(result: _Result, *, wants_object: bool) -> str | None:
     if result.stop_reason is None:
         return f"the reply did not come to its end: {said[:200]}"
     return None
-
-
-def _total(result: _Result) -> Usage:
-    # Per model first: after a stop for the budget the plain numbers are zero.
-    total = Usage()
-    for part in (result.model_usage or {}).values():
-        total = total.plus(_usage(part))
-    if not result.model_usage and result.usage is not None:
-        total = _usage(result.usage)
-    return msgspec.structs.replace(total, cost_usd=result.total_cost_usd)
-
-
-def _usage(tokens: _Tokens | _ModelTokens) -> Usage:
-    return Usage(
-        tokens.input_tokens,
-        tokens.output_tokens,
-        tokens.cache_read_input_tokens,
-        tokens.cache_creation_input_tokens,
-    )
