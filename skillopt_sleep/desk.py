@@ -11,6 +11,7 @@ import msgspec
 
 from skillopt_sleep.clock import now
 from skillopt_sleep.errors import NeedsDecision, UsageError
+from skillopt_sleep.lock import hold_decisions
 from skillopt_sleep.paths import Paths
 from skillopt_sleep.records import Proposal
 from skillopt_sleep.store.candidates import forget_rejected_edits, save_rejected_edits
@@ -61,7 +62,8 @@ class StoreDesk:
     def carry_out(self, action: str, name: str, *arguments: Any) -> Change:
         """Decide on one proposal: apply (hunks), reject (reason), revert or reopen.
 
-        Raises UsageError for an unknown proposal, NeedsDecision when its state does not allow the action.
+        Raises UsageError for an unknown proposal or hunk, NeedsDecision when its state does not allow the
+        action, Busy while another decision is made.
         """
         actions: dict[str, Callable[..., Change]] = {
             "apply": self._apply,
@@ -69,15 +71,19 @@ class StoreDesk:
             "revert": self._revert,
             "reopen": self._reopen,
         }
-        with self._open() as connection:
+        with hold_decisions(self._paths, action), self._open() as connection:
             return actions[action](connection, read_proposal(connection, name), *arguments)
 
     def _apply(
         self, connection: sqlite3.Connection, proposal: Proposal, hunks: tuple[int, ...] | None
     ) -> Change:
         from skillopt_staging.apply import apply
+        from skillopt_staging.hunks import hunks as cut_hunks
 
         _require(proposal, "apply", State.PENDING, State.SNOOZED, State.REVERTED)
+        known = len(cut_hunks(proposal.base_text, proposal.text)) if hunks else 0
+        if unknown := [number for number in hunks or () if number > known]:
+            raise UsageError(f"{proposal.id} has no hunk {unknown[0]}", hint=f"its hunks are 1 to {known}")
         applied = apply(proposal.staged, hunks=hunks)
         part = "" if applied.complete else " (in part, or merged with your changes: not gated as it stands)"
         sentence = f"applied {proposal.id}: {applied.live} is live{part}"

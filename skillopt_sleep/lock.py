@@ -1,4 +1,4 @@
-"""One run at a time per state folder."""
+"""One run at a time per state folder, and one decision at a time."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from filelock import FileLock, Timeout
 
@@ -16,18 +17,35 @@ from skillopt_sleep.paths import Paths, make_private
 
 @contextmanager
 def hold(paths: Paths, what: str) -> Iterator[None]:
-    """Hold the state folder's lock. Raises Busy, naming who holds it, when another run works.
+    """Hold the state folder's lock for a run. Raises Busy, naming who holds it, when another run works."""
+    with _held(paths.lock, what, wait_s=0.0):
+        yield
+
+
+@contextmanager
+def hold_decisions(paths: Paths, what: str) -> Iterator[None]:
+    """Hold the lock of decisions, which take a moment and may be made while a night works.
+
+    Waits for another decision. Raises Busy, naming who makes it, when that takes longer than ten seconds.
+    """
+    with _held(paths.decisions_lock, what, wait_s=10.0):
+        yield
+
+
+@contextmanager
+def _held(file: Path, what: str, *, wait_s: float) -> Iterator[None]:
+    """Hold a lock file.
 
     The operating system frees the lock when its holder dies, so a stale file never blocks; the note beside
     it only serves the message.
     """
-    make_private(paths.data)
-    note = paths.lock.with_suffix(".json")
-    lock = FileLock(str(paths.lock), mode=0o600)
+    make_private(file.parent)
+    note = file.with_suffix(".json")
+    lock = FileLock(str(file), mode=0o600)
     try:
-        lock.acquire(timeout=0)
+        lock.acquire(timeout=wait_s)
     except Timeout:
-        raise Busy(f"another run is at work: {_describe(note)}", hint="try again when it has ended") from None
+        raise Busy(f"another one is at work: {_describe(note)}", hint="try again when it has ended") from None
     try:
         note.write_text(json.dumps({"what": what, "pid": os.getpid(), "since": now()}), encoding="utf-8")
         yield

@@ -33,6 +33,10 @@ class Paths(msgspec.Struct, frozen=True, kw_only=True):
         return self.data / "run.lock"
 
     @property
+    def decisions_lock(self) -> Path:
+        return self.data / "decisions.lock"
+
+    @property
     def vault(self) -> Path:
         return self.data / "vault"
 

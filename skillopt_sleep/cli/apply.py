@@ -21,18 +21,15 @@ def apply(
 ) -> None:
     """Write proposals into the live skill files. Your own changes since are merged, never lost."""
     from skillopt_sleep.desk import Change, StoreDesk
-    from skillopt_sleep.lock import hold
 
     chosen = _parse_hunks(hunks)
     if chosen is not None and len(proposals) > 1:
         raise UsageError("--hunks goes with one ID", hint="apply the others with a command of their own")
-    paths = locate()
-    desk = StoreDesk(paths)
+    desk = StoreDesk(locate())
     done: list[Change] = []
     try:
-        with hold(paths, "apply"):
-            for name in proposals:
-                done.append(desk.carry_out("apply", name, chosen))  # noqa: PERF401 - kept when one fails
+        for name in proposals:
+            done.append(desk.carry_out("apply", name, chosen))  # noqa: PERF401 - kept when one fails
     finally:
         # When one of several cannot be applied, those before it are live all the same.
         if done:

@@ -18,9 +18,6 @@ def reject(
 ) -> None:
     """Turn a proposal down for a reason that later nights are told."""
     from skillopt_sleep.desk import StoreDesk
-    from skillopt_sleep.lock import hold
 
-    paths = locate()
-    with hold(paths, "reject"):
-        change = StoreDesk(paths).carry_out("reject", proposal, reason)
+    change = StoreDesk(locate()).carry_out("reject", proposal, reason)
     show(change, as_json=as_json, render=lambda: change.sentence)

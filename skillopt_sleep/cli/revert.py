@@ -17,9 +17,6 @@ def revert(
 ) -> None:
     """Take an applied proposal back; what you changed in the file since then is kept."""
     from skillopt_sleep.desk import StoreDesk
-    from skillopt_sleep.lock import hold
 
-    paths = locate()
-    with hold(paths, "revert"):
-        change = StoreDesk(paths).carry_out("revert", proposal)
+    change = StoreDesk(locate()).carry_out("revert", proposal)
     show(change, as_json=as_json, render=lambda: change.sentence)

@@ -77,6 +77,7 @@ def make_plan(
     waiting: Callable[[str], Carried | None],
     rejected: Callable[[str], Sequence[RejectedEdit]],
     is_open: Callable[[str], bool],
+    is_settled: Callable[[str, str, Sequence[str]], bool],
     suits: Callable[[Task], bool],
 ) -> Plan:
     """Choose skills, train tasks and held-out tasks.
@@ -141,6 +142,10 @@ def make_plan(
         )
         if not planned.gate:
             skip("its candidate waits for held-out tasks it has not been measured on")
+            continue
+        learned = [task.id for task in planned.train]
+        if planned.carried is None and is_settled(place.live, planned.base, learned):
+            skip("an earlier night found that every train task passes already; it waits for new asks")
             continue
         skills.append(planned)
     return Plan(skills=tuple(skills), skipped=tuple(skipped), splits=sides)

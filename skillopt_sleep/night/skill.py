@@ -22,7 +22,13 @@ from skillopt_sleep.night.report import SkillReport
 from skillopt_sleep.night.stage import stage_candidate
 from skillopt_sleep.paths import Paths
 from skillopt_sleep.records import EditEvidence, Note, TaskEvidence
-from skillopt_sleep.store.candidates import Carried, retire, save_carried, save_rejected_edits
+from skillopt_sleep.store.candidates import (
+    Carried,
+    retire,
+    save_carried,
+    save_rejected_edits,
+    save_settled,
+)
 from skillopt_sleep.store.database import transaction
 from skillopt_sleep.store.ledger import SqliteLedger
 from skillopt_sleep.training.describe import describe
@@ -93,6 +99,8 @@ async def _train(
     problems = f" ({'; '.join(result.problems[:2])})" if result.problems and not result.candidates else ""
     report = msgspec.structs.replace(report, note=result.note + problems, train_before=result.incumbent_hard)
     if not result.candidates:
+        if result.incumbent_hard >= 1.0 and result.valid == len(plan.train):
+            save_settled(bench.connection, plan.place.live, plan.base, [task.id for task in plan.train])
         return None, report
     best = result.candidates[0]
     return best, msgspec.structs.replace(report, train_before=best.base_hard, train_after=best.train_hard)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Sequence
 
 import msgspec
 
@@ -43,6 +44,32 @@ def read_carried(connection: sqlite3.Connection, place: str) -> Carried | None:
         (place,),
     ).fetchone()
     return msgspec.msgpack.decode(row["body"], type=Carried) if row else None
+
+
+class _Settled(msgspec.Struct, frozen=True, kw_only=True):
+    base: str
+    tasks: tuple[str, ...]
+
+
+def save_settled(connection: sqlite3.Connection, place: str, base: str, tasks: Sequence[str]) -> None:
+    """Remember that the skill of digest `base` passes all these train tasks: there is nothing to learn."""
+    body = msgspec.msgpack.encode(_Settled(base=base, tasks=tuple(tasks)))
+    connection.execute(
+        "insert or replace into candidates (id, skill, place, state, created, body)"
+        " values ('settled ' || ?, '', ?, 'settled', ?, ?)",
+        (place, place, now(), body),
+    )
+
+
+def is_settled(connection: sqlite3.Connection, place: str, base: str, tasks: Sequence[str]) -> bool:
+    """Say whether an earlier night found that the skill of this digest passes all of these train tasks."""
+    row = connection.execute(
+        "select body from candidates where place = ? and state = 'settled'", (place,)
+    ).fetchone()
+    if row is None:
+        return False
+    settled = msgspec.msgpack.decode(row["body"], type=_Settled)
+    return settled.base == base and set(tasks) <= set(settled.tasks)
 
 
 def retire(connection: sqlite3.Connection, candidate: str, state: str) -> None:

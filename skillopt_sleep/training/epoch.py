@@ -189,6 +189,7 @@ class _Epoch:
             note=note,
             rejected=rejected,
             problems=tuple(problems),
+            valid=len(runs),
         )
 
 

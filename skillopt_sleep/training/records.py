@@ -93,8 +93,9 @@ class TrainingResult(msgspec.Struct, frozen=True, kw_only=True):
     """The candidates, best first, and the incumbent's train score over all valid runs.
 
     `candidates` is empty when nothing beat the incumbent on train; `note` then says why in one sentence.
-    `rollouts` counts the runs of this epoch, `rejected` are the candidates that lost the race (best first),
-    `problems` what went wrong while asking the optimizer.
+    `rollouts` counts the runs of this epoch, `valid` the train tasks the incumbent's score rests on,
+    `rejected` are the candidates that lost the race (best first), `problems` what went wrong while asking
+    the optimizer.
     """
 
     candidates: tuple[Candidate, ...]
@@ -104,6 +105,7 @@ class TrainingResult(msgspec.Struct, frozen=True, kw_only=True):
     note: str
     rejected: tuple[Candidate, ...] = ()
     problems: tuple[str, ...] = ()
+    valid: int = 0
 
 
 class Roller(Protocol):

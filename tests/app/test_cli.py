@@ -185,8 +185,8 @@ def test_without_an_agent_a_night_says_what_to_do(sleeper: Sleeper):
 
 def test_hunks_that_are_not_there_and_decided_proposals_are_told(slept: str, sleeper: Sleeper):
     done = invoke("apply", slept, "--hunks", "1,7")
-    assert (done.exit_code, done.stdout) == (1, "")
-    assert "there is no hunk 7" in done.stderr
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "has no hunk 7" in done.stderr
     sleeper.sleep("apply", slept)
     done = invoke("apply", slept)
     assert (done.exit_code, done.stdout) == (4, "")

@@ -10,6 +10,7 @@ import pytest
 
 from skillopt_sleep.errors import AppError
 from skillopt_sleep.store import database
+from skillopt_sleep.store.candidates import is_settled, read_carried, save_settled
 from skillopt_sleep.store.database import connect, transaction
 from skillopt_sleep.store.index import read_splits
 from skillopt_sleep.store.migrations import MIGRATIONS
@@ -97,4 +98,17 @@ def test_a_night_that_was_not_closed_is_found_again_with_its_plan(tmp_path: Path
     last = last_night(connection)
     assert last is not None
     assert last.id == second.id
+    connection.close()
+
+
+def test_a_skill_that_passes_everything_is_settled_until_it_or_its_tasks_change(tmp_path: Path):
+    connection = connect(tmp_path / "state.db")
+    save_settled(connection, "/live", "digest", ["a", "b"])
+    assert is_settled(connection, "/live", "digest", ["b"])
+    assert not is_settled(connection, "/live", "digest", ["a", "c"]), "a new task"
+    assert not is_settled(connection, "/live", "other", ["a"]), "the skill was changed"
+    assert not is_settled(connection, "/elsewhere", "digest", ["a"])
+    save_settled(connection, "/live", "other", ["c"])
+    assert not is_settled(connection, "/live", "digest", ["a"])
+    assert read_carried(connection, "/live") is None
     connection.close()

@@ -204,7 +204,7 @@ def test_hunks_are_numbered_as_the_review_shows_them(desk, database, live, repos
 
 
 def test_a_hunk_that_is_not_there_changes_nothing(desk, database, staged, live):
-    with pytest.raises(StagingError, match="no hunk 9"):
+    with pytest.raises(UsageError, match="no hunk 9"):
         desk.carry_out("apply", staged.id, (1, 9))
     assert live.read_text() == COMMITS_BASE
     assert state_of(database, staged) is State.PENDING

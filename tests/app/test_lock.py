@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from skillopt_sleep.errors import Busy
-from skillopt_sleep.lock import hold
+from skillopt_sleep.lock import hold, hold_decisions
 from skillopt_sleep.paths import locate
 
 HOLD = """
@@ -31,6 +31,8 @@ def test_a_second_run_is_told_who_works_and_a_dead_one_does_not_block():
     with pytest.raises(Busy, match=rf"run \(pid {other.pid}") as caught, hold(locate(), "harvest"):
         pass
     assert caught.value.exit_code == 75
+    with hold_decisions(locate(), "apply"):
+        pass  # a night takes hours: the user decides all the same
     other.kill()
     other.wait()
     other.stdout.close()

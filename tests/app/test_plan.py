@@ -19,6 +19,7 @@ def plan(tasks, assigned=None, settings=None, **overrides):
         "waiting": lambda live: None,
         "rejected": lambda live: [],
         "is_open": lambda live: False,
+        "is_settled": lambda live, base, train: False,
         "suits": lambda task: True,
         **overrides,
     }
@@ -62,6 +63,7 @@ def test_a_night_takes_no_more_than_it_is_told_to():
         (make_tasks(3), {}, "too few"),
         (make_tasks(12), {"suits": lambda task: False}, "a chat model"),
         (make_tasks(12), {"is_open": lambda live: True}, "waits for your review"),
+        (make_tasks(12), {"is_settled": lambda live, base, train: True}, "every train task passes already"),
     ],
 )
 def test_what_is_left_alone_is_named_with_its_reason(tasks, overrides, reason):
