@@ -162,7 +162,7 @@ def test_a_correction_becomes_a_skill_that_the_real_client_loads_and_obeys(
     shown = sleep(person, "review", "--plain")
     assert RULE in shown
     assert proposal in shown
-    assert verdict["reason"] in shown
+    assert verdict["reason"].removeprefix("accepted: ") in shown
     branch = f"skillopt/{proposal}"
     assert RULE in git(project, "show", f"{branch}:.claude/skills/{skill}/SKILL.md")
     assert "Sessions: " in git(project, "log", "-1", "--format=%B", branch)
