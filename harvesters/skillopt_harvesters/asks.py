@@ -66,10 +66,11 @@ class Role(str, Enum):
 class Lesson(msgspec.Struct, frozen=True, kw_only=True):
     """A correction with what the session shows about it.
 
-    `is_command` when a fragment is a command line or stands in one the agent ran; `whole_answer` when the
-    unwanted fragment is all the agent had answered. `is_checkable` when the fragments can be looked for:
-    commands, literal text, or plain words the agent's answer really had ("tabs, not spaces" is a matter of
-    style unless the answer speaks of spaces).
+    `is_command` when a fragment is a command line or stands in one the agent ran, unless the agent had only
+    written the unwanted one down: then the correction is about the answer. `whole_answer` when the unwanted
+    fragment is all the agent had answered. `is_checkable` when the fragments can be looked for: commands,
+    literal text, or plain words the agent's answer really had ("tabs, not spaces" is a matter of style
+    unless the answer speaks of spaces).
     """
 
     correction: Correction
@@ -188,7 +189,7 @@ def _find_lessons(session: str, turns: list[tuple[int, Turn]]) -> Iterator[Lesso
 
 def _qualify(correction: Correction, session: str, turn: int, answer: str, ran: list[str]) -> Lesson:
     unwanted = correction.unwanted
-    is_command = _is_command(correction, ran)
+    is_command = _is_command(correction, ran, answer)
     return Lesson(
         correction=correction,
         origin=Origin(session, turn, correction.quote),
@@ -203,8 +204,12 @@ def _qualify(correction: Correction, session: str, turn: int, answer: str, ran: 
     )
 
 
-def _is_command(correction: Correction, ran: list[str]) -> bool:
+def _is_command(correction: Correction, ran: list[str], answer: str) -> bool:
+    """Say whether the correction is about what the agent ran, and not about what it wrote."""
     fragments = [part for part in (correction.wanted, correction.unwanted) if part]
+    unwanted = correction.unwanted
+    if unwanted and has_words(answer, unwanted) and not any(has_words(line, unwanted) for line in ran):
+        return False
     return any(looks_like_command(part) or any(has_words(line, part) for line in ran) for part in fragments)
 
 

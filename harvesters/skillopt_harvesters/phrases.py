@@ -24,7 +24,7 @@ FRIENDLY_ALONE = re.compile(
 )
 OPENER = re.compile(
     r"(?:(?:hmm+|uh|oh|wait|sorry|ugh|argh|well|but|ok(?:ay)?|hey|please|actually|again)[\s,.!…-]+){0,3}(?:"
-    r"no\b|nope\b|nah\b|wrong\b|incorrect\b"
+    r"no\b|nope\b|nah\b|wrong\b|incorrect\b|(?:once )?again\s*[:,]\s*(?:use|run|write|call|say)\b"
     r"|not (?:quite|right|correct|what|that|like|working|good|how|there|the)\b"
     r"|(?:that|this|it)(?:['’]?s| is| was| still is| is still)?\s+(?:just |still |completely |totally |all )?"
     r"(?:wrong|incorrect|not (?:right|correct|what|how|it\b|working|true|quite|good)|broken|failing|fails)"

@@ -28,7 +28,7 @@ def make_settings(agent: str, model: str) -> Settings:
         optimizer=Optimizer(model=model if chat else "claude"),
         replay=Replay(concurrency=_SLOTS if chat else 2, seconds=120.0, answer_tokens=_ANSWER_TOKENS),
         ceilings=Ceilings(minutes=15.0),
-        training=Training(tasks=_TRAIN_TASKS, candidates=2, learning_rate=1),
+        training=Training(tasks=_TRAIN_TASKS, candidates=2, learning_rate=1, minibatch_size=_TRAIN_TASKS),
         gate=Gate(tasks=_HELD_OUT_TASKS),
         night=Night(skills=1),
     )

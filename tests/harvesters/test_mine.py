@@ -86,6 +86,27 @@ def test_commands_are_checked_as_commands(sessions):
     assert simple(mined[1].checks) == both
 
 
+def test_a_command_that_was_only_written_down_is_checked_in_the_answer(sessions):
+    correction = "No, use `uv add`, not `pip install`."
+    mined = mine(
+        sessions(
+            [
+                ("user", "which command adds httpx as a dependency of this project?"),
+                ("agent", "pip install httpx"),
+                ("user", correction),
+                ("agent", "uv add httpx"),
+            ],
+            [
+                ("user", "which command adds rich as a dependency of this project?"),
+                ("pip install rich", 0),
+                ("agent", "I ran pip install rich"),
+            ],
+        )
+    )
+    for task in mined:
+        assert simple(task.checks) == [(Contains, "uv add", False), (Contains, "pip install", True)]
+
+
 def test_a_word_the_agent_ran_is_a_command_too(sessions):
     mined = mine(
         sessions(
