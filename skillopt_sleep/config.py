@@ -8,13 +8,18 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, get_args, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
 
 import msgspec
 from msgspec import Meta
 
 from skillopt_sleep.errors import UsageError
 from skillopt_sleep.files import write_atomically
+
+if TYPE_CHECKING:
+    from tomlkit import TOMLDocument
+
+_NUMBERS = {int: "whole number", float: "number"}
 
 Positive = Annotated[int, Meta(ge=1)]
 Share = Annotated[float, Meta(ge=0, le=1)]
@@ -144,17 +149,20 @@ def set_value(path: Path, key: str, text: str) -> Value:
     from tomlkit.exceptions import TOMLKitError
 
     section, name = _split(key)
-    document = tomlkit.parse(_text(path))
+    document = _parse(path)
+    _convert(document.unwrap(), path)
     current = _kind(section, name)
     try:
-        value = text if current is str else tomlkit.parse(f"v = {text}")["v"].unwrap()
+        # As a value in a line of its own, so that no second setting can come with it.
+        value = text if current is str else tomlkit.value(text.strip()).unwrap()
     except TOMLKitError as error:
-        raise UsageError(f"{key}: {text!r} is not a {current.__name__}") from error
+        raise UsageError(f"{key}: {text!r} is not a {_NUMBERS[current]}") from error
     if section not in document:
         document[section] = tomlkit.table()
     document[section][name] = value
     _convert(document.unwrap(), path)
-    write_atomically(path, tomlkit.dumps(document))
+    # A file that is a link, as people keep their dotfiles, stays one.
+    write_atomically(path.resolve(), tomlkit.dumps(document))
     return next(v for v in list_values(path) if v.key == key)
 
 
@@ -204,14 +212,16 @@ def _text(path: Path) -> str:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    text = _text(path)
-    if not text:
-        return {}
+    # The parser is not loaded by the commands of somebody who has set nothing.
+    return _parse(path).unwrap() if _text(path) else {}
+
+
+def _parse(path: Path) -> TOMLDocument:
     import tomlkit
     from tomlkit.exceptions import TOMLKitError
 
     try:
-        return tomlkit.parse(text).unwrap()
+        return tomlkit.parse(_text(path))
     except TOMLKitError as error:
         raise UsageError(f"{path} is not TOML: {error}", hint="mend the line or remove the file") from error
 

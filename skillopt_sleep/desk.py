@@ -14,7 +14,7 @@ from skillopt_sleep.errors import NeedsDecision, UsageError
 from skillopt_sleep.paths import Paths
 from skillopt_sleep.records import Proposal
 from skillopt_sleep.store.candidates import forget_rejected_edits, save_rejected_edits
-from skillopt_sleep.store.database import connect
+from skillopt_sleep.store.database import connect, explained, transaction
 from skillopt_sleep.store.proposals import read_proposal, read_proposals, save_proposal
 from skillopt_staging.proposals import State
 
@@ -97,10 +97,11 @@ class StoreDesk:
             proposal, state=State.REJECTED, decided=now(), reason=reason.strip()
         )
         contents = [edit.content for edit in proposal.note.edits]
-        save_rejected_edits(
-            connection, proposal.staged.live, contents, f"by the user: {reason.strip()}", None
-        )
-        save_proposal(connection, decided, action="reject", detail=reason.strip())
+        with transaction(connection):
+            save_rejected_edits(
+                connection, proposal.staged.live, contents, f"by the user: {reason.strip()}", None
+            )
+            save_proposal(connection, decided, action="reject", detail=reason.strip())
         return _change(decided, sentence)
 
     def _revert(self, connection: sqlite3.Connection, proposal: Proposal) -> Change:
@@ -128,21 +129,22 @@ class StoreDesk:
             base_text=proposal.base_text,
             text=proposal.text,
         )
-        forget_rejected_edits(
-            connection, proposal.staged.live, [edit.content for edit in proposal.note.edits]
-        )
+        contents = [edit.content for edit in proposal.note.edits]
         sentence = f"reopened {proposal.id}; its branch {proposal.staged.branch} is back"
         reopened = msgspec.structs.replace(
             proposal, staged=staged, state=State.PENDING, decided=None, reason=None
         )
-        save_proposal(connection, reopened, action="reopen", detail=sentence)
+        with transaction(connection):
+            forget_rejected_edits(connection, proposal.staged.live, contents)
+            save_proposal(connection, reopened, action="reopen", detail=sentence)
         return _change(reopened, sentence)
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
         connection = connect(self._paths.database)
         try:
-            yield connection
+            with explained(self._paths.database):
+                yield connection
         finally:
             connection.close()
 

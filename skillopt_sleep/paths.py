@@ -9,6 +9,8 @@ from pathlib import Path
 import msgspec
 import platformdirs
 
+from skillopt_sleep.errors import AppError
+
 HOME_VARIABLE = "SKILLOPT_SLEEP_HOME"
 _NAME = "skillopt-sleep"
 
@@ -63,7 +65,16 @@ def locate(env: Mapping[str, str] | None = None) -> Paths:
 
 
 def make_private(folder: Path) -> Path:
-    """Create the folder (0700) where it is missing, and return it. Existing modes are left as they are."""
-    if not folder.is_dir():
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    """Create the folder (0700) where it is missing, and return it. Existing modes are left as they are.
+
+    Raises AppError when it cannot be made.
+    """
+    try:
+        if not folder.is_dir():
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise AppError(
+            f"cannot make the folder {folder}: {error.strerror}",
+            hint=f"mend that, or set {HOME_VARIABLE} to a folder of your own",
+        ) from error
     return folder

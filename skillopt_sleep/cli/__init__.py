@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+import sys
+
 import typer
 
 from skillopt_sleep import __version__
@@ -55,4 +58,7 @@ app.add_typer(config.app, name="config")
 
 def main() -> None:
     """Entry point of the `skillopt-sleep` script."""
+    # What users and models write may be more than the terminal's encoding holds.
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
     app()

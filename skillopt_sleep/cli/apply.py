@@ -14,11 +14,13 @@ from skillopt_sleep.paths import locate
 @explain
 def apply(
     proposals: Annotated[list[str], typer.Argument(help="Ids, or their beginnings.", metavar="ID...")],
-    hunks: Annotated[str, typer.Option(help="Only these hunks, for example 1,3 (with one ID).")] = "",
+    hunks: Annotated[
+        str | None, typer.Option(help="Only these hunks, for example 1,3 (with one ID).")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Write proposals into the live skill files. Your own changes since are merged, never lost."""
-    from skillopt_sleep.desk import StoreDesk
+    from skillopt_sleep.desk import Change, StoreDesk
     from skillopt_sleep.lock import hold
 
     chosen = _parse_hunks(hunks)
@@ -26,13 +28,19 @@ def apply(
         raise UsageError("--hunks goes with one ID", hint="apply the others with a command of their own")
     paths = locate()
     desk = StoreDesk(paths)
-    with hold(paths, "apply"):
-        done = [desk.carry_out("apply", name, chosen) for name in proposals]
-    show(done, as_json=as_json, render=lambda: "\n".join(change.sentence for change in done))
+    done: list[Change] = []
+    try:
+        with hold(paths, "apply"):
+            for name in proposals:
+                done.append(desk.carry_out("apply", name, chosen))  # noqa: PERF401 - kept when one fails
+    finally:
+        # When one of several cannot be applied, those before it are live all the same.
+        if done:
+            show(done, as_json=as_json, render=lambda: "\n".join(change.sentence for change in done))
 
 
-def _parse_hunks(text: str) -> tuple[int, ...] | None:
-    if not text:
+def _parse_hunks(text: str | None) -> tuple[int, ...] | None:
+    if text is None:
         return None
     try:
         numbers = tuple(int(part) for part in text.split(","))

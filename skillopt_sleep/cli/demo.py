@@ -10,9 +10,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import msgspec
 import typer
 
-from skillopt_sleep.cli.frame import Json, explain, show
+from skillopt_sleep.cli.frame import STOPPED, Json, explain, show
 from skillopt_sleep.paths import locate
 
 if TYPE_CHECKING:
@@ -41,16 +42,19 @@ def demo(
     from skillopt_sleep.night.report import to_json, to_markdown
 
     paths = locate()
-    home = make_home(paths, os.environ)
-    if not as_json:
-        typer.echo(_introduce(agent, model), err=True)
-    with hold(home.paths, "demo"), follow() as listen:
+    # The lock lies outside of the demo's home: that of a demo at work must not be made anew.
+    with hold(msgspec.structs.replace(paths, data=paths.cache), "demo"), follow() as listen:
+        home = make_home(paths, os.environ)
+        if not as_json:
+            typer.echo(_introduce(agent, model), err=True)
         report = asyncio.run(run_demo(home, agent, model, listen=listen))
     show(
         to_json(report),
         as_json=as_json,
         render=lambda: to_markdown(report) + "\n" + _conclude(report, str(home.paths.data)),
     )
+    if report.state == "stopped":
+        raise typer.Exit(STOPPED)
 
 
 def _introduce(agent: str, model: str) -> str:

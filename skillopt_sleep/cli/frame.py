@@ -14,7 +14,7 @@ import msgspec
 import typer
 
 from skillopt_sleep.clock import now
-from skillopt_sleep.errors import Explained
+from skillopt_sleep.errors import AppError, Explained
 from skillopt_sleep.paths import Paths, locate, make_private
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ R = TypeVar("R")
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
 
 NOTHING_TO_DO = 3
+STOPPED = 5
 INTERRUPTED = 130
 
 
@@ -73,12 +74,13 @@ def show(value: Any, *, as_json: bool, render: Callable[[], str]) -> None:
 @contextmanager
 def database() -> Iterator[tuple[Paths, sqlite3.Connection]]:
     """Open the database; give the paths in force and the connection."""
-    from skillopt_sleep.store.database import connect
+    from skillopt_sleep.store.database import connect, explained
 
     paths = locate()
     connection = connect(paths.database)
     try:
-        yield paths, connection
+        with explained(paths.database):
+            yield paths, connection
     finally:
         connection.close()
 
@@ -98,7 +100,7 @@ def _write_crash() -> str:
     try:
         path = make_private(locate().log) / f"crash-{now().replace(':', '')}.log"
         path.write_text(traceback.format_exc(), encoding="utf-8")
-    except OSError:
+    except (OSError, AppError):
         traceback.print_exc()
         return "the lines above"
     return str(path)

@@ -8,10 +8,8 @@ from typing import Annotated
 
 import typer
 
-from skillopt_sleep.cli.frame import NOTHING_TO_DO, Json, database, explain, show
+from skillopt_sleep.cli.frame import NOTHING_TO_DO, STOPPED, Json, database, explain, show
 from skillopt_sleep.config import load
-
-STOPPED = 5
 
 
 @explain

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Mapping
 from importlib.resources import as_file, files
@@ -34,12 +35,7 @@ def make_home(paths: Paths, env: Mapping[str, str]) -> DemoHome:
     The model folder is shared with the app, so a model is fetched once.
     """
     root = paths.cache / "demo"
-    if root.exists() and not (root / _MARKER).is_file():
-        raise AppError(f"{root} is not a demo's folder", hint="move it away, then try again")
-    if root.exists():
-        shutil.rmtree(root)
-    make_private(root)
-    (root / _MARKER).touch()
+    _clear(root)
     home = make_private(root / "home")
     with as_file(files("skillopt_sleep.demo") / "transcripts" / "dot-claude" / "projects") as samples:
         shutil.copytree(samples, home / ".claude" / "projects")
@@ -55,3 +51,17 @@ def make_home(paths: Paths, env: Mapping[str, str]) -> DemoHome:
         home=home,
         env={**passed, "HOME": str(home), "CLAUDE_CONFIG_DIR": str(home / ".claude")},
     )
+
+
+def _clear(root: Path) -> None:
+    """Leave an empty folder with the marker; it is there at every moment, should this be cut off."""
+    marker = root / _MARKER
+    if os.path.lexists(root) and not marker.is_file() and (not root.is_dir() or any(root.iterdir())):
+        raise AppError(f"{root} is not a demo's folder", hint="move it away, then try again")
+    make_private(root)
+    marker.touch()
+    for path in root.iterdir():
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        elif path != marker:
+            path.unlink()

@@ -7,9 +7,11 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 import msgspec
 
 from skillopt_gate.split import SplitItem, pick_gate_tasks, split
+from skillopt_replay.skills import Skill
 from skillopt_replay.tasks import Task
 from skillopt_sleep.config import Settings
 from skillopt_sleep.store.candidates import Carried
+from skillopt_sleep.training.records import RejectedEdit
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,7 +27,11 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SkillPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """One skill's work tonight. With `carried` set, training is skipped and its evidence goes on."""
+    """One skill's work tonight. With `carried` set, training is skipped and its evidence goes on.
+
+    `rejected` are the edits turned down before this night: what happens to the skill while the night is
+    worked on, or lies interrupted, does not change what the optimizer is asked.
+    """
 
     skill: str
     title: str
@@ -34,6 +40,12 @@ class SkillPlan(msgspec.Struct, frozen=True, kw_only=True):
     train: tuple[Task, ...]
     gate: tuple[Task, ...]
     carried: Carried | None = None
+    rejected: tuple[RejectedEdit, ...] = ()
+
+    @property
+    def base(self) -> str:
+        """The digest of the incumbent, "" when there is none."""
+        return Skill(self.skill, self.place.text).digest if self.place.text else ""
 
 
 class Skipped(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,13 +73,15 @@ def make_plan(
     seed: str,
     locate: Callable[[Sequence[Task]], Place],
     waiting: Callable[[str], Carried | None],
+    rejected: Callable[[str], Sequence[RejectedEdit]],
     is_open: Callable[[str], bool],
     suits: Callable[[Task], bool],
 ) -> Plan:
     """Choose skills, train tasks and held-out tasks.
 
-    `locate` says where the skill of these tasks lives, `waiting` which candidate waits at a live path, and
-    `is_open` whether the user still has a proposal for that path to decide. `suits` says whether the target
+    `locate` says where the skill of these tasks lives, `waiting` which candidate waits at a live path,
+    `rejected` which edits were turned down there, and `is_open` whether the user still has a proposal for
+    that path to decide. `suits` says whether the target
     can be judged by a task's checks. Skills with most failed asks come first.
     """
     families: dict[str, list[Task]] = {}
@@ -106,7 +120,13 @@ def make_plan(
             skip("its last proposal waits for your review")
             continue
         planned = _plan_skill(
-            place, train=train, held_out=held_out, carried=waiting(place.live), settings=settings, seed=seed
+            place,
+            train=train,
+            held_out=held_out,
+            carried=waiting(place.live),
+            rejected=rejected(place.live),
+            settings=settings,
+            seed=seed,
         )
         if not planned.gate:
             skip("its candidate waits for held-out tasks it has not been measured on")
@@ -126,27 +146,35 @@ def _plan_skill(
     train: Sequence[Task],
     held_out: Sequence[Task],
     carried: Carried | None,
+    rejected: Sequence[RejectedEdit],
     settings: Settings,
     seed: str,
 ) -> SkillPlan:
     first = train[0]
-    # A one-night test looks at tonight alone, so tasks of earlier nights are as good as new.
-    counted = carried.evidence if carried and settings.gate.mode == "evidence" else None
-    seen = counted.seen if counted else ()
+    plan = SkillPlan(
+        skill=first.skill,
+        title=first.title,
+        client=first.client,
+        place=place,
+        train=(),
+        gate=(),
+        carried=carried,
+        rejected=tuple(rejected),
+    )
+    # A one-night test looks at tonight alone, and a candidate for another text than what is live is
+    # outdated; so tasks of earlier nights are as good as new.
+    goes_on = carried is not None and carried.base == plan.base and settings.gate.mode == "evidence"
+    seen = carried.evidence.seen if carried and carried.evidence and goes_on else ()
     items = [SplitItem(id=t.id, group=t.group, failed_before=t.failed_before) for t in held_out]
     chosen = pick_gate_tasks(items, seen=frozenset(seen), limit=settings.gate.tasks, seed=seed)
     by_id = {task.id: task for task in held_out}
     judging = {session for task in held_out for session in task.sessions}
     # Tasks the agent got wrong teach most, then the newest.
     taught = sorted(train, key=lambda t: (not t.failed_before, _newest_first(t), t.id))
-    return SkillPlan(
-        skill=first.skill,
-        title=first.title,
-        client=first.client,
-        place=place,
+    return msgspec.structs.replace(
+        plan,
         train=tuple(_for_training(task, judging) for task in taught[: settings.training.tasks]),
         gate=tuple(msgspec.structs.replace(by_id[name], split="gate") for name in chosen),
-        carried=carried,
     )
 
 

@@ -22,13 +22,7 @@ from skillopt_sleep.night.report import SkillReport
 from skillopt_sleep.night.stage import stage_candidate
 from skillopt_sleep.paths import Paths
 from skillopt_sleep.records import EditEvidence, Note, TaskEvidence
-from skillopt_sleep.store.candidates import (
-    Carried,
-    read_rejected_edits,
-    retire,
-    save_carried,
-    save_rejected_edits,
-)
+from skillopt_sleep.store.candidates import Carried, retire, save_carried, save_rejected_edits
 from skillopt_sleep.store.database import transaction
 from skillopt_sleep.store.ledger import SqliteLedger
 from skillopt_sleep.training.describe import describe
@@ -57,16 +51,15 @@ async def work_on(plan: SkillPlan, bench: Bench) -> tuple[SkillReport, str]:
     """
     report = SkillReport(skill=plan.skill, title=plan.title, note="")
     incumbent = Skill(plan.skill, plan.place.text) if plan.place.text else None
-    base = incumbent.digest if incumbent else ""
     carried = plan.carried
-    if carried and carried.base != base:
+    if carried and carried.base != plan.base:
         retire(bench.connection, carried.id, "outdated")
         carried = None
     if carried is None:
         candidate, report = await _train(plan, incumbent, bench, report)
         if candidate is None:
             return report, ""
-        carried = _carry(plan, candidate, base)
+        carried = _carry(plan, candidate)
     measurement = await _measure(plan, incumbent, carried, bench)
     return _conclude(plan, carried, measurement, bench, report), measurement.stopped
 
@@ -91,7 +84,7 @@ async def _train(
             max_skill_tokens=settings.max_skill_tokens,
             concurrency=bench.settings.replay.concurrency,
         ),
-        rejected=read_rejected_edits(bench.connection, plan.place.live),
+        rejected=plan.rejected,
         on_event=lambda stage, done, total: bench.listen(
             Event(stage=stage, done=done, total=total, detail=plan.skill)
         ),
@@ -104,7 +97,7 @@ async def _train(
     return best, msgspec.structs.replace(report, train_before=best.base_hard, train_after=best.train_hard)
 
 
-def _carry(plan: SkillPlan, candidate: Candidate, base: str) -> Carried:
+def _carry(plan: SkillPlan, candidate: Candidate) -> Carried:
     quotes = {(o.session, o.turn): o for task in plan.train for o in task.corrections}
     edits = tuple(
         EditEvidence(
@@ -117,12 +110,12 @@ def _carry(plan: SkillPlan, candidate: Candidate, base: str) -> Carried:
         for result in candidate.edits
         if result.applied
     )
-    name = hashlib.sha256(f"{plan.place.live}\n{base}\n{candidate.skill.text}".encode()).hexdigest()[:16]
+    name = hashlib.sha256(f"{plan.place.live}\n{plan.base}\n{candidate.skill.text}".encode()).hexdigest()[:16]
     return Carried(
         id=name,
         place=plan.place.live,
         skill=candidate.skill,
-        base=base,
+        base=plan.base,
         edits=edits,
         evidence=None,
         wealth=(),

@@ -9,14 +9,21 @@ from skillopt_sleep.night.plan import SkillPlan
 from skillopt_sleep.paths import Paths
 from skillopt_sleep.proposing import write_branch
 from skillopt_sleep.records import Note, Proposal
-from skillopt_sleep.store.proposals import save_proposal
+from skillopt_sleep.store.proposals import find_proposal, save_proposal
 from skillopt_staging.proposals import State
 
 
 def stage_candidate(
     connection: sqlite3.Connection, paths: Paths, plan: SkillPlan, text: str, note: Note
 ) -> Proposal:
-    """Write the branch, then the proposal. Doing it again after a crash finds the same branch."""
+    """Write the branch, then the proposal. Doing it again after a crash finds what is there.
+
+    A proposal that was stored stays as it is: the user may have decided on it before the night went on.
+    """
+    name = f"{note.night}-{plan.skill}"
+    known = find_proposal(connection, name)
+    if known:
+        return known
     place = plan.place
     staged = write_branch(
         paths,
@@ -28,7 +35,7 @@ def stage_candidate(
         text=text,
     )
     proposal = Proposal(
-        id=f"{note.night}-{plan.skill}",
+        id=name,
         skill=plan.skill,
         title=plan.title,
         client=plan.client,

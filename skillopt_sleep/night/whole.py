@@ -18,7 +18,7 @@ from skillopt_sleep.night.plan import Plan, make_plan
 from skillopt_sleep.night.report import NightReport, SkillReport
 from skillopt_sleep.night.run import run_night
 from skillopt_sleep.paths import Paths
-from skillopt_sleep.store.candidates import read_carried
+from skillopt_sleep.store.candidates import read_carried, read_rejected_edits
 from skillopt_sleep.store.index import read_splits
 from skillopt_sleep.store.nights import begin_night, find_unfinished
 from skillopt_sleep.store.proposals import find_open
@@ -77,6 +77,7 @@ def _plan(
         seed=today(),
         locate=make_locator(env),
         waiting=lambda live: read_carried(connection, live),
+        rejected=lambda live: read_rejected_edits(connection, live),
         is_open=lambda live: find_open(connection, live) is not None,
         suits=lambda task: suits(target, task),
     )

@@ -53,10 +53,11 @@ def retire(connection: sqlite3.Connection, candidate: str, state: str) -> None:
 def save_rejected_edits(
     connection: sqlite3.Connection, skill: str, contents: list[str], reason: str, effect: float | None
 ) -> None:
-    """Remember edits that were turned down, and why."""
+    """Remember edits that were turned down, and why; saying so again changes nothing."""
     connection.executemany(
-        "insert into rejected_edits (skill, content, reason, effect, at) values (?, ?, ?, ?, ?)",
-        [(skill, content, reason, effect, now()) for content in contents],
+        "insert into rejected_edits (skill, content, reason, effect, at) select ?, ?, ?, ?, ?"
+        " where not exists (select 1 from rejected_edits where skill = ? and content = ? and reason = ?)",
+        [(skill, content, reason, effect, now(), skill, content, reason) for content in contents],
     )
 
 

@@ -20,29 +20,38 @@ def connect(path: Path) -> sqlite3.Connection:
     Raises AppError when it is not a database, is newer than this program, or cannot be written.
     """
     make_private(path.parent)
-    connection: sqlite3.Connection | None = None
     try:
         os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+    except OSError as error:
+        raise _unusable(path, error) from error
+    with explained(path):
         connection = sqlite3.connect(path, timeout=30, isolation_level=None)
-        _prepare(connection, path)
-    except BaseException as error:
-        if connection is not None:
+        try:
+            connection.row_factory = sqlite3.Row
+            connection.execute("pragma journal_mode = wal")
+            connection.execute("pragma synchronous = full")
+            connection.execute("pragma foreign_keys = on")
+            _migrate(connection, path)
+        except BaseException:
             connection.close()
-        if not isinstance(error, (sqlite3.Error, OSError)):
             raise
-        raise AppError(
-            f"cannot use the database {path}: {error}",
-            hint="free some disk space, or move the file away to begin anew (nothing else depends on it)",
-        ) from error
     return connection
 
 
-def _prepare(connection: sqlite3.Connection, path: Path) -> None:
-    connection.row_factory = sqlite3.Row
-    connection.execute("pragma journal_mode = wal")
-    connection.execute("pragma synchronous = full")
-    connection.execute("pragma foreign_keys = on")
-    _migrate(connection, path)
+@contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """Turn SQLite's errors (a damaged file, a full disk, a lock that stays) into an AppError."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise _unusable(path, error) from error
+
+
+def _unusable(path: Path, error: Exception) -> AppError:
+    return AppError(
+        f"cannot use the database {path}: {error}",
+        hint="free some disk space, or move the file away to begin anew (nothing else depends on it)",
+    )
 
 
 @contextmanager
@@ -63,6 +72,7 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
 def _migrate(connection: sqlite3.Connection, path: Path) -> None:
     version = connection.execute("pragma user_version").fetchone()[0]
     if version > len(MIGRATIONS):
+        connection.close()
         raise AppError(
             f"{path} was written by a newer version (schema {version}, this one knows {len(MIGRATIONS)})",
             hint="upgrade the program; the database was not touched",

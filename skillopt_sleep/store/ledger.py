@@ -100,7 +100,7 @@ class SqliteLedger:
             if time.monotonic() > self._deadline:
                 raise CeilingReached(
                     f"the night's {limits.minutes:g} minutes are over",
-                    hint="it goes on with the next run; raise ceilings.minutes to allow more",
+                    hint="raise ceilings.minutes to allow more",
                 )
             # A failed or lost attempt at the same call keeps its row: it was paid for.
             attempts = self._connection.execute(

@@ -59,6 +59,12 @@ def read_proposal(connection: sqlite3.Connection, name: str) -> Proposal:
     return found[0]
 
 
+def find_proposal(connection: sqlite3.Connection, name: str) -> Proposal | None:
+    """Return the proposal with exactly this id, if there is one."""
+    row = connection.execute("select body from proposals where id = ?", (name,)).fetchone()
+    return _proposal.decode(row["body"]) if row else None
+
+
 def find_open(connection: sqlite3.Connection, live: str) -> Proposal | None:
     """Return the undecided proposal for the skill that lives at this path, if there is one."""
     undecided = read_proposals(connection, State.PENDING, State.SNOOZED)

@@ -38,7 +38,7 @@ def test_a_text_setting_needs_no_quotes(tmp_path: Path):
     ("key", "text", "message"),
     [
         ("gate.alpha", "2", "alpha"),
-        ("gate.alpha", "much", "not a float"),
+        ("gate.alpha", "much", "not a number"),
         ("gate.mode", "lucky", "mode"),
         ("gate.aplha", "0.1", "no setting"),
         ("replay.concurrency", "0", "concurrency"),

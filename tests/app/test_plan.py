@@ -17,6 +17,7 @@ def plan(tasks, assigned=None, settings=None, **overrides):
         "seed": "night",
         "locate": lambda tasks: msgspec.structs.replace(PLACE, live=f"/live/{tasks[0].skill}"),
         "waiting": lambda live: None,
+        "rejected": lambda live: [],
         "is_open": lambda live: False,
         "suits": lambda task: True,
         **overrides,

@@ -1,0 +1,405 @@
+"""Every command: its JSON twin, its exit codes, and what it says when something is wrong."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from skillopt_sleep.cli import app
+from skillopt_sleep.paths import locate
+from tests.app.conftest import Sleeper
+from tests.conftest import git
+from tests.support.chat_server import RULE, ChatModel
+
+COMMANDS = "demo run review apply reject revert status harvest sessions tasks doctor".split()
+CONFIG = "show get set path".split()
+ESCAPE = "\x1b"
+
+
+def run(*arguments: str, env: dict[str, str | None] | None = None, **options) -> subprocess.CompletedProcess:
+    """Run the command as a child; a value of None in `env` takes the variable away."""
+    changed = {**os.environ, **(env or {})}
+    return subprocess.run(
+        [sys.executable, "-m", "skillopt_sleep", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        stdin=subprocess.DEVNULL,
+        env={k: v for k, v in changed.items() if v is not None},
+        timeout=60,
+        **options,
+    )
+
+
+def invoke(*arguments: str):
+    return CliRunner().invoke(app, list(arguments))
+
+
+@pytest.fixture
+def slept(sleeper: Sleeper) -> str:
+    """The id of the proposal that a whole night made."""
+    sleeper.work()
+    (proposal,) = sleeper.night()["proposals"]
+    return proposal
+
+
+# --- JSON ----------------------------------------------------------------------------------------
+
+
+def test_every_json_twin_has_the_documented_keys(sleeper: Sleeper, model: ChatModel):
+    def told(*arguments: str, expect: int = 0):
+        return json.loads(sleeper.sleep(*arguments, "--json", expect=expect))
+
+    sleeper.work()
+    keys = {"files_seen", "files_read", "bytes_read", "sessions", "turns", "skipped", "warnings", "seconds"}
+    harvested = told("harvest")
+    assert set(harvested) == keys
+    assert (harvested["sessions"], harvested["turns"], harvested["skipped"]) == (20, 22, 0)
+
+    sessions = told("sessions")
+    keys = {"id", "client", "client_version", "kind", "path", "project", "branch", "started", "ended"}
+    keys |= {"prompts", "tool_calls", "interruptions", "corrections", "tokens", "skills"}
+    assert {frozenset(session) for session in sessions} == {frozenset(keys)}
+    assert set(sessions[0]["tokens"]) == {"input", "output", "cache_read", "cache_write"}
+    assert told("sessions", "--kind", "human") == sessions
+    assert told("sessions", "--kind", "replay", expect=3) == []
+
+    tasks = told("tasks")
+    keys = {"id", "family", "title", "prompt", "occurrences", "sessions", "project", "commit", "skill"}
+    keys |= {"checks", "split", "failed_before"}
+    assert {frozenset(task) for task in tasks} == {frozenset(keys)}
+    assert {task["split"] for task in tasks} == {None}
+
+    status = told("status")
+    assert (status["last_night"], status["pending"], status["sessions"]) == (None, [], {"human": 20})
+    assert told("review", expect=3) == {"proposals": []}
+
+    report = told("run")
+    keys = {"night", "state", "tasks", "rollouts", "tokens", "cost_usd", "verdicts", "proposals"}
+    assert keys <= set(report)
+    assert {task["split"] for task in told("tasks")} == {"train", "gate"}
+
+    status = told("status")
+    (proposal,) = status["pending"]
+    keys = {"id", "state", "started", "ended", "spend", "verdicts", "proposals"}
+    assert set(status["last_night"]) == keys
+    assert set(status["last_night"]["spend"]) == {"calls", "tokens", "usd"}
+    assert status["last_night"]["proposals"] == [proposal]
+    assert status["last_night"]["spend"]["calls"] == len(model.requests)
+
+    (shown,) = told("review")["proposals"]
+    keys = {"id", "skill", "client", "branch", "verdict", "effect", "interval", "evidence", "cost_usd"}
+    assert keys | {"nights", "diff", "hunks"} <= set(shown)
+    assert (shown["id"], shown["verdict"]) == (proposal, "accept")
+
+    keys = {"proposal", "state", "sentence", "live", "complete"}
+    (applied,) = told("apply", proposal)
+    assert set(applied) == keys
+    assert applied["state"] == "applied"
+    assert told("revert", proposal)["state"] == "reverted"
+    assert told("reject", proposal, "--reason", "no")["state"] == "rejected"
+    assert told("review", expect=3) == {"proposals": []}
+    assert [p["state"] for p in told("review", "--all")["proposals"]] == ["rejected"]
+
+
+def test_settings_and_the_check_up_have_json_twins():
+    values = json.loads(invoke("config", "show", "--json").stdout)
+    assert {frozenset(value) for value in values} == {frozenset({"key", "value", "origin", "description"})}
+    alpha = json.loads(invoke("config", "get", "gate.alpha", "--json").stdout)
+    assert alpha in values
+    written = json.loads(invoke("config", "set", "gate.alpha", "0.1", "--json").stdout)
+    assert (written["value"], written["origin"]) == (0.1, "file")
+    assert set(json.loads(invoke("config", "path", "--json").stdout)) == {"config", "data", "cache"}
+    findings = json.loads(invoke("doctor", "--json").stdout)
+    assert {frozenset(f) for f in findings} == {frozenset({"name", "ok", "detail", "hint", "needed"})}
+
+
+# --- exit codes and messages ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("command", [*COMMANDS, "config", *(f"config {name}" for name in CONFIG)])
+def test_every_command_explains_itself(command: str):
+    for option in ("--help", "-h"):
+        done = invoke(*command.split(), option)
+        assert done.exit_code == 0
+        assert "Usage: " in done.stdout
+        assert ESCAPE not in done.stdout
+        if command != "config":
+            assert "--json" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["apply", "nothing"], 2, "there is no proposal 'nothing'"),
+        (["apply", ""], 2, "there is no proposal ''"),
+        (["apply", "a", "--hunks", "one"], 2, "not a list of numbers"),
+        (["apply", "a", "--hunks", ""], 2, "not a list of numbers"),
+        (["apply", "a", "--hunks", "1,,2"], 2, "not a list of numbers"),
+        (["apply", "a", "--hunks", "0"], 2, "numbered from 1"),
+        (["apply", "a", "b", "--hunks", "1"], 2, "one ID"),
+        (["apply"], 2, "Missing argument"),
+        (["reject", "nothing"], 2, "Missing option"),
+        (["reject", "nothing", "--reason", "no"], 2, "there is no proposal"),
+        (["revert", "nothing"], 2, "there is no proposal"),
+        (["config", "get", "gate.alhpa"], 2, "did you mean gate.alpha?"),
+        (["config", "set", "gate.alpha", "1.5"], 2, "gate.alpha"),
+        (["config", "set", "gate.alpha", "nan"], 2, "gate.alpha"),
+        (["config", "set", "gate.tasks", "many"], 2, "'many' is not a whole number"),
+        (["config", "set", "gate.tasks", "1\nmode = 2"], 2, "gate.tasks"),
+        (["config", "set", "gate.mode", "guess"], 2, "gate.mode"),
+        (["config", "set", "gate.alpha", ""], 2, "'' is not a number"),
+        (["sessions", "--kind", "alien"], 2, "alien"),
+        (["sessions"], 3, "no sessions yet"),
+        (["tasks"], 3, "no recurring tasks yet"),
+        (["review"], 3, ""),
+        (["status"], 0, ""),
+        (["dream"], 2, "No such command"),
+        (["run", "--fast"], 2, "No such option"),
+    ],
+)
+def test_a_mistake_is_told_with_its_exit_code_and_without_a_traceback(arguments, code, said):
+    done = invoke(*arguments)
+    assert done.exit_code == code, done.output
+    assert said in done.stderr
+    assert "Traceback" not in done.output
+    assert "bug" not in done.stderr
+
+
+def test_without_an_agent_a_night_says_what_to_do(sleeper: Sleeper):
+    sleeper.set(target_agent="auto", target_model="")
+    done = run("run", env={"PATH": "/usr/bin:/bin"})
+    assert done.returncode == 1
+    assert "no agent to run the tasks with" in done.stderr
+    assert "hint: " in done.stderr
+    sleeper.set(target_agent="robot")
+    assert "it must be auto, claude_code or chat" in CliRunner().invoke(app, ["run"]).stderr
+
+
+def test_hunks_that_are_not_there_and_decided_proposals_are_told(slept: str, sleeper: Sleeper):
+    done = invoke("apply", slept, "--hunks", "1,7")
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert "there is no hunk 7" in done.stderr
+    sleeper.sleep("apply", slept)
+    done = invoke("apply", slept)
+    assert (done.exit_code, done.stdout) == (4, "")
+    assert "is applied: it cannot be applied" in done.stderr
+
+
+def test_when_one_of_several_cannot_be_applied_the_others_are_reported(slept: str, sleeper: Sleeper):
+    done = invoke("apply", slept, "nothing", "--json")
+    assert done.exit_code == 2
+    assert [change["proposal"] for change in json.loads(done.stdout)] == [slept]
+    assert "there is no proposal 'nothing'" in done.stderr
+    assert json.loads(invoke("status", "--json").stdout)["pending"] == []
+
+
+def test_a_conflict_ends_with_4_and_writes_nothing(slept: str, sleeper: Sleeper):
+    live = sleeper.project / ".claude/skills/add-package-project/SKILL.md"
+    live.parent.mkdir(parents=True)
+    live.write_text("---\nname: add-package-project\ndescription: mine\n---\n\nMine.\n")
+    done = invoke("apply", slept)
+    assert done.exit_code == 4
+    assert "Mine." in live.read_text()
+    assert RULE not in live.read_text()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("gate = [", "is not TOML"),
+        ("[gate]\nalpha = 2\n", "gate.alpha"),
+        ("[gate]\nalhpa = 0.1\n", "alhpa"),
+        ("gate = 3\n", "gate"),
+        (b"\xff\xfe\x00", "cannot read"),
+        (None, "cannot read"),
+    ],
+)
+def test_a_bad_settings_file_is_told_by_every_command_that_reads_it(text, said):
+    path = locate().config
+    path.parent.mkdir(parents=True)
+    if text is None:
+        path.mkdir()
+    else:
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    for arguments in (
+        ["run"],
+        ["run", "--dry-run"],
+        ["tasks"],
+        ["config", "show"],
+        ["config", "get", "gate.tasks"],
+        ["config", "set", "gate.tasks", "9"],
+    ):
+        done = invoke(*arguments)
+        assert done.exit_code == 2, f"{arguments}: {done.output}"
+        assert said in done.stderr, arguments
+        assert "bug" not in done.stderr
+    assert invoke("doctor").exit_code == 1
+    assert "settings" in invoke("doctor").stdout
+
+
+def test_settings_that_are_a_link_stay_one(tmp_path: Path):
+    real = tmp_path / "dotfiles.toml"
+    real.write_text("# mine\n")
+    locate().config.parent.mkdir(parents=True)
+    locate().config.symlink_to(real)
+    assert invoke("config", "set", "gate.tasks", "9").exit_code == 0
+    assert locate().config.is_symlink()
+    assert real.read_text().startswith("# mine\n")
+    assert "tasks = 9" in real.read_text()
+
+
+def damage(path: Path) -> None:
+    """Spoil everything behind the first page, which is all that opening looks at."""
+    data = path.read_bytes()
+    for name in ("-wal", "-shm"):
+        path.with_name(path.name + name).unlink(missing_ok=True)
+    path.write_bytes(data[:4096] + b"\xa5" * (len(data) - 4096))
+
+
+@pytest.mark.parametrize("kind", ["text", "folder", "damaged", "blocked"])
+def test_a_database_that_cannot_be_used_is_told_with_a_way_out(kind: str, sleeper: Sleeper, monkeypatch):
+    sleeper.work()
+    path = locate().database
+    if kind == "damaged":
+        sleeper.sleep("harvest")
+        damage(path)
+    elif kind == "blocked":
+        monkeypatch.setenv("SKILLOPT_SLEEP_HOME", str(sleeper.project / "README.md"))
+    elif kind == "folder":
+        path.mkdir(parents=True)
+    else:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("this was a database once, but is none any more " * 99)
+    for arguments in (["status"], ["sessions"], ["tasks"], ["harvest"], ["review", "--plain"], ["apply", "x"]):
+        done = invoke(*arguments)
+        assert done.exit_code == 1, f"{arguments}: {done.output}"
+        assert "hint: " in done.stderr
+        assert "bug" not in done.stderr, f"{arguments}: {done.stderr}"
+        assert "Traceback" not in done.output
+    assert invoke("doctor").exit_code == 1
+
+
+def test_without_home_the_commands_work_or_say_what_is_missing(sleeper: Sleeper):
+    sleeper.work()
+    for arguments in (["harvest"], ["status"], ["tasks"], ["config", "path"]):
+        done = run(*arguments, env={"HOME": None})
+        assert done.returncode == 0, done.stderr
+        assert "Traceback" not in done.stderr
+
+
+def test_a_bug_leaves_its_traceback_in_the_log_and_a_line_for_the_user(monkeypatch):
+    from skillopt_sleep.store import nights
+
+    monkeypatch.setattr(nights, "last_night", lambda connection: 1 / 0)
+    done = invoke("status")
+    assert done.exit_code == 1
+    assert "error: ZeroDivisionError" in done.stderr
+    path = Path(re.findall(r"details are in (\S+)", done.stderr)[0])
+    assert path.is_relative_to(locate().log)
+    assert "Traceback" in path.read_text()
+
+
+# --- what is printed, and where ------------------------------------------------------------------
+
+
+def test_in_a_pipe_there_are_no_escape_codes_and_progress_goes_to_stderr(slept: str, sleeper: Sleeper):
+    for arguments in (["review"], ["review", "--plain"], ["status"], ["tasks"], ["sessions"], ["harvest"]):
+        done = run(*arguments, env={"TERM": "xterm-256color"})
+        assert done.returncode == 0, done.stderr
+        assert ESCAPE not in done.stdout + done.stderr
+        assert done.stdout.strip()
+    assert "harvest" in done.stderr
+    assert "harvest 0/" not in done.stdout
+
+
+def test_no_color_is_heeded_on_a_terminal(sleeper: Sleeper):
+    import pty
+
+    sleeper.work(days=2)
+    for quiet in (True, False):
+        parent, child = pty.openpty()
+        env = {**os.environ, "TERM": "xterm-256color", **({"NO_COLOR": "1"} if quiet else {})}
+        process = subprocess.Popen(
+            [sys.executable, "-m", "skillopt_sleep", "harvest"],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=child,
+            env=env,
+            start_new_session=True,
+        )
+        os.close(child)
+        shown = b""
+        while True:
+            try:
+                piece = os.read(parent, 65536)
+            except OSError:
+                break
+            if not piece:
+                break
+            shown += piece
+        os.close(parent)
+        assert process.wait(timeout=30) == 0
+        coloured = re.findall(rb"\x1b\[[0-9;]*3[0-9][0-9;]*m", shown)
+        assert bool(coloured) is not quiet
+
+
+@pytest.mark.parametrize("arguments", [["sessions"], ["sessions", "--json"], ["config", "show"]])
+def test_a_reader_that_goes_away_is_no_error_to_shout_about(arguments, sleeper: Sleeper):
+    sleeper.work(days=40, corrected=())
+    sleeper.sleep("harvest")
+    command = " ".join([sys.executable, "-m", "skillopt_sleep", *arguments])
+    done = subprocess.run(
+        ["bash", "-c", f"{command} | head -1"], capture_output=True, text=True, check=False, env=os.environ
+    )
+    assert done.stdout.count("\n") == 1
+    assert done.stderr == ""
+
+
+def test_the_version_is_told_and_the_command_loads_nothing_heavy():
+    done = run("--version")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert re.fullmatch(r"skillopt-sleep \d+\.\d+\.\d+\n", done.stdout)
+    heavy = "textual git apscheduler watchdog httpx2 rich tomlkit sqlite3 psutil filelock".split()
+    code = f"import sys, skillopt_sleep.cli; print(sorted(set({heavy}) & set(sys.modules)))"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert loaded.stdout.strip() == "[]"
+
+
+def test_text_of_the_users_that_the_terminal_cannot_show_is_no_error(sleeper: Sleeper):
+    sleeper.work(days=2)
+    folder = next(sleeper.projects.iterdir())
+    for path in folder.iterdir():
+        path.write_text(path.read_text().replace("Add the", "Füge 日本 hinzu: Add the"))
+    sleeper.sleep("harvest")
+    done = run("sessions", env={"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0", "LC_ALL": "C"})
+    assert done.returncode == 0, done.stderr
+    assert "hinzu" in done.stdout
+
+
+# --- doctor --------------------------------------------------------------------------------------
+
+
+def test_the_check_up_passes_where_a_night_can_run_and_fails_where_not(sleeper: Sleeper):
+    sleeper.work(days=2)
+    done = invoke("doctor")
+    assert done.exit_code == 0, done.stdout
+    assert "MISSING" not in done.stdout
+    assert "a night would use chat" in done.stdout
+    assert git(sleeper.project, "status", "--porcelain") == ""
+    sleeper.set(target_agent="auto", target_model="")
+    done = run("doctor", env={"PATH": "/usr/bin:/bin"})
+    assert done.returncode == 1
+    assert re.search(r"^MISSING +target", done.stdout, re.MULTILINE)
+    done = run("doctor", "--json", env={"PATH": "/nonexistent"})
+    assert done.returncode == 1
+    missing = {f["name"] for f in json.loads(done.stdout) if f["needed"] and not f["ok"]}
+    assert "git" in missing
+    assert all(f["hint"] for f in json.loads(done.stdout) if f["needed"] and not f["ok"])
