@@ -7,9 +7,10 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 import msgspec
 
 from skillopt_gate.split import SplitItem, pick_gate_tasks, split
-from skillopt_replay.skills import Skill
+from skillopt_replay.skills import Skill, find_problems
 from skillopt_replay.tasks import Task
 from skillopt_sleep.config import Settings
+from skillopt_sleep.errors import Explained
 from skillopt_sleep.store.candidates import Carried
 from skillopt_sleep.training.records import RejectedEdit
 
@@ -76,13 +77,15 @@ def make_plan(
     rejected: Callable[[str], Sequence[RejectedEdit]],
     is_open: Callable[[str], bool],
     suits: Callable[[Task], bool],
+    is_there: Callable[[Task], bool] = lambda _: True,
 ) -> Plan:
     """Choose skills, train tasks and held-out tasks.
 
     `locate` says where the skill of these tasks lives, `waiting` which candidate waits at a live path,
     `rejected` which edits were turned down there, and `is_open` whether the user still has a proposal for
-    that path to decide. `suits` says whether the target
-    can be judged by a task's checks. Skills with most failed asks come first.
+    that path to decide. `suits` says whether the target can be judged by a task's checks, `is_there`
+    whether what the task works on still exists. Skills with most failed asks come first. A place that
+    cannot be used, or a skill there that is no legal SKILL.md, costs the others nothing.
     """
     families: dict[str, list[Task]] = {}
     for task in tasks:
@@ -94,7 +97,8 @@ def make_plan(
         usable = [task for task in family if task.checks]
 
         def skip(reason: str, name: str = name, family: list[Task] = family) -> None:
-            skipped.append(Skipped(skill=name, title=family[0].title, tasks=len(family), reason=reason))
+            sentence = " ".join(reason.split())
+            skipped.append(Skipped(skill=name, title=family[0].title, tasks=len(family), reason=sentence))
 
         if not usable:
             skip("nothing in its sessions says what a right result looks like")
@@ -102,6 +106,10 @@ def make_plan(
         usable = [task for task in usable if suits(task)]
         if not usable:
             skip("its checks look at files or run something, which a chat model as target cannot")
+            continue
+        usable = [task for task in usable if is_there(task)]
+        if not usable:
+            skip(f"the folder of its project, {family[0].project}, is not there any more")
             continue
         sides.update(_split(usable, sides, seed))
         held_out = [task for task in usable if sides[task.id] == "gate"]
@@ -115,7 +123,17 @@ def make_plan(
         if len(skills) >= settings.night.skills:
             skip("other skills come first tonight")
             continue
-        place = locate(usable)
+        try:
+            place = locate(usable)
+        except Exception as error:
+            if not isinstance(error, Explained):
+                raise
+            skip(f"{error.message} ({error.hint})" if error.hint else error.message)
+            continue
+        problems = find_problems(Skill(name, place.text)) if place.text else []
+        if problems:
+            skip(f"{place.live} is no legal SKILL.md: {'; '.join(problems)} (mend or remove it)")
+            continue
         if is_open(place.live):
             skip("its last proposal waits for your review")
             continue

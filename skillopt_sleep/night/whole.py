@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping
+from pathlib import Path
 
 import msgspec
 
@@ -20,7 +21,7 @@ from skillopt_sleep.night.run import run_night
 from skillopt_sleep.paths import Paths
 from skillopt_sleep.store.candidates import read_carried, read_rejected_edits
 from skillopt_sleep.store.index import read_splits
-from skillopt_sleep.store.nights import begin_night, find_unfinished
+from skillopt_sleep.store.nights import NightRow, begin_night, close_night, find_unfinished
 from skillopt_sleep.store.proposals import find_open
 
 
@@ -40,9 +41,9 @@ async def whole_night(
     target = choose_target(settings, env)
     update_index(connection, env, listen=listen)
     unfinished = find_unfinished(connection)
-    if unfinished and unfinished.plan:
-        plan = msgspec.msgpack.decode(unfinished.plan, type=Plan)
-    else:
+    plan = _read_plan(connection, unfinished) if unfinished else None
+    if plan is None:
+        unfinished = None
         plan = _plan(connection, settings, env, target, listen)
         if not plan.skills:
             return _make_report(plan, "nothing", settings)
@@ -57,7 +58,21 @@ def dry_night(
     """Harvest, mine and plan; call no model, begin no night, stage nothing."""
     target = choose_target(settings, env)
     update_index(connection, env, listen=listen)
-    return _make_report(_plan(connection, settings, env, target, listen), "planned", settings)
+    unfinished = find_unfinished(connection)
+    notes = (f"night {unfinished.id} was cut off: the next run goes on with it first",) if unfinished else ()
+    return _make_report(_plan(connection, settings, env, target, listen), "planned", settings, notes)
+
+
+def _read_plan(connection: sqlite3.Connection, night: NightRow) -> Plan | None:
+    """Return the plan of a night that was killed; None, and the night closed, when it cannot be read.
+
+    A plan that another version wrote would otherwise keep every later night from beginning.
+    """
+    try:
+        return msgspec.msgpack.decode(night.plan or b"", type=Plan)
+    except msgspec.DecodeError:
+        close_night(connection, night.id, "failed", {})
+        return None
 
 
 def _plan(
@@ -80,10 +95,11 @@ def _plan(
         rejected=lambda live: read_rejected_edits(connection, live),
         is_open=lambda live: find_open(connection, live) is not None,
         suits=lambda task: suits(target, task),
+        is_there=lambda task: target == "chat" or not task.project or Path(task.project).is_dir(),
     )
 
 
-def _make_report(plan: Plan, state: str, settings: Settings) -> NightReport:
+def _make_report(plan: Plan, state: str, settings: Settings, notes: tuple[str, ...] = ()) -> NightReport:
     return NightReport(
         night="",
         state=state,
@@ -100,7 +116,7 @@ def _make_report(plan: Plan, state: str, settings: Settings) -> NightReport:
             for skill in plan.skills
         ),
         skipped=plan.skipped,
-        notes=(),
+        notes=notes,
         rollouts=0,
         tokens=0,
         cost_usd=0.0,

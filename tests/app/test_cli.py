@@ -278,7 +278,14 @@ def test_a_database_that_cannot_be_used_is_told_with_a_way_out(kind: str, sleepe
     else:
         path.parent.mkdir(exist_ok=True)
         path.write_text("this was a database once, but is none any more " * 99)
-    for arguments in (["status"], ["sessions"], ["tasks"], ["harvest"], ["review", "--plain"], ["apply", "x"]):
+    for arguments in (
+        ["status"],
+        ["sessions"],
+        ["tasks"],
+        ["harvest"],
+        ["review", "--plain"],
+        ["apply", "x"],
+    ):
         done = invoke(*arguments)
         assert done.exit_code == 1, f"{arguments}: {done.output}"
         assert "hint: " in done.stderr

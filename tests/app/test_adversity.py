@@ -1,0 +1,106 @@
+"""Nights that meet what they did not expect: a broken thing costs neither the others nor later nights."""
+
+from __future__ import annotations
+
+import shutil
+
+import msgspec
+import pytest
+
+from skillopt_gate.verdicts import Policy
+from skillopt_replay.rollouts import Rollout
+from skillopt_sleep.night.measure import measure
+from skillopt_sleep.paths import locate
+from skillopt_sleep.store.database import connect
+from skillopt_sleep.store.nights import find_unfinished
+from tests.app.conftest import Sleeper
+from tests.app.night_samples import CANDIDATE, ScriptedRoller, make_tasks
+from tests.app.test_night import LIVE, MADE_BY_HAND
+from tests.conftest import git
+from tests.support.chat_server import ChatModel
+
+
+@pytest.fixture
+def database():
+    connection = connect(locate().database)
+    yield connection
+    connection.close()
+
+
+def cut_off_before_the_end(database, project) -> None:
+    """Leave things as a kill between the measuring and the staging would."""
+    database.execute("update nights set state = 'running', ended = null, report = null")
+    for (name,) in database.execute("select id from proposals").fetchall():
+        git(project, "branch", "-D", f"skillopt/{name}")
+    database.execute("delete from proposals")
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("# Packages\n\n- Be brief.\n", "no front matter"),
+        (MADE_BY_HAND.replace("Use when", "Use: when"), "the front matter is not YAML"),
+        (MADE_BY_HAND.replace("name: ", "name: other-"), "is not the folder's"),
+        (b"\xff\xfe-\x00-\x00-\x00", "cannot read the skill"),
+    ],
+)
+def test_a_skill_file_that_is_none_is_left_alone_before_anything_is_spent(
+    sleeper: Sleeper, model: ChatModel, text, reason: str
+):
+    sleeper.work()
+    live = sleeper.project / LIVE
+    live.parent.mkdir(parents=True)
+    live.write_bytes(text if isinstance(text, bytes) else text.encode())
+    report = sleeper.night(expect=3)
+    assert [reason in skipped["reason"] for skipped in report["skipped"]] == [True]
+    assert str(live) in report["skipped"][0]["reason"]
+    assert model.requests == []
+    live.write_text(MADE_BY_HAND)
+    assert sleeper.night()["state"] == "done"
+
+
+def test_a_night_whose_project_is_no_repository_any_more_ends_and_the_next_one_begins(
+    sleeper: Sleeper, database
+):
+    sleeper.work()
+    first = sleeper.night()
+    cut_off_before_the_end(database, sleeper.project)
+    shutil.move(sleeper.project / ".git", sleeper.project / "git-elsewhere")
+    failed = sleeper.night(expect=1)
+    assert (failed["night"], failed["state"]) == (first["night"], "failed")
+    assert "is not in a git repository" in failed["skills"][0]["note"]
+    assert find_unfinished(database) is None
+    shutil.move(sleeper.project / "git-elsewhere", sleeper.project / ".git")
+    later = sleeper.night()
+    assert later["night"] != first["night"]
+    assert later["proposals"], "the candidate that was paid for went on waiting"
+
+
+def test_a_plan_nobody_can_read_any_more_does_not_keep_nights_from_beginning(sleeper: Sleeper, database):
+    sleeper.work()
+    first = sleeper.night()
+    cut_off_before_the_end(database, sleeper.project)
+    database.execute("update nights set plan = ?", (b"\x81\xa5other\x01",))
+    later = sleeper.night()
+    assert later["night"] != first["night"]
+    states = dict(database.execute("select id, state from nights").fetchall())
+    assert states == {first["night"]: "failed", later["night"]: "done"}
+
+
+def test_a_dry_run_says_that_a_night_was_cut_off(sleeper: Sleeper, database):
+    sleeper.work()
+    sleeper.night()
+    cut_off_before_the_end(database, sleeper.project)
+    assert "was cut off: the next run goes on with it" in sleeper.sleep("run", "--dry-run")
+
+
+async def test_a_measurement_tells_at_which_commit_and_where_its_runs_ran():
+    class Roller(ScriptedRoller):
+        async def __call__(self, task, skill, repeat) -> Rollout:
+            rollout = await super().__call__(task, skill, repeat)
+            return msgspec.structs.replace(rollout, notes=("commit abc, the newest",))
+
+    measured = await measure(
+        make_tasks(6), None, CANDIDATE, Roller(lambda t, s: s), policy=Policy(), identity="scripted"
+    )
+    assert measured.notes == (("commit abc, the newest", 12),)
