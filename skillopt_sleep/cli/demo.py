@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 import typer
 
-from skillopt_sleep.cli.frame import STOPPED, Json, explain, show
+from skillopt_sleep.cli.frame import STOPPED, Json, ended_gently, explain, show
 from skillopt_sleep.paths import locate
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def demo(
 
     paths = locate()
     # The lock lies outside of the demo's home: that of a demo at work must not be made anew.
-    with hold(msgspec.structs.replace(paths, data=paths.cache), "demo"), follow() as listen:
+    with hold(msgspec.structs.replace(paths, data=paths.cache), "demo"), ended_gently(), follow() as listen:
         home = make_home(paths, os.environ)
         if not as_json:
             typer.echo(_introduce(agent, model), err=True)

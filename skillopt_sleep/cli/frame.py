@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import signal
 import sys
 import traceback
 from collections.abc import Callable, Iterator
@@ -59,6 +60,26 @@ def explain(function: Callable[P, R]) -> Callable[P, R]:
             raise typer.Exit(1) from None
 
     return wrapped
+
+
+@contextmanager
+def ended_gently() -> Iterator[None]:
+    """Take a request to terminate (a service that stops, a machine that shuts down) for Ctrl-C.
+
+    So children end, and folders go, as they do then.
+    """
+
+    def interrupt(_number: int, _frame: object) -> None:
+        # Started with Ctrl-C ignored, as background jobs of a shell are, raising it would do nothing.
+        if signal.getsignal(signal.SIGINT) in {signal.SIG_IGN, None}:
+            raise KeyboardInterrupt
+        signal.raise_signal(signal.SIGINT)
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def show(value: Any, *, as_json: bool, render: Callable[[], str]) -> None:

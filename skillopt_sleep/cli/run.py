@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from skillopt_sleep.cli.frame import NOTHING_TO_DO, STOPPED, Json, database, explain, show
+from skillopt_sleep.cli.frame import NOTHING_TO_DO, STOPPED, Json, database, ended_gently, explain, show
 from skillopt_sleep.config import load
 
 
@@ -25,7 +25,7 @@ def run(
     from skillopt_sleep.night.report import to_json, to_markdown
     from skillopt_sleep.night.whole import dry_night, whole_night
 
-    with database() as (paths, connection), hold(paths, "run"), follow() as listen:
+    with database() as (paths, connection), hold(paths, "run"), ended_gently(), follow() as listen:
         settings = load(paths.config)
         if dry_run:
             report = dry_night(connection, settings, os.environ, listen=listen)

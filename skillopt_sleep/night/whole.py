@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
 
+from skillopt_replay.folders import clear_leftovers
 from skillopt_sleep.clock import today
 from skillopt_sleep.config import Settings
 from skillopt_sleep.events import Event, Listener, ignore
@@ -36,9 +38,13 @@ async def whole_night(
 ) -> NightReport:
     """Harvest, mine, plan and work. A night that was killed goes on, with its own frozen plan.
 
+    Call it only while holding the lock: what lies among the replays is taken for a killed run's, and removed.
     When nothing can be worked on, no night is begun and the report's state is "nothing".
     """
     target = choose_target(settings, env)
+    # Clones of projects, and copies of a sign-in, that a killed run could not remove.
+    with contextlib.suppress(OSError):
+        clear_leftovers(paths.replays, older_than=0)
     update_index(connection, env, listen=listen)
     unfinished = find_unfinished(connection)
     plan = _read_plan(connection, unfinished) if unfinished else None

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import shutil
+import signal
 
 import msgspec
 import pytest
 
 from skillopt_gate.verdicts import Policy
 from skillopt_replay.rollouts import Rollout
+from skillopt_sleep.config import Settings, Target
+from skillopt_sleep.night.backends import open_backends
 from skillopt_sleep.night.measure import measure
 from skillopt_sleep.paths import locate
 from skillopt_sleep.store.database import connect
@@ -94,6 +97,39 @@ def test_a_dry_run_says_that_a_night_was_cut_off(sleeper: Sleeper, database):
     assert "was cut off: the next run goes on with it" in sleeper.sleep("run", "--dry-run")
 
 
+@pytest.mark.parametrize("ignored", [False, True])
+def test_a_night_that_is_told_to_terminate_ends_as_with_ctrl_c_and_leaves_nothing_behind(
+    sleeper: Sleeper, model: ChatModel, monkeypatch, ignored: bool
+):
+    """A shell's background jobs are started with Ctrl-C ignored."""
+    sleeper.work()
+    model.hangs = lambda request: True
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN) if ignored else None
+    try:
+        child = sleeper.start("run")
+    finally:
+        if before is not None:
+            signal.signal(signal.SIGINT, before)
+    try:
+        assert model.hanging.wait(30)
+        child.send_signal(signal.SIGTERM)
+        _, told = child.communicate(timeout=30)
+    finally:
+        model.release.set()
+    assert child.returncode == 130
+    assert "interrupted; what was finished is kept" in told
+    assert list(locate().replays.iterdir()) == []
+
+
+def test_what_a_killed_run_left_among_the_replays_is_removed_by_the_next_one(sleeper: Sleeper):
+    sleeper.work()
+    left = locate().replays / "skillopt-private-abc" / "home"
+    left.mkdir(parents=True)
+    (left / ".credentials.json").write_text("{}")
+    sleeper.night()
+    assert list(locate().replays.iterdir()) == []
+
+
 async def test_a_measurement_tells_at_which_commit_and_where_its_runs_ran():
     class Roller(ScriptedRoller):
         async def __call__(self, task, skill, repeat) -> Rollout:
@@ -104,3 +140,9 @@ async def test_a_measurement_tells_at_which_commit_and_where_its_runs_ran():
         make_tasks(6), None, CANDIDATE, Roller(lambda t, s: s), policy=Policy(), identity="scripted"
     )
     assert measured.notes == (("commit abc, the newest", 12),)
+
+
+async def test_a_model_whose_price_is_not_known_is_named():
+    chat = Target(agent="chat", model="openai:https://models.invalid/v1#big")
+    async with open_backends(Settings(target=chat), locate(), {}) as backends:
+        assert [note for note in backends.notes if "costs is not known" in note and "big" in note]
