@@ -87,7 +87,10 @@ def show(value: Any, *, as_json: bool, render: Callable[[], str]) -> None:
     if as_json:
         sys.stdout.write(msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n")
     else:
-        text = render()
+        from skillopt_sleep.review.visible import show as make_visible
+
+        # Prompts and skills are other people's text; a terminal obeys control characters in it.
+        text = make_visible(render(), tab="\t")
         sys.stdout.write(text if text.endswith("\n") or not text else text + "\n")
     sys.stdout.flush()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import signal
 
@@ -21,6 +22,7 @@ from tests.app.night_samples import CANDIDATE, ScriptedRoller, make_tasks
 from tests.app.test_night import LIVE, MADE_BY_HAND
 from tests.conftest import git
 from tests.support.chat_server import ChatModel
+from tests.support.transcripts import write_session
 
 
 @pytest.fixture
@@ -146,3 +148,18 @@ async def test_a_model_whose_price_is_not_known_is_named():
     chat = Target(agent="chat", model="openai:https://models.invalid/v1#big")
     async with open_backends(Settings(target=chat), locate(), {}) as backends:
         assert [note for note in backends.notes if "costs is not known" in note and "big" in note]
+
+
+def test_control_characters_in_prompts_never_reach_the_terminal(sleeper: Sleeper):
+    folder = sleeper.projects / "-project"
+    evil = "\x1b]0;owned\x07\x1b[2J\u202e"
+    for number in range(3):
+        turns = [(f"Format the {evil} file number {number}", "done")]
+        write_session(folder, f"evil{number}", turns, cwd=sleeper.project, day=number)
+    sleeper.sleep("harvest")
+    for command in ("sessions", "tasks"):
+        printed = sleeper.sleep(command)
+        assert "␛]0;owned" in printed
+        assert not {"\x1b", "\x07", "\u202e"} & set(printed)
+    (first, *_) = json.loads(sleeper.sleep("sessions", "--json"))
+    assert evil in first["prompts"][0], "programs get it as it is"
