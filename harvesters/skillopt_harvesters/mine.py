@@ -1,9 +1,9 @@
 """Recurring tasks from sessions.
 
 A family is a cluster of asks that people made in several sessions; each distinct wording of it is a task.
-Only what the user typed becomes a check. Ids are stable when sessions are added: a family is named by the
-skeleton of its earliest ask, and later asks never move earlier ones. An older session that turns up late can
-found a family anew, and with it a new id.
+Only what the user typed becomes a check. A task's id follows from its wording alone, so that what it was used
+for is never forgotten, whatever sessions are added. A family is named by the skeleton of its earliest ask,
+and later asks never move earlier ones; an older session that turns up late can found it anew, under a new id.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def _build_tasks(
         placed = next((one for one in counted if one.project), first)
         tasks.append(
             Task(
-                id=_digest("task", family, folded),
+                id=_digest("task", folded),
                 family=family,
                 title=title,
                 prompt=first.prompt,

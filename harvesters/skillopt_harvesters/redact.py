@@ -44,13 +44,18 @@ _PATTERNS: tuple[tuple[str, tuple[str, ...], re.Pattern[str]], ...] = (
         re.compile(r"(?<![A-Za-z0-9])[srp]k[-_](?:[A-Za-z]+[-_])*[A-Za-z0-9][A-Za-z0-9_-]{15,}"),
     ),
     (
+        "twilio-key",
+        ("SK", "AC"),
+        re.compile(r"\b(?:SK|AC)[0-9a-f]{32}\b"),
+    ),
+    (
         "api-key",
         ("hf_", "npm_", "pypi-", "dop_v1_", "shpat_", "shpss_", "SG.", "sq0"),
         re.compile(r"\b(?:hf_|npm_|pypi-|dop_v1_|shp(?:at|ss)_|SG\.|sq0[a-z]{3}-)[A-Za-z0-9_.-]{16,}"),
     ),
 )
 _HEADER_WORDS = ("authorization", "bearer", "api-key")
-_NAME_WORDS = ("pass", "secret", "token", "key", "credential")
+_NAME_WORDS = ("pass", "pwd", "secret", "token", "key", "credential")
 _URL_LOGIN = re.compile(r"(?P<scheme>\b[a-z][a-z0-9+.-]{1,20}://)(?P<login>[^\s/@\"'<>\[\]]+)@")
 _HEADER = re.compile(
     r"(?P<name>\b(?:Proxy-)?Authorization[\"']?\s*[:=]\s*[\"']?(?:(?:Bearer|Basic|Token|Digest)\s+)?"
@@ -59,7 +64,7 @@ _HEADER = re.compile(
 )
 _ASSIGNMENT = re.compile(
     r"(?P<name>(?<![A-Za-z0-9])[A-Za-z0-9_.-]{0,40}?"
-    r"(?:passw(?:or)?d|passphrase|passwd|secret(?:[_-]?(?:access)?[_-]?key)?|token|api[_-]?key|apikey"
+    r"(?:passw(?:or)?d|passphrase|passwd|passcode|pwd|secret(?:[_-]?(?:access)?[_-]?key)?|token|api[_-]?key|apikey"
     r"|access[_-]?key|auth[_-]?key|private[_-]?key|client[_-]?secret|credentials?)"
     r"[\"']?\s*(?:=>|:=|[:=])\s*)"
     r"(?:\"(?P<double>[^\"\n]{4,})\"|'(?P<single>[^'\n]{4,})'|(?P<bare>[^\s\"'`,;()<>{}\[\]$]{6,}))",
@@ -69,6 +74,16 @@ _FLAG = re.compile(
     r"(?P<name>--?(?:password|passwd|token|api-key|secret|auth-token|access-token)[ =]+)"
     r"(?P<value>[^\s\"'`$\[<-][^\s\"'`]{5,})",
     re.IGNORECASE,
+)
+# "the password is hunter2!": words alone could be prose ("the token is expired"), anything else is none.
+_SPOKEN = re.compile(
+    r"(?P<name>\b(?:password|passphrase|passwd|passcode|pwd|secret|token|api[ _-]?key)\s+"
+    r"(?:is|was|to|=)\s+[\"'`]?)"
+    r"(?P<value>(?=[^\s\"'`]*[^A-Za-z\s\"'`.,;:!?)-])[^\s\"'`,;()<>{}\[\]]{6,})",
+    re.IGNORECASE,
+)
+_JOINED_FLAG = re.compile(
+    r"(?P<name>\b(?:mysql|mysqldump|mysqladmin|mariadb)\b[^\n|;&]*?\s-p)(?P<value>[^\s\[-][^\s]{3,})"
 )
 _EMAIL = re.compile(r"(?<![\w.+-])[A-Za-z0-9._%+-]+@(?:[A-Za-z0-9-]+\.)+[A-Za-z]{2,24}\b(?!:)")
 _NO_PERSON = re.compile(
@@ -102,6 +117,9 @@ def redact(text: str) -> str:
     if any(word in lowered for word in _NAME_WORDS):
         text = _ASSIGNMENT.sub(_hide_assignment, text)
         text = _FLAG.sub(r"\g<name>[redacted:secret]", text)
+        text = _SPOKEN.sub(_hide_spoken, text)
+    if "mysql" in lowered or "mariadb" in lowered:
+        text = _JOINED_FLAG.sub(r"\g<name>[redacted:secret]", text)
     if "@" in text:
         text = _EMAIL.sub(_hide_email, text)
     return _LONG.sub(_hide_random, text)
@@ -144,6 +162,14 @@ def _hide_assignment(match: re.Match[str]) -> str:
     if spaced and "pass" not in name.lower() and _is_plain(value):
         return match[0]
     return f"{name}[redacted:secret]"
+
+
+def _hide_spoken(match: re.Match[str]) -> str:
+    value = match["value"]
+    # "the token is at src/auth.py" and "the api key is os.environ" point to a place.
+    if _DONE.match(value) or _is_plain(value) or "/" in value or value.startswith(("$", "--")):
+        return match[0]
+    return f"{match['name']}[redacted:secret]"
 
 
 def _is_plain(value: str) -> bool:

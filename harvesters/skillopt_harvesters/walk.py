@@ -41,7 +41,7 @@ def walk_files(
                     below.append(entry.path)
                 elif entry.name.endswith(suffixes) and stat.S_ISREG(entry.stat().st_mode):
                     yield Path(entry.path)
-            except OSError as error:  # noqa: PERF203 - one bad entry costs one entry
+            except OSError as error:
                 if warn:
                     warn(f"cannot read {entry.path}: {error.strerror}")
         pending.extend(reversed(below))

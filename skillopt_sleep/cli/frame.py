@@ -68,7 +68,10 @@ def show(value: Any, *, as_json: bool, render: Callable[[], str]) -> None:
     if as_json:
         sys.stdout.write(msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n")
     else:
-        text = render()
+        from skillopt_sleep.review.visible import show as make_visible
+
+        # Prompts and skills are other people's text; a terminal obeys control characters in it.
+        text = make_visible(render(), tab="\t")
         sys.stdout.write(text if text.endswith("\n") or not text else text + "\n")
     sys.stdout.flush()
 
@@ -96,10 +99,17 @@ def stoppable() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
+
+    def interrupt(_number: int, _frame: object) -> None:
+        # Started with Ctrl-C ignored, as background jobs of a shell are, raising it would do nothing.
+        if signal.getsignal(signal.SIGINT) in {signal.SIG_IGN, None}:
+            raise KeyboardInterrupt
+        signal.raise_signal(signal.SIGINT)
+
     before = {}
     for name in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(name) == signal.SIG_DFL:
-            before[name] = signal.signal(name, lambda *_: signal.raise_signal(signal.SIGINT))
+            before[name] = signal.signal(name, interrupt)
     try:
         yield
     finally:

@@ -34,5 +34,7 @@ def run(
     show(to_json(report), as_json=as_json, render=lambda: to_markdown(report))
     if report.state == "stopped":
         raise typer.Exit(STOPPED)
+    if report.state == "failed":
+        raise typer.Exit(1)
     if not report.skills:
         raise typer.Exit(NOTHING_TO_DO)

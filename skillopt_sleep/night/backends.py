@@ -18,7 +18,7 @@ from skillopt_replay.sandbox import Probe, choose
 from skillopt_replay.tasks import CommandMatched, Contains, Exact, Matches, SectionPresent, Task
 from skillopt_sleep.config import Settings
 from skillopt_sleep.errors import UsageError
-from skillopt_sleep.paths import Paths
+from skillopt_sleep.paths import Paths, make_private
 
 if TYPE_CHECKING:
     from skillopt_replay.protocols import Agent, ChatModel
@@ -104,7 +104,9 @@ async def open_backends(
 
         async def model(spec: str) -> ChatModel:
             if spec not in opened:
-                context = open_model(spec, env=env, cache_dir=paths.models, progress=progress)
+                context = open_model(
+                    spec, env=env, cache_dir=paths.models, progress=progress, work=make_private(paths.replays)
+                )
                 opened[spec] = await stack.enter_async_context(context)
             return opened[spec]
 
@@ -136,4 +138,11 @@ async def open_backends(
             notes.append(f"auto picked {agent.identity} as target")
         if settings.optimizer.model == "auto":
             notes.append(f"auto picked {optimizer.identity} as optimizer")
+        costs = {agent.identity: agent.estimate.cost_usd, optimizer.identity: optimizer.estimate.cost_usd}
+        notes += [
+            f"what {name} costs is not known here: it is missing in the dollars, and of the ceilings only"
+            " calls, tokens and minutes bound it"
+            for name, cost in costs.items()
+            if cost is None
+        ]
         yield Backends(agent=agent, optimizer=optimizer, sandbox=sandbox, notes=tuple(notes))

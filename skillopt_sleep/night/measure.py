@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Sequence
 
 import msgspec
@@ -22,12 +23,16 @@ _EXCERPT = 2000
 
 
 class Measurement(msgspec.Struct, frozen=True, kw_only=True):
-    """What the gate said and what it rests on; `stopped` names the ceiling that cut it short, if one did."""
+    """What the gate said and what it rests on; `stopped` names the ceiling that cut it short, if one did.
+
+    `notes` are what the runs said of themselves (the commit, the sandbox), each with how many said it.
+    """
 
     verdict: Verdict
     evidence: Evidence
     tasks: tuple[TaskEvidence, ...]
     stopped: str = ""
+    notes: tuple[tuple[str, int], ...] = ()
 
 
 async def measure(
@@ -72,7 +77,13 @@ async def measure(
     verdict, grown = judge(
         arms.pairs(), evidence, policy, identity=identity, problems=problems, shorter=shorter
     )
-    return Measurement(verdict=verdict, evidence=grown, tasks=arms.evidence(tasks), stopped=arms.stopped)
+    return Measurement(
+        verdict=verdict,
+        evidence=grown,
+        tasks=arms.evidence(tasks),
+        stopped=arms.stopped,
+        notes=arms.notes(),
+    )
 
 
 def _only_shortens(candidate: str, incumbent: str) -> bool:
@@ -140,6 +151,16 @@ class _Arms:
             )
             for name, (before, after) in self._runs.items()
         ]
+
+    def notes(self) -> tuple[tuple[str, int], ...]:
+        runs = [
+            run
+            for into in (self._runs, self._again)
+            for sides in into.values()
+            for side in sides
+            for run in side
+        ]
+        return tuple(Counter(note for run in runs for note in run.notes).most_common())
 
     def evidence(self, tasks: Sequence[Task]) -> tuple[TaskEvidence, ...]:
         found = []

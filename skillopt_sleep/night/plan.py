@@ -10,10 +10,9 @@ from skillopt_gate.split import SplitItem, pick_gate_tasks, split
 from skillopt_replay.skills import Skill, find_problems
 from skillopt_replay.tasks import Task
 from skillopt_sleep.config import Settings
-from skillopt_sleep.errors import AppError
+from skillopt_sleep.errors import Explained
 from skillopt_sleep.store.candidates import Carried
 from skillopt_sleep.training.records import RejectedEdit
-from skillopt_staging.errors import StagingError
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,14 +78,16 @@ def make_plan(
     is_open: Callable[[str], bool],
     is_settled: Callable[[str, str, Sequence[str]], bool],
     suits: Callable[[Task], bool],
+    is_there: Callable[[Task], bool] = lambda _: True,
 ) -> Plan:
     """Choose skills, train tasks and held-out tasks.
 
     `locate` says where the skill of these tasks lives, `waiting` which candidate waits at a live path,
     `rejected` which edits were turned down there, and `is_open` whether the user still has a proposal for
-    that path to decide. `suits` says whether the target
-    can be judged by a task's checks. Skills with most failed asks come first. A place that cannot be used
-    (git refuses the repository, the live file is no legal skill) costs its own skill, not the night.
+    that path to decide. `is_settled` says that a skill passes these train tasks already, `suits` whether
+    the target can be judged by a task's checks, `is_there` whether what the task works on still exists.
+    Skills with most failed asks come first. A place that cannot be used, or a skill there that is no legal
+    SKILL.md, costs the others nothing.
     """
     families: dict[str, list[Task]] = {}
     for task in tasks:
@@ -95,60 +96,76 @@ def make_plan(
     skipped: list[Skipped] = []
     sides = dict(assigned)
     for name, family in sorted(families.items(), key=_by_need):
-        usable = [task for task in family if task.checks]
-
-        def skip(reason: str, name: str = name, family: list[Task] = family) -> None:
-            skipped.append(Skipped(skill=name, title=family[0].title, tasks=len(family), reason=reason))
-
-        if not usable:
-            skip("nothing in its sessions says what a right result looks like")
-            continue
-        usable = [task for task in usable if suits(task)]
-        if not usable:
-            skip("its checks look at files or run something, which a chat model as target cannot")
-            continue
-        sides.update(_split(usable, sides, seed))
-        held_out = [task for task in usable if sides[task.id] == "gate"]
-        train = [task for task in usable if sides[task.id] == "train"]
-        if len(held_out) < settings.gate.min_tasks or not train:
-            skip(
-                f"{len(held_out)} held-out and {len(train)} train tasks are too few: "
-                f"the gate needs {settings.gate.min_tasks} and training 1"
-            )
-            continue
-        if len(skills) >= settings.night.skills:
-            skip("other skills come first tonight")
-            continue
         try:
-            place = locate(usable)
-        except (AppError, StagingError) as error:
-            skip(error.message)
-            continue
-        illegal = find_problems(Skill(name, place.text)) if place.text else []
-        if illegal:
-            skip(f"{place.live} is not a legal skill: {illegal[0]}")
-            continue
-        if is_open(place.live):
-            skip("its last proposal waits for your review")
-            continue
-        planned = _plan_skill(
-            place,
-            train=train,
-            held_out=held_out,
-            carried=waiting(place.live),
-            rejected=rejected(place.live),
-            settings=settings,
-            seed=seed,
-        )
-        if not planned.gate:
-            skip("its candidate waits for held-out tasks it has not been measured on")
-            continue
-        learned = [task.id for task in planned.train]
-        if planned.carried is None and is_settled(place.live, planned.base, learned):
-            skip("an earlier night found that every train task passes already; it waits for new asks")
-            continue
-        skills.append(planned)
+            usable = _find_usable(family, suits, is_there)
+            sides.update(_split(usable, sides, seed))
+            held_out = [task for task in usable if sides[task.id] == "gate"]
+            train = [task for task in usable if sides[task.id] == "train"]
+            if len(held_out) < settings.gate.min_tasks or not train:
+                raise _LeftAlone(
+                    f"{len(held_out)} held-out and {len(train)} train tasks are too few: "
+                    f"the gate needs {settings.gate.min_tasks} and training 1"
+                )
+            if len(skills) >= settings.night.skills:
+                raise _LeftAlone("other skills come first tonight")
+            place = _find_place(name, usable, locate)
+            if is_open(place.live):
+                raise _LeftAlone("its last proposal waits for your review")
+            planned = _plan_skill(
+                place,
+                train=train,
+                held_out=held_out,
+                carried=waiting(place.live),
+                rejected=rejected(place.live),
+                settings=settings,
+                seed=seed,
+            )
+            _require_work(planned, is_settled)
+            skills.append(planned)
+        except _LeftAlone as left:
+            reason = " ".join(str(left).split())
+            skipped.append(Skipped(skill=name, title=family[0].title, tasks=len(family), reason=reason))
     return Plan(skills=tuple(skills), skipped=tuple(skipped), splits=sides)
+
+
+class _LeftAlone(Exception):
+    """Why a skill is not worked on tonight, in one sentence."""
+
+
+def _find_usable(
+    family: Sequence[Task], suits: Callable[[Task], bool], is_there: Callable[[Task], bool]
+) -> list[Task]:
+    usable = [task for task in family if task.checks]
+    if not usable:
+        raise _LeftAlone("nothing in its sessions says what a right result looks like")
+    usable = [task for task in usable if suits(task)]
+    if not usable:
+        raise _LeftAlone("its checks look at files or run something, which a chat model as target cannot")
+    usable = [task for task in usable if is_there(task)]
+    if not usable:
+        raise _LeftAlone(f"the folder of its project, {family[0].project}, is not there any more")
+    return usable
+
+
+def _find_place(name: str, tasks: Sequence[Task], locate: Callable[[Sequence[Task]], Place]) -> Place:
+    try:
+        place = locate(tasks)
+    except Exception as error:
+        if not isinstance(error, Explained):
+            raise
+        raise _LeftAlone(f"{error.message} ({error.hint})" if error.hint else error.message) from error
+    problems = find_problems(Skill(name, place.text)) if place.text else []
+    if problems:
+        raise _LeftAlone(f"{place.live} is no legal SKILL.md: {'; '.join(problems)} (mend or remove it)")
+    return place
+
+
+def _require_work(planned: SkillPlan, is_settled: Callable[[str, str, Sequence[str]], bool]) -> None:
+    if not planned.gate:
+        raise _LeftAlone("its candidate waits for held-out tasks it has not been measured on")
+    learned = [task.id for task in planned.train]
+    if planned.carried is None and is_settled(planned.place.live, planned.base, learned):
+        raise _LeftAlone("an earlier night found that every train task passes already; it waits for new asks")
 
 
 def mark_splits(tasks: Sequence[Task], splits: Mapping[str, str]) -> list[Task]:

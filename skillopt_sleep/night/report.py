@@ -7,11 +7,14 @@ import msgspec
 from skillopt_gate.verdicts import Verdict
 from skillopt_sleep.night.plan import Skipped
 
+_NO_NIGHT = {"planned": "What a night would do now", "nothing": "Nothing to work on tonight"}
+
 
 class SkillReport(msgspec.Struct, frozen=True, kw_only=True):
     """One skill's night. `verdict` is None when no candidate reached the gate; `note` says what happened.
 
-    Train scores are mean shares of train tasks with every check passed, before and after the edits.
+    Train scores are mean shares of train tasks with every check passed, before and after the edits. `runs`
+    says under which circumstances the held-out tasks ran (at which commit, in which sandbox), and how often.
     """
 
     skill: str
@@ -22,6 +25,7 @@ class SkillReport(msgspec.Struct, frozen=True, kw_only=True):
     train_before: float | None = None
     train_after: float | None = None
     diff: str = ""
+    runs: tuple[tuple[str, int], ...] = ()
 
 
 class NightReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,16 +66,21 @@ def to_json(report: NightReport) -> dict[str, object]:
 def to_markdown(report: NightReport) -> str:
     """Return the report as Markdown; its first lines name the gate's mode and what it guarantees."""
     lines = [
-        f"# Night {report.night}: {report.state}",
+        f"# Night {report.night}: {report.state}" if report.night else f"# {_NO_NIGHT[report.state]}",
         "",
         f"Gate mode: {report.mode}. {_guarantee(report.mode)}",
-        "",
-        f"- target: {report.target}",
-        f"- optimizer: {report.optimizer}",
-        f"- sandbox: {report.sandbox}",
-        f"- {report.tasks} tasks, {report.rollouts} rollouts, {report.tokens} tokens, "
-        f"${report.cost_usd:.2f}, {report.seconds:.0f} s",
     ]
+    if report.night:
+        lines += [
+            "",
+            f"- target: {report.target}",
+            f"- optimizer: {report.optimizer}",
+            f"- sandbox: {report.sandbox}",
+            f"- {report.tasks} tasks, {report.rollouts} rollouts, {report.tokens} tokens, "
+            f"${report.cost_usd:.2f}, {report.seconds:.0f} s",
+        ]
+    elif report.notes:
+        lines.append("")
     lines += [f"- {note}" for note in report.notes]
     for skill in report.skills:
         lines += ["", f"## {skill.skill}", "", f"{skill.title}", "", skill.note]
@@ -82,6 +91,8 @@ def to_markdown(report: NightReport) -> str:
             ]
         if skill.verdict:
             lines += ["", f"**{skill.verdict.reason}**"]
+        if skill.runs:
+            lines += ["", "Held-out runs:", "", *(f"- {n} x {note}" for note, n in skill.runs)]
         if skill.proposal:
             lines += ["", f"Proposal `{skill.proposal}`: `skillopt-sleep review` shows it."]
         if skill.diff:

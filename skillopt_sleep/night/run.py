@@ -10,6 +10,7 @@ import msgspec
 
 from skillopt_replay.errors import CeilingReached
 from skillopt_sleep.config import Settings
+from skillopt_sleep.errors import Busy, Explained
 from skillopt_sleep.events import Event, Listener, ignore
 from skillopt_sleep.files import write_atomically
 from skillopt_sleep.night.backends import Backends
@@ -34,8 +35,10 @@ async def run_night(
 ) -> NightReport:
     """Work on every skill of the plan, write the report and close the night.
 
-    A ceiling ends the night with state "stopped"; what was measured until then is kept as evidence. Any
-    other error leaves the night open, so that the next run goes on with it.
+    A ceiling ends the night with state "stopped"; what was measured until then is kept as evidence. A skill
+    that cannot be worked on (its project is gone, git refuses) is reported and costs the others nothing;
+    when there is no other, the state is "failed". Anything that may be better later (somebody holds a
+    lock, the disk is full) leaves the night open, so that the next run goes on with it.
     """
     began = time.monotonic()
     ledger = SqliteLedger(connection, night, settings.ceilings)
@@ -51,6 +54,7 @@ async def run_night(
     )
     reports: list[SkillReport] = []
     stopped = ""
+    failed: list[str] = []
     for number, skill in enumerate(plan.skills):
         listen(Event(stage="skills", done=number, total=len(plan.skills), detail=skill.skill))
         try:
@@ -58,19 +62,26 @@ async def run_night(
         except CeilingReached as error:
             stopped = error.message
             report = SkillReport(skill=skill.skill, title=skill.title, note=f"stopped: {stopped}")
+        except Exception as error:
+            if not isinstance(error, Explained) or error.exit_code == Busy.exit_code:
+                raise
+            said = " ".join(f"{error.message}{f' ({error.hint})' if error.hint else ''}".split())
+            failed.append(f"{skill.skill} failed: {said}")
+            report = SkillReport(skill=skill.skill, title=skill.title, note=f"failed: {said}")
         reports.append(report)
         if stopped:
             break
     listen(Event(stage="skills", done=len(reports), total=len(plan.skills)))
+    state = "failed" if len(failed) == len(plan.skills) else "done"
     report_ = make_report(
         settings,
         night,
-        "stopped" if stopped else "done",
+        "stopped" if stopped else state,
         plan,
         backends,
         reports,
         ledger,
-        notes=(*backends.notes, *([f"stopped by a ceiling: {stopped}"] if stopped else [])),
+        notes=(*backends.notes, *failed, *([f"stopped by a ceiling: {stopped}"] if stopped else [])),
         seconds=time.monotonic() - began,
     )
     write_report(paths, report_)

@@ -170,6 +170,7 @@ def _conclude(
         verdict=verdict,
         note=report.note or "went on with last night's candidate",
         diff=_diff(plan, grown.skill),
+        runs=measured.notes,
     )
     connection = bench.connection
     if verdict.decision is Decision.NOT_ENOUGH:
@@ -182,13 +183,14 @@ def _conclude(
                 connection, plan.place.live, [e.content for e in grown.edits], verdict.reason, verdict.effect
             )
         return report
+    # Until it is staged it waits, to be measured once more: when git refuses, it need not be learned anew.
+    save_carried(connection, carried)
     note = _make_note(plan, grown, verdict, bench)
     try:
         proposal = stage_candidate(connection, bench.paths, plan, grown.skill.text, note)
     except Busy:
         raise
     except StagingError as error:
-        save_carried(connection, grown)
         return msgspec.structs.replace(report, note=f"accepted, but it cannot be staged: {error.message}")
     retire(connection, grown.id, "accepted")
     return msgspec.structs.replace(report, proposal=proposal.id)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 from collections.abc import Mapping
+from pathlib import Path
 
 import msgspec
 
+from skillopt_replay.folders import clear_leftovers
 from skillopt_sleep.clock import today
 from skillopt_sleep.config import Settings
 from skillopt_sleep.events import Event, Listener, ignore
@@ -35,9 +38,13 @@ async def whole_night(
 ) -> NightReport:
     """Harvest, mine, plan and work. A night that was killed goes on, with its own frozen plan.
 
+    Call it only while holding the lock: what lies among the replays is taken for a killed run's, and removed.
     When nothing can be worked on, no night is begun and the report's state is "nothing".
     """
     target = choose_target(settings, env)
+    # Clones of projects, and copies of a sign-in, that a killed run could not remove.
+    with contextlib.suppress(OSError):
+        clear_leftovers(paths.replays, older_than=0)
     update_index(connection, env, listen=listen)
     unfinished = _find_unfinished(connection)
     plan = unfinished[1] if unfinished else _plan(connection, settings, env, target, listen)
@@ -72,7 +79,9 @@ def dry_night(
     """Harvest, mine and plan; call no model, begin no night, stage nothing."""
     target = choose_target(settings, env)
     update_index(connection, env, listen=listen)
-    return _make_report(_plan(connection, settings, env, target, listen), "planned", settings)
+    unfinished = find_unfinished(connection)
+    notes = (f"night {unfinished.id} was cut off: the next run goes on with it first",) if unfinished else ()
+    return _make_report(_plan(connection, settings, env, target, listen), "planned", settings, notes)
 
 
 def _plan(
@@ -96,10 +105,11 @@ def _plan(
         is_open=lambda live: find_open(connection, live) is not None,
         is_settled=lambda live, base, train: is_settled(connection, live, base, train),
         suits=lambda task: suits(target, task),
+        is_there=lambda task: target == "chat" or not task.project or Path(task.project).is_dir(),
     )
 
 
-def _make_report(plan: Plan, state: str, settings: Settings) -> NightReport:
+def _make_report(plan: Plan, state: str, settings: Settings, notes: tuple[str, ...] = ()) -> NightReport:
     return NightReport(
         night="",
         state=state,
@@ -116,7 +126,7 @@ def _make_report(plan: Plan, state: str, settings: Settings) -> NightReport:
             for skill in plan.skills
         ),
         skipped=plan.skipped,
-        notes=(),
+        notes=notes,
         rollouts=0,
         tokens=0,
         cost_usd=0.0,

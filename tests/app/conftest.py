@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -63,7 +64,14 @@ class Sleeper:
             stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,
+            preexec_fn=_heed_signals,  # noqa: PLW1509 - it only sets signals
         )
+
+
+def _heed_signals() -> None:
+    """Undo what a suite that was started in the background, or by nohup, would hand down."""
+    for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(name, signal.SIG_DFL)
 
 
 @pytest.fixture

@@ -487,7 +487,7 @@ def test_a_night_whose_plan_cannot_be_read_any_more_is_closed_and_a_new_one_begu
     [
         (lambda project: (project / ".git/config").write_text("[core\n"), "bad config"),
         (lambda project: (project / LIVE).write_bytes(b"\xff\xfe"), "cannot read the skill"),
-        (lambda project: (project / LIVE).write_text("no front matter"), "not a legal skill"),
+        (lambda project: (project / LIVE).write_text("no front matter"), "is no legal SKILL.md"),
     ],
     ids=["repository", "bytes", "front matter"],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from skillopt_harvesters import SOURCES, Kind, mine, read_file
@@ -302,6 +303,21 @@ def test_ids_stay_when_sessions_are_added(sessions):
             task.group,
         )
     assert after["Write the SQL query: orders per day?"].group == after[QUERY_A].group != after[QUERY_B].group
+
+
+def test_a_tasks_id_stays_when_an_older_session_turns_up_and_founds_its_family_anew(sessions):
+    (oldest,) = sessions([("user", "Write the SQL query and a chart: revenue by month?"), ("agent", "x")])
+    first = sessions([("user", QUERY_A), ("agent", "x")], [("user", QUERY_B), ("agent", "x")])
+    oldest = msgspec.structs.replace(
+        oldest,
+        started="2001-01-01T00:00:00.000Z",
+        turns=tuple(msgspec.structs.replace(t, started="2001-01-01T00:00:00.000Z") for t in oldest.turns),
+    )
+    before = {task.prompt: task for task in mine(first)}
+    after = {task.prompt: task for task in mine([*first, oldest])}
+    assert after[QUERY_A].family != before[QUERY_A].family
+    for prompt in (QUERY_A, QUERY_B):
+        assert after[prompt].id == before[prompt].id, "else what it taught could judge"
 
 
 def test_a_fork_adds_no_occurrence_but_its_correction_counts(transcript, read):

@@ -57,6 +57,12 @@ async def test_the_system_cannot_be_written_to(confined, rooms, place):
     assert not Path(place).exists()
 
 
+async def test_no_setting_of_the_kernel_can_be_written_to_not_even_by_root(confined, rooms):
+    script = "find /proc/sys /proc/sysrq-trigger -writable -type f 2>/dev/null; cat /proc/sys/kernel/ostype"
+    finished = await run_confined(confined, rooms, script)
+    assert finished.stdout.split() == ["Linux"], "asked for, never written"
+
+
 @pytest.mark.parametrize("place", ["stray", "checks/stray", "home/secret.txt"])
 async def test_what_is_written_beside_the_workspace_never_arrives(confined, rooms, place):
     await run_confined(confined, rooms, f"mkdir -p {rooms}/checks {rooms}/home; echo x > {rooms}/{place}")

@@ -29,6 +29,7 @@ class Opening(msgspec.Struct, frozen=True, kw_only=True):
     `env` is where keys, PATH and the client's settings are looked up; `cache_dir` keeps model files.
     `key_name` names the variable that holds the key of an OpenAI-compatible server (None: OPENAI_API_KEY,
     which is sent to servers on other machines only). `slots` is how many requests a local model works on.
+    `work` is where a client's private folders are made (None: the temporary folder).
     """
 
     rest: str
@@ -39,6 +40,7 @@ class Opening(msgspec.Struct, frozen=True, kw_only=True):
     price: Price | None = None
     sources: tuple[Source, ...] | None = None
     slots: int = 4
+    work: Path | None = None
 
 
 Opener: TypeAlias = Callable[[Opening], AbstractAsyncContextManager[ChatModel]]
@@ -72,6 +74,7 @@ async def open_model(
     price: Price | None = None,
     sources: tuple[Source, ...] | None = None,
     slots: int = 4,
+    work: Path | None = None,
 ) -> AsyncIterator[ChatModel]:
     """Open the model that `spec` names and close it at the end; see Opening for the arguments.
 
@@ -90,6 +93,7 @@ async def open_model(
         price=price,
         sources=sources,
         slots=slots,
+        work=work,
     )
     async with _OPENERS[kind][0](opening) as model:
         yield model
@@ -181,4 +185,4 @@ async def _open_claude(opening: Opening) -> AsyncIterator[ChatModel]:
         raise Unavailable(
             "Claude Code is not installed", hint="install it (npm install -g @anthropic-ai/claude-code)"
         )
-    yield ClaudeModel(cli, model=opening.rest or None)
+    yield ClaudeModel(cli, model=opening.rest or None, work=opening.work)

@@ -30,6 +30,7 @@ _ETC = (
 )
 # fmt: on
 _EMPTY = ("/home", "/root", "/run", "/tmp", "/var/tmp")  # noqa: S108 - mount points inside the sandbox
+_KERNEL = ("/proc/sys", "/proc/sysrq-trigger")
 _PROBE_SECONDS = 10.0
 
 
@@ -72,6 +73,9 @@ class Bubblewrap:
             "ALL",
             "--proc",
             "/proc",
+            # The kernel asks who the user is outside: run by root, settings such as core_pattern, which names
+            # a program that the kernel starts outside of any sandbox, could be written in here.
+            *_read_only_proc(),
             "--dev",
             "/dev",
         ]
@@ -133,6 +137,10 @@ def find() -> list[Bubblewrap]:
     else:
         found.append(bundled)
     return [Bubblewrap(path) for path in found]
+
+
+def _read_only_proc() -> list[str]:
+    return [part for path in _KERNEL for part in ("--ro-bind-try", path, path)]
 
 
 def _merged_links() -> list[str]:
