@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from skillopt_sleep.config import load
-from skillopt_sleep.errors import Explained
+from skillopt_sleep.errors import Explained, UsageError
 from skillopt_sleep.paths import Paths
 
 _ROOM = 500_000_000
@@ -38,7 +38,7 @@ def examine(paths: Paths, env: Mapping[str, str]) -> list[Finding]:
         _room(paths),
         _transcripts(env),
         _claude(env),
-        _sandbox(),
+        _sandbox(paths),
         _local_model(paths),
         _explained("target", lambda: _target(paths, env)),
     ]
@@ -119,21 +119,32 @@ def _claude(env: Mapping[str, str]) -> Finding:
         return Finding(
             name="claude", ok=False, detail="not on PATH", hint="install Claude Code to replay with it"
         )
-    signed = "signed in" if found.signed_in else "not signed in"
+    by = f"sign-in by {found.credentials.source}" if found.credentials else "not signed in"
     return Finding(
         name="claude",
         ok=found.signed_in,
-        detail=f"{found.version} at {found.binary}, {signed}",
+        detail=f"{found.version} at {found.binary}, {by}",
         hint=found.hint,
     )
 
 
-def _sandbox() -> Finding:
+def _sandbox(paths: Paths) -> Finding:
     from skillopt_replay.errors import ReplayError
     from skillopt_replay.sandbox import choose
 
     try:
-        sandbox = choose("auto")
+        setting = load(paths.config).replay.sandbox
+    except UsageError:
+        setting = "auto"  # the settings have a finding of their own
+    if setting == "none":
+        return Finding(
+            name="sandbox",
+            ok=False,
+            detail="switched off by replay.sandbox: replays can read and change what you can",
+            hint="skillopt-sleep config set replay.sandbox auto",
+        )
+    try:
+        sandbox = choose(setting)
     except ReplayError as error:
         return Finding(name="sandbox", ok=False, detail=error.message, hint=error.hint)
     return Finding(name="sandbox", ok=True, detail=sandbox.probe().detail)
@@ -153,6 +164,14 @@ def _local_model(paths: Paths) -> Finding:
 
 
 def _target(paths: Paths, env: Mapping[str, str]) -> str:
+    from skillopt_replay.models.serving import require_runtime
     from skillopt_sleep.night.backends import choose_target
 
-    return f"a night would use {choose_target(load(paths.config), env)}"
+    settings = load(paths.config)
+    target = choose_target(settings, env)
+    if target == "claude_code":
+        return "a night would replay with Claude Code"
+    model = settings.target.model or "local"
+    if model.partition(":")[0] == "local":
+        require_runtime()
+    return f"a night would replay with the chat model {model}"

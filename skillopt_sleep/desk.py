@@ -117,7 +117,8 @@ class StoreDesk:
         if proposal.applied is None:
             raise NeedsDecision(f"{proposal.id} has no record of what it replaced")
         reverted = revert(proposal.staged, proposal.applied)
-        sentence = f"reverted {proposal.id}: {reverted.live} is as it was, your later changes kept"
+        outcome = "no longer holds the proposal" if reverted.after else "is removed, as there was none before"
+        sentence = f"reverted {proposal.id}: {reverted.live} {outcome}"
         decided = msgspec.structs.replace(proposal, state=State.REVERTED, decided=now(), applied=None)
         save_proposal(connection, decided, action="revert", detail=sentence)
         return _change(decided, sentence, reverted.live)
@@ -161,9 +162,14 @@ def _change(proposal: Proposal, sentence: str, live: str | None = None, *, compl
 
 def _require(proposal: Proposal, action: str, *states: State) -> None:
     if proposal.state not in states:
+        already = proposal.state.value == _PAST[action]
         raise NeedsDecision(
-            f"{proposal.id} is {proposal.state.value}: it cannot be {_PAST[action]}",
-            hint="skillopt-sleep review --all --plain shows where every proposal stands",
+            f"{proposal.id} is already {_PAST[action]}"
+            if already
+            else f"{proposal.id} is {proposal.state.value}: it cannot be {_PAST[action]}",
+            hint="in skillopt-sleep review the key u takes a rejection back"
+            if proposal.state is State.REJECTED
+            else "skillopt-sleep review --all --plain shows where every proposal stands",
         )
 
 

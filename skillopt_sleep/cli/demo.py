@@ -53,7 +53,8 @@ def demo(
     show(
         to_json(report),
         as_json=as_json,
-        render=lambda: to_markdown(report) + "\n" + _conclude(report, str(home.paths.data)),
+        markdown=lambda: to_markdown(report),
+        render=lambda: "\n" + _conclude(report, str(home.paths.data)),
     )
     if report.state == "stopped":
         raise typer.Exit(STOPPED)

@@ -63,16 +63,23 @@ def explain(function: Callable[P, R]) -> Callable[P, R]:
     return wrapped
 
 
-def show(value: Any, *, as_json: bool, render: Callable[[], str]) -> None:
-    """Print `value` as JSON, or what `render` returns, to standard output."""
-    if as_json:
-        sys.stdout.write(msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n")
-    else:
-        from skillopt_sleep.review.visible import show as make_visible
+def show(value: Any, *, as_json: bool, render: Callable[[], str], markdown: Callable[[], str] = str) -> None:
+    """Print `value` as JSON; or what `markdown` and `render` return, the first one set out on a terminal."""
+    from skillopt_sleep.review.visible import show as make_visible
 
+    if as_json:
+        text = msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+    else:
         # Prompts and skills are other people's text; a terminal obeys control characters in it.
-        text = make_visible(render(), tab="\t")
-        sys.stdout.write(text if text.endswith("\n") or not text else text + "\n")
+        written, text = (make_visible(part(), tab="\t") for part in (markdown, render))
+        if sys.stdout.isatty() and written:
+            from rich.console import Console
+            from rich.markdown import Markdown
+
+            Console(highlight=False).print(Markdown(written, hyperlinks=False))
+        else:
+            text = written + text
+    sys.stdout.write(text if text.endswith("\n") or not text else text + "\n")
     sys.stdout.flush()
 
 

@@ -31,7 +31,7 @@ def run(
             report = dry_night(connection, settings, os.environ, listen=listen)
         else:
             report = asyncio.run(whole_night(connection, paths, settings, os.environ, listen=listen))
-    show(to_json(report), as_json=as_json, render=lambda: to_markdown(report))
+    show(to_json(report), as_json=as_json, render=str, markdown=lambda: to_markdown(report))
     if report.state == "stopped":
         raise typer.Exit(STOPPED)
     if report.state == "failed":

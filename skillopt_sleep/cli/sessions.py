@@ -64,5 +64,9 @@ def _line(session: dict[str, Any]) -> str:
     marks = f", {len(session['corrections'])} corrected" if session["corrections"] else ""
     return (
         f"{session['started'] or '(no time)':20}  {session['client']:7} {session['kind']:8} "
-        f"{session['id'][:8]}  {len(session['prompts'])} prompts{marks}: {first}"
+        f"{session['id'][:8]}  {_count(len(session['prompts']), 'prompt')}{marks}: {first}"
     )
+
+
+def _count(number: int, thing: str) -> str:
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"

@@ -47,8 +47,10 @@ def _render(value: dict[str, Any]) -> str:
         spend = night["spend"]
         unfinished = " (unfinished: the next run goes on with it)" if night["state"] == "running" else ""
         lines.append(f"last night {night['id']}: {night['state']}{unfinished}, started {night['started']}")
-        lines.append(f"spend      {spend.calls} calls, {spend.tokens} tokens, ${spend.usd:.2f}")
-        lines += [f"verdict    {v['skill']}: {v['decision']}: {v['reason']}" for v in night["verdicts"]]
+        cut_off = spend.reserved_usd
+        reserved = f" (${cut_off:.2f} of it may be too much: calls that were cut off)" if cut_off else ""
+        lines.append(f"spend      {spend.calls} calls, {spend.tokens} tokens, ${spend.usd:.2f}{reserved}")
+        lines += [f"verdict    {v['skill']}: {v['reason']}" for v in night["verdicts"]]
     else:
         lines.append("last night none yet: skillopt-sleep run starts one")
     pending = value["pending"]

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import msgspec
 import typer
 
+from skillopt_gate.split import GATE_SHARE
 from skillopt_replay.tasks import Check, Task
 from skillopt_sleep.cli.frame import NOTHING_TO_DO, Json, database, explain, show
 from skillopt_sleep.config import load
+from skillopt_sleep.paths import locate
 
 
 @explain
@@ -61,7 +64,7 @@ def _render(found: list[Task]) -> str:
     for family in dict.fromkeys(task.family for task in found):
         members = [task for task in found if task.family == family]
         first = members[0]
-        lines.append(f"{first.title}  ({len(members)} tasks, skill {first.skill})")
+        lines.append(f"{first.title}  ({len(members)} tasks, skill {first.skill}{_tell_missing(members)})")
         lines += [f"  check: {word(check)}" for check in _distinct(members)] or [
             "  no check: nothing to learn from"
         ]
@@ -78,3 +81,10 @@ def _distinct(members: list[Task]) -> list[Check]:
         for check in task.checks:
             seen.setdefault(word(check), check)
     return list(seen.values())
+
+
+def _tell_missing(members: list[Task]) -> str:
+    """Say about how many tasks with a check a family lacks before a night can judge a skill for it."""
+    checkable = sum(bool(task.checks) for task in members)
+    needed = math.ceil(load(locate().config).gate.min_tasks / GATE_SHARE)
+    return f"; about {needed - checkable} more for a night" if checkable < needed else ""

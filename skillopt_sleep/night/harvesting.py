@@ -55,9 +55,9 @@ def update_index(
     listen(
         Event(
             stage="harvest",
-            done=stats.files_read,
-            total=stats.files_read,
-            detail=f"{stats.sessions} sessions, {stats.turns} prompts",
+            done=max(stats.files_seen, 1),
+            total=max(stats.files_seen, 1),
+            detail=f"{stats.sessions} new or changed sessions",
         )
     )
     return HarvestReport(

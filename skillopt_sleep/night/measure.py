@@ -11,6 +11,7 @@ import msgspec
 from skillopt_gate.decide import decided, hopeless, judge
 from skillopt_gate.verdicts import Evidence, Pair, Policy, Verdict
 from skillopt_gate.vetoes import RECHECK_RUNS, suspects
+from skillopt_replay.agents.chat import WRITTEN
 from skillopt_replay.errors import CeilingReached
 from skillopt_replay.rollouts import Rollout
 from skillopt_replay.skills import Skill
@@ -189,6 +190,6 @@ def _excerpt(runs: Sequence[Rollout]) -> str:
     for run in runs:
         if run.score is None:
             continue
-        commands = [f"$ {call.command}" for call in run.calls if call.command]
+        commands = [f"$ {call.command}" for call in run.calls if call.command and call.name != WRITTEN]
         return "\n".join([*commands, run.answer])[:_EXCERPT]
     return f"(no valid run: {runs[0].error})" if runs else ""

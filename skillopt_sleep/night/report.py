@@ -64,11 +64,11 @@ def to_json(report: NightReport) -> dict[str, object]:
 
 
 def to_markdown(report: NightReport) -> str:
-    """Return the report as Markdown; its first lines name the gate's mode and what it guarantees."""
+    """Return the report as Markdown; its first line names the gate's mode."""
     lines = [
-        f"# Night {report.night}: {report.state}" if report.night else f"# {_NO_NIGHT[report.state]}",
-        "",
-        f"Gate mode: {report.mode}. {_guarantee(report.mode)}",
+        f"# Night {report.night}: {report.state} (gate mode: {report.mode})"
+        if report.night
+        else f"# {_NO_NIGHT[report.state]} (gate mode: {report.mode})",
     ]
     if report.night:
         lines += [
@@ -101,6 +101,7 @@ def to_markdown(report: NightReport) -> str:
     if report.skipped:
         lines += ["", "## Left alone", ""]
         lines += [f"- {s.title} ({s.tasks} tasks): {s.reason}" for s in report.skipped]
+    lines += ["", f"The gate's promise: {_guarantee(report.mode)}"]
     return "\n".join(lines) + "\n"
 
 

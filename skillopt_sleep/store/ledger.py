@@ -18,11 +18,15 @@ from skillopt_sleep.store.database import transaction
 
 
 class Spend(msgspec.Struct, frozen=True, kw_only=True):
-    """What a night has used. Calls under way, or lost with a killed process, count with their reserve."""
+    """What a night has used.
+
+    `reserved_usd` of it is what calls that are under way, or were cut off, may have spent at most.
+    """
 
     calls: int
     tokens: int
     usd: float
+    reserved_usd: float = 0.0
 
 
 class SqliteLedger:
@@ -89,7 +93,7 @@ class SqliteLedger:
             if spent.usd + usd > limits.usd:
                 raise CeilingReached(
                     f"the next call may cost ${usd:.2f} and ${spent.usd:.2f} of ${limits.usd:.2f} are spent",
-                    hint="raise ceilings.usd to allow more",
+                    hint="raise ceilings.usd to allow more, or lower replay.usd, what one run may spend",
                 )
             if spent.tokens + estimate.tokens > limits.tokens:
                 wanted = estimate.tokens
@@ -144,7 +148,9 @@ def read_spend(connection: sqlite3.Connection, night: str) -> Spend:
     """Return what the night has used; an unknown price counts with its reserve."""
     row = connection.execute(
         "select count(*) calls, coalesce(sum(coalesce(tokens, reserved_tokens)), 0) tokens,"
-        " coalesce(sum(coalesce(usd, reserved_usd)), 0.0) usd from calls where night = ?",
+        " coalesce(sum(coalesce(usd, reserved_usd)), 0.0) usd,"
+        " coalesce(sum(case when usd is null then reserved_usd end), 0.0) reserved_usd"
+        " from calls where night = ?",
         (night,),
     ).fetchone()
-    return Spend(calls=row["calls"], tokens=row["tokens"], usd=row["usd"])
+    return Spend(calls=row["calls"], tokens=row["tokens"], usd=row["usd"], reserved_usd=row["reserved_usd"])

@@ -160,12 +160,19 @@ class _Epoch:
             [edit for edit in reflection.edits if tuple(words(edit.content)) not in turned_down]
             for reflection in reflections
         ]
+        again = [
+            edit.content
+            for reflection in reflections
+            for edit in reflection.edits
+            if tuple(words(edit.content)) in turned_down
+        ]
         edits = merge_edits(proposed, failures)
         skill, results = apply_edits(
             self.base, edits, limit=self.config.learning_rate, max_tokens=self.config.max_skill_tokens
         )
         faults = [reflection.problem for reflection in reflections if reflection.problem]
         if skill == self.base:
+            faults += [f'it proposed again what was turned down: "{content}"' for content in again]
             faults += [_explain(result) for result in (*dropped, *results)]
             return None, faults
         reasoning = " ".join(dict.fromkeys(r.reasoning for r in reflections if r.reasoning))

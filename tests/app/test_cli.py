@@ -90,7 +90,7 @@ def test_every_json_twin_has_the_documented_keys(sleeper: Sleeper, model: ChatMo
     (proposal,) = status["pending"]
     keys = {"id", "state", "started", "ended", "spend", "verdicts", "proposals"}
     assert set(status["last_night"]) == keys
-    assert set(status["last_night"]["spend"]) == {"calls", "tokens", "usd"}
+    assert set(status["last_night"]["spend"]) == {"calls", "tokens", "usd", "reserved_usd"}
     assert status["last_night"]["proposals"] == [proposal]
     assert status["last_night"]["spend"]["calls"] == len(model.requests)
 
@@ -190,7 +190,7 @@ def test_hunks_that_are_not_there_and_decided_proposals_are_told(slept: str, sle
     sleeper.sleep("apply", slept)
     done = invoke("apply", slept)
     assert (done.exit_code, done.stdout) == (4, "")
-    assert "is applied: it cannot be applied" in done.stderr
+    assert "is already applied" in done.stderr
 
 
 def test_when_one_of_several_cannot_be_applied_the_others_are_reported(slept: str, sleeper: Sleeper):
@@ -399,7 +399,7 @@ def test_the_check_up_passes_where_a_night_can_run_and_fails_where_not(sleeper: 
     done = invoke("doctor")
     assert done.exit_code == 0, done.stdout
     assert "MISSING" not in done.stdout
-    assert "a night would use chat" in done.stdout
+    assert "a night would replay with the chat model" in done.stdout
     assert git(sleeper.project, "status", "--porcelain") == ""
     sleeper.set(target_agent="auto", target_model="")
     done = run("doctor", env={"PATH": "/usr/bin:/bin"})
