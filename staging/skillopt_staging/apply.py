@@ -78,10 +78,7 @@ def revert(staged: Staged, applied: Applied) -> Applied:
         now = read_live(live)
         before = repo.read_blob(applied.backup) if applied.backup else None
         after = repo.read_blob(applied.written) if applied.written else None
-        if now in (before, after):
-            result = before
-        else:
-            result = _take_out(live, before, after, now)
+        result = before if now in (before, after) else _take_out(live, before, after, now)
         undone = _keep(repo, staged, now, result, complete=result == before)
         if result is None:
             remove_live(live, expected=now, folders=max(1, applied.folders))

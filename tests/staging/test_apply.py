@@ -246,7 +246,7 @@ def test_revert_that_cannot_keep_it_asks(skill, propose):
     applied = apply(staged)
     edited = BETTER.replace("with make test", "with make check")
     skill.write_text(edited)
-    with pytest.raises(Conflict, match="you edited .* since it was applied; it was left as it is") as caught:
+    with pytest.raises(Conflict, match=r"you edited .* since it was applied; it was left as it is") as caught:
         revert(staged, applied)
     assert skill.read_text() == edited
     assert "put back by hand" in caught.value.hint
@@ -276,7 +276,7 @@ def test_a_file_written_anew_is_not_replaced_by_the_one_that_was_removed(reposit
     live = repository / PATH
     live.parent.mkdir(parents=True, exist_ok=True)
     live.write_text("mine\n")
-    with pytest.raises(NeedsDecision, match="you wrote .* anew since it was removed"):
+    with pytest.raises(NeedsDecision, match=r"you wrote .* anew since it was removed"):
         revert(staged, undone)
     assert live.read_text() == "mine\n"
 
@@ -285,7 +285,7 @@ def test_revert_of_a_file_the_user_removed_asks(skill, propose):
     staged = propose()
     applied = apply(staged)
     skill.unlink()
-    with pytest.raises(NeedsDecision, match="you removed .* since the change"):
+    with pytest.raises(NeedsDecision, match=r"you removed .* since the change"):
         revert(staged, applied)
     assert not skill.exists()
 
