@@ -76,7 +76,7 @@ class AskReason(ModalScreen[str | None]):
                 classes="dialog-title",
                 markup=False,
             )
-            yield Static("Say why: the next nights will not propose the same again.", markup=False)
+            yield Static("Give a reason: later nights are told why.", markup=False)
             yield Input(placeholder="too long, wrong project, not a rule but a one-off, …", id="reason")
             yield Static("enter rejects · esc steps back", id="reason-note", markup=False)
 

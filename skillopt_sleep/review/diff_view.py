@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import ClassVar, NamedTuple
 
+from msgspec.structs import replace
 from rich.segment import Segment
 from rich.style import Style
 from textual.binding import Binding, BindingType
@@ -18,6 +19,7 @@ from skillopt_sleep.records import EditEvidence
 from skillopt_sleep.review.difference import Difference, Part, Row
 from skillopt_sleep.review.provenance import find_edits
 from skillopt_sleep.review.visible import show, show_line
+from skillopt_sleep.review.wording import say_origin
 from skillopt_sleep.review.words import Spans
 from skillopt_sleep.review.wrapping import clip, find_hang, wrap
 from skillopt_staging.hunks import Kind
@@ -164,8 +166,8 @@ class DiffView(ScrollView, can_focus=True):
 
     def _draw_reasons(self, number: int, edit: EditEvidence, width: int) -> Iterator[Drawn]:
         for quote in edit.quotes:
-            source = f"  session {show_line(quote.session[:_SESSION])}, turn {quote.turn}"
-            lead = "     you said “"
+            source = f"  {show_line(say_origin(replace(quote, session=quote.session[:_SESSION])))}"
+            lead = "   you said “"
             room = width - len(lead) - 3 - len(source)
             if room < 12:
                 room, source = width - len(lead) - 3, ""

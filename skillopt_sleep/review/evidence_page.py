@@ -9,6 +9,7 @@ from skillopt_sleep.records import EditEvidence, Proposal
 from skillopt_sleep.review.charts import draw_growth, draw_interval, draw_tallies
 from skillopt_sleep.review.pages import LABEL, Page
 from skillopt_sleep.review.wording import (
+    BRANCHLESS,
     count,
     say_cost,
     say_counts,
@@ -16,6 +17,7 @@ from skillopt_sleep.review.wording import (
     say_interval,
     say_mode,
     say_needed,
+    say_origin,
     say_place,
     say_sample,
     say_state,
@@ -111,7 +113,7 @@ def _write_edits(page: Page, edits: tuple[EditEvidence, ...]) -> None:
             page.paragraph(edit.content, lead=f"{_SIGNS.get(edit.op, '+')} ")
         for quote in edit.quotes:
             page.paragraph(f"“{quote.quote}”", "italic $accent", 2, "you: ")
-            page.paragraph(f"session {quote.session}, turn {quote.turn}", "$foreground-muted", 7)
+            page.paragraph(say_origin(quote), "$foreground-muted", 7)
         if not edit.quotes and edit.sessions:
             page.paragraph(f"from sessions {', '.join(edit.sessions)}", "$foreground-muted", 2)
 
@@ -128,7 +130,9 @@ def _write_means(page: Page, proposal: Proposal) -> None:
     page.value("night", f"{note.night}, {proposal.created}")
     page.value("target", note.target)
     page.value("optimizer", note.optimizer)
-    page.value("sandbox", note.sandbox)
-    page.value("branch", f"{proposal.staged.branch} ({proposal.staged.commit[:10]})")
+    if note.sandbox:
+        page.value("sandbox", note.sandbox)
+    if proposal.state not in BRANCHLESS:
+        page.value("branch", f"{proposal.staged.branch} ({proposal.staged.commit[:10]})")
     page.value("repository", say_place(proposal.staged.repository))
     page.value("file", say_place(proposal.staged.live))

@@ -11,13 +11,16 @@ from skillopt_sleep.review.difference import Difference, compare
 from skillopt_sleep.review.visible import show
 from skillopt_sleep.review.visible import show_line as _line
 from skillopt_sleep.review.wording import (
+    BRANCHLESS,
     OPEN,
     count,
+    say_ask,
     say_cost,
     say_counts,
     say_effect,
     say_mode,
     say_needed,
+    say_origin,
     say_sample,
     say_state,
     say_tokens,
@@ -28,11 +31,8 @@ from skillopt_staging.hunks import unified
 from skillopt_staging.proposals import State
 
 COMMAND = "skillopt-sleep"
-NOTHING = (
-    "No proposals are waiting.\n"
-    f"A night makes them: run one now with `{COMMAND} run`, "
-    "or wait for the next.\n"
-)
+_LONGEST_ASK = 100
+NOTHING = f"No proposals are waiting.\nA night makes them: run one with `{COMMAND} run`.\n"
 
 
 def render_plain(proposals: Sequence[Proposal]) -> str:
@@ -98,9 +98,11 @@ def _object(proposal: Proposal) -> dict[str, Any]:
 
 
 def _diff(proposal: Proposal, difference: Difference) -> Iterator[str]:
-    old = f"a/{proposal.staged.path}" if proposal.base_text else "/dev/null"
+    # Inside its repository a user's skill lies under a path that says nothing to a reader.
+    path = f"{proposal.skill}/SKILL.md"
+    old = f"a/{path}" if proposal.base_text else "/dev/null"
     yield f"--- {_line(old)}"
-    yield f"+++ b/{_line(proposal.staged.path)}"
+    yield f"+++ b/{_line(path)}"
     for part in difference.parts:
         header, rest = part.hunk.text.split("\n", 1)
         yield f"{header} hunk {part.number}"
@@ -131,9 +133,11 @@ def _block(proposal: Proposal) -> Iterator[str]:
     if len(note.wealth) > 1:
         yield f"Evidence night by night: {', '.join(say_wealth(value) for value in note.wealth)}"
     yield f"Cost: {say_cost(note.usage)}, {say_tokens(note.usage.tokens)} tokens"
-    yield f"Tasks run by: {_line(note.target)}, in {_line(note.sandbox)}"
+    sandbox = f" (sandbox: {_line(note.sandbox)})" if note.sandbox else ""
+    yield f"Tasks run by: {_line(note.target)}{sandbox}"
     yield f"Edits written by: {_line(note.optimizer)}"
-    yield f"Branch: {_line(proposal.staged.branch)} in {_line(proposal.staged.repository)}"
+    if proposal.state not in BRANCHLESS:
+        yield f"Branch: {_line(proposal.staged.branch)} in {_line(proposal.staged.repository)}"
     yield f"Changes: {_line(proposal.staged.live)}"
     yield from _tasks(proposal)
     yield from _edits(note.edits)
@@ -154,7 +158,7 @@ def _tasks(proposal: Proposal) -> Iterator[str]:
             f"{sum(scores):g} of {len(scores)}" if scores else "no run"
             for scores in (task.incumbent, task.candidate)
         ]
-        yield f"  {task.change}: {_line(task.title or task.task)} ({sides[0]}, then {sides[1]})"
+        yield f"  {task.change}: {_line(say_ask(task, _LONGEST_ASK))} ({sides[0]}, then {sides[1]})"
 
 
 def _edits(edits: Sequence[EditEvidence]) -> Iterator[str]:
@@ -164,7 +168,7 @@ def _edits(edits: Sequence[EditEvidence]) -> Iterator[str]:
     for edit in edits:
         yield f"  {edit.op.replace('_', ' ')}: {_line(edit.content or edit.target)}"
         for quote in edit.quotes:
-            yield f'    you said "{_line(quote.quote)}" (session {_line(quote.session)}, turn {quote.turn})'
+            yield f'    you said "{_line(quote.quote)}" ({_line(say_origin(quote))})'
         if not edit.quotes and edit.sessions:
             yield f"    from sessions {_line(', '.join(edit.sessions))}"
 

@@ -12,10 +12,8 @@ from skillopt_sleep.review.wording import BADGES, WAITING, count, say_place, say
 EMPTY = Content.assemble(
     ("Nothing is waiting for you.\n\n", "bold $primary"),
     "A night reads your transcripts, replays what\nyou keep asking for, and stages what it learned.\n\n",
-    ("skillopt-sleep status  ", "$accent"),
-    "when the next night comes\n",
     ("skillopt-sleep run     ", "$accent"),
-    "run one now\n",
+    "run a night\n",
     ("skillopt-sleep doctor  ", "$accent"),
     "what is found or missing\n",
     ("skillopt-sleep demo    ", "$accent"),

@@ -15,7 +15,7 @@ from textual.widgets.option_list import Option
 
 from skillopt_sleep.records import Proposal, TaskEvidence
 from skillopt_sleep.review.visible import show, show_line
-from skillopt_sleep.review.wording import CHANGES, say_runs
+from skillopt_sleep.review.wording import CHANGES, say_ask, say_runs
 
 TONES = {"fixed": "$success", "broken": "$error", "same": "$foreground-muted", "not run": "$warning"}
 # What speaks against a proposal comes first.
@@ -89,7 +89,7 @@ def _describe(task: TaskEvidence, width: int) -> Content:
     return Content.assemble(
         (f"{CHANGES[change]} {change:<8}", TONES[change]),
         (f"{say_runs(task):<{width}}  ", "$foreground-muted"),
-        show_line(task.title or task.task),
+        show_line(say_ask(task)),
     )
 
 

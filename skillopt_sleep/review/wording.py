@@ -8,6 +8,7 @@ from pathlib import Path
 
 from skillopt_gate.verdicts import Decision, Policy, Verdict
 from skillopt_replay.rollouts import Usage
+from skillopt_replay.tasks import Origin
 from skillopt_sleep.records import Proposal, TaskEvidence
 from skillopt_staging.proposals import State
 
@@ -16,6 +17,8 @@ CHANGES = {"fixed": "✓", "broken": "✗", "same": "=", "not run": "–"}
 # What waits for the user, and what may be decided: a reverted proposal does not wait but can be taken again.
 WAITING = (State.PENDING, State.SNOOZED)
 OPEN = (*WAITING, State.REVERTED)
+# A rejection removes the branch; undoing it makes the branch anew.
+BRANCHLESS = (State.REJECTED,)
 _MODES = {
     "evidence": "evidence over nights: each night's fresh tasks add to it, and looking often is safe",
     "one-night": "one night: an exact test of tonight's tasks alone",
@@ -126,6 +129,18 @@ def say_place(path: str) -> str:
     except RuntimeError:
         return path
     return "~" + path[len(home) :] if path.startswith(home.rstrip("/") + "/") else path
+
+
+def say_origin(origin: Origin) -> str:
+    """Return where the user's words stand: "session a90f22, prompt 4"; people count their prompts from 1."""
+    return f"session {origin.session}, prompt {origin.turn + 1}"
+
+
+def say_ask(task: TaskEvidence, longest: int = 200) -> str:
+    """Return what a task asks for in one line: its prompt's first line that says something, shortened."""
+    first = next((line for line in task.prompt.splitlines() if line.strip()), task.title or task.task)
+    ask = " ".join(first.split())
+    return ask if len(ask) <= longest else f"{ask[: longest - 1].rstrip()}…"
 
 
 def say_state(proposal: Proposal) -> str:

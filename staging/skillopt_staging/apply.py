@@ -78,15 +78,7 @@ def revert(staged: Staged, applied: Applied) -> Applied:
         now = read_live(live)
         before = repo.read_blob(applied.backup) if applied.backup else None
         after = repo.read_blob(applied.written) if applied.written else None
-        if now in (before, after):
-            result = before
-        elif now is None or before is None or after is None:
-            raise NeedsDecision(
-                f"{live} {'was removed' if now is None else 'was edited'} after the change",
-                hint="undo that first, or settle the file by hand",
-            )
-        else:
-            result = _settle(live, after, now, before)
+        result = before if now in (before, after) else _take_out(live, before, after, now)
         undone = _keep(repo, staged, now, result, complete=result == before)
         if result is None:
             remove_live(live, expected=now, folders=max(1, applied.folders))
@@ -124,6 +116,35 @@ def _settle(live: Path, base: bytes, now: bytes, wanted: bytes) -> bytes:
         raise Conflict(
             f"{live} was changed in the same place ({outcome.conflicts} conflict(s))",
             hint="take single hunks, or edit the file so that the change fits",
+            marked=outcome.marked.decode(errors="replace"),
+        )
+    return outcome.data
+
+
+def _take_out(live: Path, before: bytes | None, after: bytes | None, now: bytes | None) -> bytes:
+    """Return `now` without what turned `before` into `after`; None stands for no file."""
+    if now is None:
+        raise NeedsDecision(
+            f"you removed {live} since the change; it was not brought back",
+            hint="bring the file back, then revert again",
+        )
+    edited = f"you edited {live} since it was applied; it was left as it is"
+    if before is None:
+        # The whole file is the proposal's: what of an edited one would be the user's, only they can say.
+        raise NeedsDecision(
+            edited,
+            hint="keep what you wrote somewhere else, delete the file, then revert again",
+        )
+    if after is None:
+        raise NeedsDecision(
+            f"you wrote {live} anew since it was removed; it was left as it is",
+            hint="keep what you wrote somewhere else, delete the file, then revert again",
+        )
+    outcome = merge(after, now, before)
+    if outcome.data is None:
+        raise Conflict(
+            f"{edited}: {outcome.conflicts} of your edits lie where the proposal's are",
+            hint="put back by hand what was there before the proposal, then revert again",
             marked=outcome.marked.decode(errors="replace"),
         )
     return outcome.data

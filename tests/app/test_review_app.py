@@ -67,7 +67,7 @@ async def test_the_diff_shows_signs_numbers_and_whose_words_it_rests_on():
     assert "[x] hunk 1 of 2 · front matter" in seen
     assert ' 12     - - Use the past tense ("Added", "Fixed").' in seen
     assert '     12 + - Use the imperative ("Add", "Fix"), never the past tense.' in seen
-    assert "you said “I can see WHAT you changed, tell me why”  session a90f22, turn 3" in seen
+    assert "you said “I can see WHAT you changed, tell me why”  session a90f22, prompt 4" in seen
 
 
 async def test_moving_the_selection_changes_the_diff():
@@ -159,6 +159,7 @@ async def test_reject_asks_for_a_reason_and_passes_it():
     async with review(desk) as (app, press):
         await press("r")
         assert isinstance(app.screen, AskReason)
+        assert "later nights are told why" in screen_text(app)
         assert "A reason is needed" in await press("enter")
         assert desk.asked == []
         await press(*"quite wrong".replace(" ", "_").replace("_", " ").split()[0], "space", *"wrong", "enter")
@@ -242,6 +243,22 @@ async def test_the_evidence_starts_with_the_verdict_and_names_the_mode():
     assert "bubblewrap, no network but the model" in seen
 
 
+async def test_words_are_placed_by_prompts_counted_from_one():
+    async with review(MemoryDesk(samples()), size=(120, 70)) as (_app, press):
+        seen = await press("2")
+    assert "session a90f22, prompt 4" in seen
+    assert "turn 3" not in seen
+
+
+async def test_a_rejected_proposal_names_no_branch():
+    async with review(MemoryDesk(samples()), size=(120, 70)) as (_app, press):
+        assert "skillopt/n12-commit-messages" in await press("2")
+        seen = await press("escape", "G")
+    assert "rejected: too long" in seen
+    assert "repository" in seen
+    assert "skillopt/n12-changelog" not in seen
+
+
 async def test_a_one_night_verdict_shows_its_p_value_instead_of_the_bet():
     judged = verdict(mode="one-night", p_value=0.0107)
     async with review(MemoryDesk([proposal(judged=judged)]), size=(120, 60)) as (_app, press):
@@ -255,8 +272,8 @@ async def test_tasks_are_listed_with_broken_ones_first_and_answers_on_selection(
     async with review(MemoryDesk(samples())) as (_app, press):
         seen = await press("3")
         assert "✗ 1 broken   ✓ 4 fixed   = 2 same   – 1 not run" in seen
-        assert seen.index("Amend with the missing file") < seen.index("Commit the retry fix")
-        assert "0/3 → –    Commit generated code" in seen
+        assert seen.index("Amend with the missing file") < seen.index("commit this, the upload client")
+        assert "0/3 → –    Commit generated code, please." in seen
         seen = await press("enter", "j")
         assert "Asked  commit this, the upload client now retries twice" in seen
         assert "Before  0/3 passed" in seen
@@ -337,6 +354,7 @@ async def test_an_empty_queue_says_what_to_do_next():
         seen = await press("a", "r", "u", "space", "n", "2", "3", "enter")
     assert "Nothing is waiting for you." in seen
     assert "skillopt-sleep run" in seen
+    assert "next night" not in seen
 
 
 async def test_without_colour_signs_boxes_and_badges_still_tell_everything(monkeypatch):

@@ -6,6 +6,7 @@ import sys
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from skillopt_replay.tasks import Origin
 from skillopt_sleep.records import EditEvidence
@@ -23,9 +24,9 @@ def test_a_block_has_verdict_numbers_diff_and_the_commands_to_decide():
     assert "Effect: +0.45 per task, 95 % interval +0.21 to +0.66" in text
     assert "Tonight: 14 tasks, 3 runs each side; 9 wins, 1 loss, 4 ties" in text
     assert "Evidence: 41× after 3 nights, accepted from 20×" in text
-    assert "fixed: Commit the retry fix (0 of 3, then 3 of 3)" in text
-    assert "not run: Commit generated code (0 of 3, then no run)" in text
-    assert 'you said "I can see WHAT you changed, tell me why" (session a90f22, turn 3)' in text
+    assert "fixed: commit this, the upload client now retries twice (0 of 3, then 3 of 3)" in text
+    assert "not run: Commit generated code, please. (0 of 3, then no run)" in text
+    assert 'you said "I can see WHAT you changed, tell me why" (session a90f22, prompt 4)' in text
     assert "@@ -1,6 +1,6 @@ hunk 1" in text
     assert '\n+- Use the imperative ("Add", "Fix"), never the past tense.\n' in text
     assert "skillopt-sleep apply n12-commit-messages --hunks 1\n" in text
@@ -35,7 +36,7 @@ def test_a_block_has_verdict_numbers_diff_and_the_commands_to_decide():
 def test_the_diff_of_plain_text_can_be_applied_by_git(tmp_path):
     text = render_plain([proposal()])
     patch = text[text.index("--- a/") : text.index("\n\nApply:")] + "\n"
-    file = tmp_path / ".claude/skills/commit-messages/SKILL.md"
+    file = tmp_path / "commit-messages/SKILL.md"
     file.parent.mkdir(parents=True)
     file.write_text(COMMITS_BASE)
     subprocess.run(["git", "apply", "-"], input=patch, text=True, cwd=tmp_path, check=True)
@@ -56,8 +57,44 @@ def test_decided_proposals_say_so_and_offer_what_still_makes_sense():
     assert "skillopt-sleep apply" not in rejected
 
 
+def test_only_a_proposal_that_has_a_branch_names_it():
+    waiting, applied, rejected = (render_plain(samples()[place : place + 1]) for place in (0, 3, 4))
+    assert "Branch: skillopt/n12-commit-messages in /home/ada/code/shop" in waiting
+    assert "Branch: skillopt/n12-sql-migrations" in applied
+    assert "Branch:" not in rejected
+
+
+def test_the_diff_is_headed_by_the_skill_wherever_its_repository_keeps_it():
+    lies = replace(proposal().staged, path="home/.cache/agent/skills/commit-messages/SKILL.md")
+    text = render_plain([replace(proposal(), staged=lies)])
+    assert "\n--- a/commit-messages/SKILL.md\n+++ b/commit-messages/SKILL.md\n@@" in text
+    assert "home/.cache" not in text
+
+
+def test_the_sandbox_is_named_only_when_there_was_a_word_on_it():
+    assert "Tasks run by: Claude Code 2.1.290 with haiku (sandbox: bubblewrap, no network" in render_plain(
+        [proposal()]
+    )
+    unsaid = replace(proposal(), note=replace(proposal().note, sandbox=""))
+    assert "Tasks run by: Claude Code 2.1.290 with haiku\n" in render_plain([unsaid])
+
+
+def test_tasks_of_one_family_are_told_apart_by_what_each_asks():
+    tasks = (
+        task("Weekly table", (0,), (1,), prompt="\n  draw the  sales of May\nas a table"),
+        task("Weekly table", (0,), (1,), prompt="draw the sales of June " + "x" * 200),
+        task("Weekly table", (1,), (1,), prompt=" \n"),
+    )
+    text = render_plain([proposal(tasks=tasks)])
+    assert "  fixed: draw the sales of May (0 of 1, then 1 of 1)\n" in text
+    assert f"  fixed: draw the sales of June {'x' * 76}… (0 of 1" in text
+    assert "  same: Weekly table (1 of 1" in text
+
+
 def test_no_proposals_say_what_to_do_next():
-    assert "skillopt-sleep run" in render_plain([])
+    text = render_plain([])
+    assert "skillopt-sleep run" in text
+    assert "wait for" not in text
 
 
 def test_hostile_text_is_escaped_everywhere_in_plain_text():

@@ -246,32 +246,48 @@ def test_revert_that_cannot_keep_it_asks(skill, propose):
     applied = apply(staged)
     edited = BETTER.replace("with make test", "with make check")
     skill.write_text(edited)
-    with pytest.raises(Conflict):
+    with pytest.raises(Conflict, match=r"you edited .* since it was applied; it was left as it is") as caught:
         revert(staged, applied)
     assert skill.read_text() == edited
+    assert "put back by hand" in caught.value.hint
+    skill.write_text(BASE.replace(*LOG))
+    revert(staged, applied)
+    assert skill.read_text() == BASE.replace(*LOG)
 
 
-@pytest.mark.parametrize("text", [None, "edited\n"])
-def test_revert_of_a_new_skill_the_user_edited_asks(text, repository, propose):
+def test_revert_of_a_new_skill_the_user_edited_leaves_it_and_says_what_helps(repository, propose):
     staged = propose()
     applied = apply(staged)
     live = repository / PATH
-    if text is None:
-        live.unlink()
-        assert revert(staged, applied).after == ""
-        return
-    live.write_text(text)
-    with pytest.raises(NeedsDecision, match="was edited"):
+    live.write_text(BETTER + "mine\n")
+    with pytest.raises(NeedsDecision) as caught:
         revert(staged, applied)
-    assert live.read_text() == text
+    assert caught.value.message == f"you edited {live} since it was applied; it was left as it is"
+    assert "delete the file, then revert again" in caught.value.hint
+    assert live.read_text() == BETTER + "mine\n"
+    live.unlink()
+    assert revert(staged, applied).after == ""
+    assert not live.exists()
+
+
+def test_a_file_written_anew_is_not_replaced_by_the_one_that_was_removed(repository, propose):
+    staged = propose()
+    undone = revert(staged, apply(staged))
+    live = repository / PATH
+    live.parent.mkdir(parents=True, exist_ok=True)
+    live.write_text("mine\n")
+    with pytest.raises(NeedsDecision, match=r"you wrote .* anew since it was removed"):
+        revert(staged, undone)
+    assert live.read_text() == "mine\n"
 
 
 def test_revert_of_a_file_the_user_removed_asks(skill, propose):
     staged = propose()
     applied = apply(staged)
     skill.unlink()
-    with pytest.raises(NeedsDecision, match="was removed"):
+    with pytest.raises(NeedsDecision, match=r"you removed .* since the change"):
         revert(staged, applied)
+    assert not skill.exists()
 
 
 def test_a_revert_can_be_undone_and_done_twice(skill, propose):
