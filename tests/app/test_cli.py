@@ -190,7 +190,7 @@ def test_hunks_that_are_not_there_and_decided_proposals_are_told(slept: str, sle
     sleeper.sleep("apply", slept)
     done = invoke("apply", slept)
     assert (done.exit_code, done.stdout) == (4, "")
-    assert "is applied: it cannot be applied" in done.stderr
+    assert "is applied already" in done.stderr
 
 
 def test_when_one_of_several_cannot_be_applied_the_others_are_reported(slept: str, sleeper: Sleeper):
