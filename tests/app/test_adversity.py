@@ -206,3 +206,13 @@ def test_a_full_disk_is_told_as_what_it_is(sleeper: Sleeper):
     assert child.returncode == 1
     assert "is a bug" not in child.stderr
     assert "make room" in child.stderr
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("target.agent", "codex"), ("target.settings", "user"), ("replay.sandbox", "docker")],
+)
+def test_a_setting_no_night_could_work_with_is_refused_when_it_is_set(sleeper: Sleeper, key: str, value: str):
+    before = locate().config.read_bytes()
+    sleeper.sleep("config", "set", key, value, expect=2)
+    assert locate().config.read_bytes() == before
