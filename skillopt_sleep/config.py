@@ -28,16 +28,23 @@ Share = Annotated[float, Meta(ge=0, le=1)]
 class Target(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The agent that runs the tasks."""
 
-    agent: Annotated[str, Meta(description="auto, claude_code (the real CLI) or chat (a chat model)")] = (
-        "auto"
-    )
+    agent: Annotated[
+        str,
+        Meta(
+            pattern="^(auto|claude_code|chat)$",
+            description="auto, claude_code (the real CLI) or chat (a chat model)",
+        ),
+    ] = "auto"
     model: Annotated[
         str,
         Meta(description="a model name; for chat a model as under optimizer.model; empty = default"),
     ] = ""
     settings: Annotated[
         str,
-        Meta(description="settings Claude Code loads in replays: project, or empty for none"),
+        Meta(
+            pattern="^(project)?$",
+            description="settings Claude Code loads in replays: project, or empty for none",
+        ),
     ] = "project"
 
 
@@ -53,7 +60,12 @@ class Optimizer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 class Replay(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How tasks are run."""
 
-    sandbox: Annotated[str, Meta(description='auto, bubblewrap, or "none" (runs unprotected)')] = "auto"
+    sandbox: Annotated[
+        str,
+        Meta(
+            pattern="^(auto|bubblewrap|none)$", description='auto, bubblewrap, or "none" (runs unprotected)'
+        ),
+    ] = "auto"
     concurrency: Annotated[Positive, Meta(description="runs at a time")] = 2
     repeats: Annotated[Positive, Meta(description="runs of each held-out task per side")] = 1
     seconds: Annotated[float, Meta(gt=0, description="wall-clock limit of one run")] = 600.0

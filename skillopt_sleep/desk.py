@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -93,12 +94,17 @@ class StoreDesk:
 
     def _reject(self, connection: sqlite3.Connection, proposal: Proposal, reason: str) -> Change:
         from skillopt_staging.branches import discard
+        from skillopt_staging.targets import find_repository
 
         _require(proposal, "reject", State.PENDING, State.SNOOZED, State.REVERTED)
         if not reason.strip():
             raise UsageError("a rejection needs a reason", hint="later nights are told it")
-        discard(proposal.staged)
-        sentence = f"rejected {proposal.id}; its branch {proposal.staged.branch} is gone"
+        # A project that was moved or deleted took the branch along; the proposal must not wait for ever.
+        there = find_repository(Path(proposal.staged.repository)) is not None
+        if there:
+            discard(proposal.staged)
+        gone = f"its branch {proposal.staged.branch} is gone"
+        sentence = f"rejected {proposal.id}; {gone if there else 'its repository is not there any more'}"
         decided = msgspec.structs.replace(
             proposal, state=State.REJECTED, decided=now(), reason=reason.strip()
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from skillopt_sleep.clock import now
-from skillopt_sleep.errors import Busy
+from skillopt_sleep.errors import AppError, Busy
 from skillopt_sleep.paths import Paths, make_private
 
 
@@ -46,11 +47,16 @@ def _held(file: Path, what: str, *, wait_s: float) -> Iterator[None]:
         lock.acquire(timeout=wait_s)
     except Timeout:
         raise Busy(f"another one is at work: {_describe(note)}", hint="try again when it has ended") from None
+    except OSError as error:
+        raise AppError(f"cannot use the lock {file}: {error.strerror or error}") from error
     try:
-        note.write_text(json.dumps({"what": what, "pid": os.getpid(), "since": now()}), encoding="utf-8")
+        # Without room for the note the message is less telling, and nothing else.
+        with contextlib.suppress(OSError):
+            note.write_text(json.dumps({"what": what, "pid": os.getpid(), "since": now()}), encoding="utf-8")
         yield
     finally:
-        note.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            note.unlink(missing_ok=True)
         lock.release()
 
 

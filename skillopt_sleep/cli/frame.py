@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import functools
 import os
 import signal
@@ -32,6 +33,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON document inst
 NOTHING_TO_DO = 3
 STOPPED = 5
 INTERRUPTED = 130
+_OF_THE_MACHINE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM}
 
 
 def explain(function: Callable[P, R]) -> Callable[P, R]:
@@ -56,6 +58,10 @@ def explain(function: Callable[P, R]) -> Callable[P, R]:
                 if error.hint:
                     _tell(f"  hint: {error.hint}")
                 raise typer.Exit(error.exit_code) from None
+            if isinstance(error, OSError) and error.errno in _OF_THE_MACHINE:
+                _tell(f"error: {error.filename or 'the disk'}: {error.strerror}")
+                _tell("  hint: make room, or mend the permissions, and start it again")
+                raise typer.Exit(1) from None
             _tell(f"error: {type(error).__name__}: {error}")
             _tell(f"  this is a bug in SkillOpt-Sleep; the details are in {_write_crash()}")
             raise typer.Exit(1) from None

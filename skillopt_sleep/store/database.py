@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from skillopt_sleep.clock import now
-from skillopt_sleep.errors import AppError
+from skillopt_sleep.errors import AppError, Busy
 from skillopt_sleep.paths import make_private
 from skillopt_sleep.store.migrations import MIGRATIONS
 
@@ -48,10 +48,12 @@ def explained(path: Path) -> Iterator[None]:
 
 
 def _unusable(path: Path, error: Exception) -> AppError:
+    if "locked" in str(error):
+        return Busy(f"another program holds the database {path}", hint="try again when it has ended")
     return AppError(
         f"cannot use the database {path}: {error}",
-        hint="free some disk space; a damaged file can be moved away: transcripts are read again,"
-        " and proposals stay as git branches",
+        hint="free some disk space. When it is damaged for good, move it away: sessions are read anew, but"
+        " what was proposed, decided and spent is forgotten (branches and live skills stay)",
     )
 
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 import shutil
 import signal
+import sqlite3
+import subprocess
+import sys
 
 import msgspec
 import pytest
@@ -164,3 +167,53 @@ def test_control_characters_in_prompts_never_reach_the_terminal(sleeper: Sleeper
         assert not {"\x1b", "\x07", "\u202e"} & set(printed)
     (first, *_) = json.loads(sleeper.sleep("sessions", "--json"))
     assert evil in first["prompts"][0], "programs get it as it is"
+
+
+def test_a_proposal_whose_project_is_gone_can_be_rejected(sleeper: Sleeper, database):
+    sleeper.work()
+    (name,) = sleeper.night()["proposals"]
+    shutil.move(sleeper.project, sleeper.project.with_name("moved"))
+    told = sleeper.sleep("reject", name, "--reason", "the project is gone")
+    assert "its repository is not there any more" in told
+    assert name not in sleeper.sleep("status")
+
+
+def test_a_locked_database_is_a_reason_to_try_again_later(sleeper: Sleeper, monkeypatch):
+    sleeper.sleep("status")
+    connect = sqlite3.connect
+    monkeypatch.setattr(
+        sqlite3, "connect", lambda path, **options: connect(path, **{**options, "timeout": 0})
+    )
+    holder = connect(locate().database, isolation_level=None)
+    holder.execute("pragma locking_mode = exclusive")
+    holder.execute("begin exclusive")
+    try:
+        sleeper.sleep("harvest", expect=75)
+    finally:
+        holder.close()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="limits of POSIX")
+def test_a_full_disk_is_told_as_what_it_is(sleeper: Sleeper):
+    import resource
+
+    child = subprocess.run(
+        [sys.executable, "-m", "skillopt_sleep", "config", "set", "gate.alpha", "0.1"],
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0)),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert child.returncode == 1
+    assert "is a bug" not in child.stderr
+    assert "make room" in child.stderr
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("target.agent", "codex"), ("target.settings", "user"), ("replay.sandbox", "docker")],
+)
+def test_a_setting_no_night_could_work_with_is_refused_when_it_is_set(sleeper: Sleeper, key: str, value: str):
+    before = locate().config.read_bytes()
+    sleeper.sleep("config", "set", key, value, expect=2)
+    assert locate().config.read_bytes() == before

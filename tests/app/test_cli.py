@@ -179,8 +179,9 @@ def test_without_an_agent_a_night_says_what_to_do(sleeper: Sleeper):
     assert done.returncode == 1
     assert "no agent to run the tasks with" in done.stderr
     assert "hint: " in done.stderr
-    sleeper.set(target_agent="robot")
-    assert "it must be auto, claude_code or chat" in CliRunner().invoke(app, ["run"]).stderr
+    refused = CliRunner().invoke(app, ["config", "set", "target.agent", "robot"])
+    assert refused.exit_code == 2
+    assert "auto|claude_code|chat" in refused.stderr
 
 
 def test_hunks_that_are_not_there_and_decided_proposals_are_told(slept: str, sleeper: Sleeper):

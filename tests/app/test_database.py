@@ -67,7 +67,8 @@ def test_something_that_is_no_database_is_an_error_with_a_way_out(tmp_path: Path
     path.write_text("no database at all, but long enough to be read as a header " * 20)
     with pytest.raises(AppError) as caught:
         connect(path)
-    assert "moved away" in caught.value.hint
+    assert "move it away" in caught.value.hint
+    assert "what was proposed, decided and spent is forgotten" in caught.value.hint
 
 
 def test_a_transaction_that_fails_leaves_nothing(tmp_path: Path):
