@@ -13,6 +13,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.events import Resize
+from textual.notifications import SeverityLevel
 from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Footer, OptionList, Static, TabbedContent, TabPane, Tabs
@@ -26,7 +27,7 @@ from skillopt_sleep.review.diff_view import DiffView
 from skillopt_sleep.review.difference import Difference, compare
 from skillopt_sleep.review.evidence_view import EvidenceView
 from skillopt_sleep.review.queue import Queue
-from skillopt_sleep.review.summary import EMPTY, write_summary
+from skillopt_sleep.review.summary import EMPTY, Summary
 from skillopt_sleep.review.task_view import TaskList, TaskView
 from skillopt_sleep.review.theme import NIGHT
 from skillopt_sleep.review.visible import show, show_line
@@ -89,7 +90,7 @@ class ReviewApp(App[None]):
         with Horizontal(id="main"):
             yield Queue(id="queue", markup=False)
             with Vertical(id="detail"):
-                yield Static(id="summary", markup=False)
+                yield Summary(id="summary")
                 with TabbedContent(id="tabs"):
                     with TabPane("1 Diff", id="diff"):
                         yield DiffView(id="diff-view")
@@ -159,8 +160,15 @@ class ReviewApp(App[None]):
             if not isinstance(error, Explained):
                 raise
             text = show(f"{error.message}\n{error.hint}".strip())
-            self.notify(text, title="That did not work", severity="error", timeout=12, markup=False)
+            self._tell(text, title="That did not work", severity="error", timeout=12)
             return None
+
+    def _tell(
+        self, text: str, *, title: str = "", severity: SeverityLevel = "information", timeout: float = 5
+    ) -> None:
+        """Show a note in place of any earlier one, which may no longer hold."""
+        self.clear_notifications()
+        self.notify(text, title=title, severity=severity, timeout=timeout, markup=False)
 
     async def _in_thread(self, call: Callable[[], _T]) -> _T:
         self._calls += 1
@@ -182,7 +190,7 @@ class ReviewApp(App[None]):
         proposal = self.selected
         if proposal is None:
             return
-        self.query_one("#summary", Static).update(write_summary(proposal))
+        self.query_one(Summary).display_summary(proposal)
         self.display_tab()
 
     @on(TabbedContent.TabActivated)
@@ -222,22 +230,28 @@ class ReviewApp(App[None]):
 
     def action_move_hunk(self, step: int) -> None:
         """Go to the next or previous hunk."""
-        self.action_show_tab("diff")
+        self._show_hunks()
         self.query_one(DiffView).move(step)
 
     def action_toggle_hunk(self) -> None:
         """Leave the current hunk out, or take it back in."""
         proposal = self.selected
         if proposal and proposal.state in OPEN:
-            self.action_show_tab("diff")
+            self._show_hunks()
             self.query_one(DiffView).toggle()
 
     def action_show_tab(self, tab: str) -> None:
-        """Open a tab; the focus stays in the details when it was there."""
-        inside = self.query_one("#detail") in (self.focused.ancestors if self.focused else ())
+        """Open a tab and go into it, so that the next key scrolls what was asked for."""
         self.query_one(TabbedContent).active = tab
-        if inside:
+        if self.proposals:
             self._pane().focus()
+
+    def _show_hunks(self) -> None:
+        """Open the diff; the focus stays in the list when it is there."""
+        inside = self.query_one("#detail") in (self.focused.ancestors if self.focused else ())
+        self.query_one(TabbedContent).active = "diff"
+        if inside:
+            self.query_one(DiffView).focus()
 
     def action_step_tab(self, step: int) -> None:
         """Open the tab after or before this one."""
@@ -272,7 +286,7 @@ class ReviewApp(App[None]):
             return None
         if proposal.state in OPEN:
             return proposal
-        self.notify(f"This one is {proposal.state.value} already; u takes that back.", markup=False)
+        self._tell(f"This one is {proposal.state.value} already; u takes that back.")
         return None
 
     @work(exclusive=True, group="decide")
@@ -284,7 +298,7 @@ class ReviewApp(App[None]):
         difference = await self._in_thread(lambda: compare(proposal.base_text, proposal.text))
         hunks = self._choices.pick(proposal, difference)
         if hunks == ():
-            self.notify("Every hunk is left out. Space takes one in, r rejects all.", severity="warning")
+            self._tell("Every hunk is left out. Space takes one in, r rejects all.", severity="warning")
             return
         total = len(difference.parts)
         what = (
@@ -315,7 +329,7 @@ class ReviewApp(App[None]):
         said = await self._ask(call)
         if said is not None:
             self._decided.append(proposal.id)
-            self.notify(show(said), title=f"{title} · u undoes", markup=False)
+            self._tell(show(said), title=f"{title} · u undoes")
             await self._load(after)
 
     @work(exclusive=True, group="decide")
@@ -323,7 +337,7 @@ class ReviewApp(App[None]):
         """Take back the highlighted proposal's decision, else the last one made here."""
         target = find_undoable(self.proposals, self.selected, self._decided)
         if target is None:
-            self.notify("There is no decision to undo.", markup=False)
+            self._tell("There is no decision to undo.")
             return
         if target.id not in self._decided:
             does = (
@@ -337,5 +351,5 @@ class ReviewApp(App[None]):
         said = await self._ask(lambda: self._desk.undo(target.id))
         if said is not None:
             self._decided = [name for name in self._decided if name != target.id]
-            self.notify(show(said), title="Undone", markup=False)
+            self._tell(show(said), title="Undone")
             await self._load(target.id)

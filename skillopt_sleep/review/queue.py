@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import ClassVar
 
+from rich.cells import cell_len
 from textual.binding import Binding, BindingType
 from textual.content import Content
+from textual.events import Resize
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
@@ -15,6 +17,7 @@ from skillopt_gate.verdicts import Decision
 from skillopt_sleep.records import Proposal
 from skillopt_sleep.review.visible import show_line
 from skillopt_sleep.review.wording import BADGES, WAITING, say_age, say_cost, say_effect, say_interval
+from skillopt_sleep.review.wrapping import wrap
 from skillopt_staging.proposals import State
 
 TONES = {Decision.ACCEPT: "$success", Decision.REJECT: "$error", Decision.NOT_ENOUGH: "$warning"}
@@ -25,6 +28,8 @@ _STATES = {
     State.REJECTED: "rejected",
     State.REVERTED: "reverted",
 }
+# What is left for an entry beside the border, the padding and a scrollbar, in cells (see review.tcss).
+_ROOM = 31
 
 
 class Queue(OptionList):
@@ -36,6 +41,10 @@ class Queue(OptionList):
         Binding("g", "first", "First", show=False),
         Binding("G", "last", "Last", show=False),
     ]
+
+    def on_resize(self, event: Resize) -> None:
+        # Where rows are few it shrinks to one while the details are read: the highlighted one.
+        self.call_after_refresh(self.scroll_to_highlight)
 
     def fill(
         self, proposals: Sequence[Proposal], now: datetime, *, select: str | None, one_line: bool
@@ -73,13 +82,20 @@ def describe(proposal: Proposal, now: datetime, *, one_line: bool) -> Content:
         return Content.assemble(
             (f"{sign} ", tone), (name, name_style), (f"  {effect}", tone), (tail, "$foreground-muted")
         )
+    apart = "\n  " if cell_len(f"  {name}  {state}") > _ROOM else "  "
+    facts = f"{client} · {say_cost(proposal.note.usage)} · {age}"
     return Content.assemble(
         (f"{sign} ", tone),
-        (name, name_style),
-        (f"  {state}" if state else "", "italic $accent"),
+        (_hang(name), name_style),
+        (f"{apart}{state}" if state else "", "italic $accent"),
         "\n  ",
         (f"{word} ", tone),
         (f"{effect} {say_interval(verdict.interval)}", "" if waiting else "$foreground-muted"),
         "\n  ",
-        (f"{client} · {say_cost(proposal.note.usage)} · {age}", "$foreground-muted"),
+        (_hang(facts), "$foreground-muted"),
     )
+
+
+def _hang(text: str) -> str:
+    """Return the text cut into lines that stay below each other, past the sign."""
+    return "\n  ".join(text[start:end].rstrip() for start, end in wrap(text, _ROOM - 2))

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from rich.cells import cell_len
 from textual.content import Content
+from textual.events import Resize
+from textual.widgets import Static
 
 from skillopt_sleep.records import Proposal
 from skillopt_sleep.review.evidence_page import TONES
 from skillopt_sleep.review.visible import show_line
 from skillopt_sleep.review.wording import BADGES, WAITING, count, say_place, say_state, tell_reason
+from skillopt_sleep.review.wrapping import clip, shorten_path
 
 EMPTY = Content.assemble(
     ("Nothing is waiting for you.\n\n", "bold $primary"),
@@ -22,15 +26,44 @@ EMPTY = Content.assemble(
 )
 
 
-def write_summary(proposal: Proposal) -> Content:
-    """Return the proposal in a few lines: skill, target file, verdict with its sentence, any decision."""
+class Summary(Static):
+    """Shows the summary of one proposal, written anew when its width changes."""
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name for it
+        super().__init__(id=id, markup=False)
+        self._proposal: Proposal | None = None
+        self._written_for = 0
+
+    def display_summary(self, proposal: Proposal) -> None:
+        """Show a proposal's summary."""
+        self._proposal = proposal
+        self._write()
+
+    def on_resize(self, event: Resize) -> None:
+        if self.content_region.width != self._written_for:
+            self._write()
+
+    def _write(self) -> None:
+        self._written_for = self.content_region.width
+        if self._proposal and self._written_for:
+            self.update(write_summary(self._proposal, self._written_for))
+
+
+def write_summary(proposal: Proposal, width: int) -> Content:
+    """Return the proposal in a few lines: skill, target file, verdict with its sentence, any decision.
+
+    Skill and file take a line of `width` cells each, whatever their length.
+    """
     verdict = proposal.note.verdict
     tone = TONES[verdict.decision]
     facts = [proposal.client, proposal.scope, count(verdict.nights, "night")]
+    said = "  " + " · ".join(show_line(fact) for fact in facts)
+    name = clip(show_line(proposal.skill), max(width - cell_len(said), width // 2))
+    place = shorten_path(show_line(say_place(proposal.staged.live)), width - 2)
     pieces: list[tuple[str, str]] = [
-        (show_line(proposal.skill), "bold"),
-        ("  " + " · ".join(show_line(fact) for fact in facts), "$foreground-muted"),
-        (f"\n→ {show_line(say_place(proposal.staged.live))}", "$foreground-muted"),
+        (name, "bold"),
+        (clip(said, width - cell_len(name)), "$foreground-muted"),
+        (f"\n→ {place}", "$foreground-muted"),
         ("\n", ""),
         (f" {BADGES[verdict.decision].upper()} ", f"bold $background on {tone}"),
         (f" {show_line(tell_reason(verdict))}", ""),

@@ -45,6 +45,8 @@ class TaskView(Vertical):
             with Horizontal(id="answers"):
                 yield Static(id="before", classes="answer", markup=False)
                 yield Static(id="after", classes="answer", markup=False)
+            # Where rows are few the answers come first; the list has the ask's first line already.
+            yield Static(id="task-prompt-below", markup=False)
 
     def display_tasks(self, proposal: Proposal) -> None:
         """Show the tasks of a proposal, broken ones first."""
@@ -74,9 +76,9 @@ class TaskView(Vertical):
             return
         task = self._tasks[event.option_index]
         before, after = say_runs(task).split(" → ")
-        self.query_one("#task-prompt", Static).update(
-            Content.assemble(("Asked  ", "bold $primary"), _shorten(task.prompt))
-        )
+        asked = Content.assemble(("Asked  ", "bold $primary"), _shorten(task.prompt))
+        self.query_one("#task-prompt", Static).update(asked)
+        self.query_one("#task-prompt-below", Static).update(asked)
         self.query_one("#before", Static).update(
             _answer("Before", before, task.before, _judge(task.incumbent))
         )

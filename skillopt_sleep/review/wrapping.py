@@ -9,6 +9,8 @@ from rich.cells import cell_len, get_character_cell_size
 _LEAD = re.compile(r"\s*(?:[-*+]\s+|\d+[.)]\s+|>\s*)?")
 # Makes the character before it an emoji, which may then take a second cell.
 _WIDENS = "\ufe0f"
+# The parts of a path that say which skill it is: skills, its name, SKILL.md.
+_END = 3
 
 
 def wrap(text: str, width: int, hang: int = 0) -> list[tuple[int, int]]:
@@ -56,6 +58,25 @@ def clip(text: str, width: int) -> str:
     if cell_len(text) <= width:
         return text
     return text[: _fit(text, 0, max(width - 1, 0), at_least=0)] + "…"
+
+
+def shorten_path(path: str, width: int) -> str:
+    """Return a path of at most `width` cells: its start, "…", and its end from `skills/<name>` on.
+
+    Folders go from the middle; where that is not enough, everything but the last `width` cells goes.
+    """
+    if cell_len(path) <= width:
+        return path
+    parts = path.split("/")
+    for kept in range(len(parts) - _END - 1, -1, -1):
+        short = "/".join([*parts[:kept], "…", *parts[-_END:]])
+        if cell_len(short) <= width:
+            return short
+    start = len(path)
+    room = width - 1
+    while start and (room := room - cell_len(path[start - 1])) >= 0:
+        start -= 1
+    return "…" + path[start:]
 
 
 def _fit(text: str, start: int, room: int, at_least: int = 1) -> int:

@@ -274,7 +274,7 @@ async def test_tasks_are_listed_with_broken_ones_first_and_answers_on_selection(
         assert "✗ 1 broken   ✓ 4 fixed   = 2 same   – 1 not run" in seen
         assert seen.index("Amend with the missing file") < seen.index("commit this, the upload client")
         assert "0/3 → –    Commit generated code, please." in seen
-        seen = await press("enter", "j")
+        seen = await press("j")
         assert "Asked  commit this, the upload client now retries twice" in seen
         assert "Before  0/3 passed" in seen
         assert "Added retries to upload client" in seen
@@ -339,6 +339,66 @@ async def test_narrow_terminals_stack_list_and_details(size):
         assert isinstance(app.screen, Help)
 
 
+async def test_a_small_terminal_shows_verdict_and_both_answers_without_scrolling():
+    async with review(MemoryDesk(samples()), size=(60, 20)) as (_app, press):
+        seen = await press("3")
+        lines = [line.strip("│ ") for line in seen.split("\n")]
+        top = lines.index("commit-messages  claude · project · 3 nights")
+        assert lines[top + 1] == "→ /home/ada/code/shop/…/skills/commit-messages/SKILL.md"
+        assert lines[top + 2] == "✓ ACCEPT  better on 9 of 14 tasks it never saw, worse"
+        assert lines[top + 3] == "on 1; 41 times more likely than chance"
+        assert "Before  3/3 passed" in seen
+        assert "After  2/3 passed" in seen
+        assert "Add missing file" in seen
+        await press("enter", "end")
+        assert "Asked  Amend with the missing file, please." in await press("end")
+
+
+async def test_a_list_shrunk_beside_the_details_still_shows_which_proposal_they_are_of():
+    async with review(MemoryDesk(samples()), size=(60, 20)) as (app, press):
+        seen = await press("j", "j", "2")
+        assert app.query_one(Queue).region.height == 3
+        assert "… release-notes  +0.12" in seen
+        assert "commit-messages" not in seen
+        assert "✓ commit-messages" in await press("escape", "k", "k")
+
+
+@pytest.mark.parametrize("width", [50, 60, 89, 90, 100, 120])
+async def test_the_file_takes_one_line_at_any_width(width):
+    far = "/home/ada/.cache/very/deep/folders/of/a/project/that/has/many/.claude/skills/notes/SKILL.md"
+    deep = proposal("notes", state=State.REJECTED, reason="too long")
+    deep = replace(deep, staged=replace(deep.staged, live=far))
+    async with review(MemoryDesk([deep]), size=(width, 30)) as (_app, press):
+        lines = [line.strip("│ ") for line in (await press()).split("\n")]
+        (path,) = (line.split("→ ")[1] for line in lines if "→ " in line)
+        assert path.startswith("/home/")
+        assert path.endswith("/…/skills/notes/SKILL.md")
+        assert any("rejected: too long" in line for line in lines)
+
+
+async def test_the_file_is_shortened_anew_when_the_terminal_is_resized():
+    app = ReviewApp(MemoryDesk(samples()), now=lambda: NOW)
+    async with app.run_test(size=(60, 30)) as pilot:
+        await settle(pilot)
+        assert "…/skills/commit-messages/SKILL.md" in screen_text(app)
+        await pilot.resize_terminal(130, 40)
+        await settle(pilot)
+        assert "→ /home/ada/code/shop/.claude/skills/commit-messages/SKILL.md" in screen_text(app)
+
+
+async def test_rows_of_a_wide_list_stay_below_each_other_however_long_the_name():
+    long = proposal("migrations-of-the-shop", state=State.APPLIED)
+    longer = proposal("a-skill-with-a-name-that-is-longer-than-the-list", client="copilot", cost=None)
+    async with review(MemoryDesk([longer, long])) as (app, press):
+        seen = await press()
+        rows = [line[:36] for line in seen.split("\n")]
+        width = app.query_one(Queue).region.width
+        assert [row.strip("│ ") for row in rows if "applied" in row] == ["applied"]
+        entries = [row[1 : width - 1] for row in rows if row.startswith("│ ") and row.strip("│ ")]
+        assert len(entries) >= 8
+        assert all(entry[1] in "✓✗…" or entry.startswith("   ") for entry in entries)
+
+
 async def test_a_widened_terminal_puts_them_side_by_side():
     app = ReviewApp(MemoryDesk(samples()), now=lambda: NOW)
     async with app.run_test(size=(60, 30)) as pilot:
@@ -385,6 +445,39 @@ async def test_tabs_are_reached_by_number_and_bracket():
             await press(key)
             reached.append(tabs.active)
         assert reached == ["evidence", "tasks", "diff", "evidence", "diff", "tasks"]
+
+
+async def test_a_number_goes_into_its_tab_so_that_the_next_key_scrolls_it():
+    async with review(MemoryDesk(samples()), size=(120, 24)) as (app, press):
+        await press("2", "down", "pagedown")
+        evidence = app.query_one("#evidence-scroll")
+        assert app.focused is evidence
+        assert evidence.scroll_y > 1
+        assert app.selected.skill == "commit-messages"
+        assert app.query_one("#task-list").highlighted is None
+        await press("3", "down")
+        assert app.query_one("#task-list").highlighted == 1
+        await press("1")
+        assert isinstance(app.focused, DiffView)
+        await press("escape", "down")
+        assert app.selected.skill == "run-the-tests"
+
+
+async def test_picking_hunks_from_the_list_stays_in_the_list():
+    async with review(MemoryDesk(samples())) as (app, press):
+        await press("n", "space")
+        assert isinstance(app.focused, Queue)
+        await press("2", "n")
+        assert isinstance(app.focused, DiffView)
+
+
+async def test_a_new_note_takes_the_place_of_the_one_before():
+    async with review(MemoryDesk(samples())) as (app, press):
+        await press("a", "y")
+        seen = await press("u")
+        assert toasts(app) == ["n12-commit-messages waits again"]
+        assert "Undone" in seen
+        assert "Applied" not in seen
 
 
 async def test_enter_goes_into_the_details_and_escape_back_to_the_list():

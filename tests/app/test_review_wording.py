@@ -7,18 +7,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillopt_replay.rollouts import Usage
+from skillopt_replay.tasks import Origin
 from skillopt_sleep.review.charts import draw_growth, draw_interval, draw_tallies
 from skillopt_sleep.review.wording import (
     say_age,
+    say_ask,
     say_cost,
     say_counts,
     say_effect,
     say_interval,
+    say_origin,
     say_tokens,
     say_wealth,
 )
-from skillopt_sleep.review.wrapping import clip, wrap, wrap_paragraphs
-from tests.support.proposals import NOW, verdict
+from skillopt_sleep.review.wrapping import clip, shorten_path, wrap, wrap_paragraphs
+from tests.support.proposals import NOW, task, verdict
 
 UNKNOWN = float("nan")
 
@@ -108,6 +111,40 @@ def test_wrapping_drops_no_character_and_keeps_the_width(text, width, hang):
 
 def test_wrapped_list_items_hang_below_their_text():
     assert wrap_paragraphs("- keep the summary short", 14) == ["- keep the", "  summary", "  short"]
+
+
+@pytest.mark.parametrize(
+    ("width", "shown"),
+    [
+        (80, "~/code/shop/web/.claude/skills/commit-messages/SKILL.md"),
+        (48, "~/code/shop/…/skills/commit-messages/SKILL.md"),
+        (40, "~/code/…/skills/commit-messages/SKILL.md"),
+        (39, "~/…/skills/commit-messages/SKILL.md"),
+        (34, "…/skills/commit-messages/SKILL.md"),
+        (12, "…es/SKILL.md"),
+    ],
+)
+def test_a_path_is_shortened_in_its_middle(width, shown):
+    assert shorten_path("~/code/shop/web/.claude/skills/commit-messages/SKILL.md", width) == shown
+
+
+@given(st.text(alphabet="ab/ 語é\u0301", max_size=60), st.integers(2, 40))
+def test_a_shortened_path_fits_and_keeps_its_end(path, width):
+    from rich.cells import cell_len
+
+    short = shorten_path(path, width)
+    assert cell_len(short) <= width
+    assert path.endswith(short.rpartition("…")[2])
+
+
+def test_a_task_says_its_prompts_first_line_or_else_its_title():
+    assert say_ask(task("Weekly table", (), (), prompt="\n  draw the\tsales\nas a table")) == "draw the sales"
+    assert say_ask(task("Weekly table", (), (), prompt="abcdef"), 4) == "abc…"
+    assert say_ask(task("Weekly table", (), (), prompt=" ")) == "Weekly table"
+
+
+def test_prompts_are_counted_from_one():
+    assert say_origin(Origin("a90f22", 0, "no")) == "session a90f22, prompt 1"
 
 
 def test_clipped_lines_end_in_an_ellipsis():
