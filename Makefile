@@ -32,7 +32,7 @@ lint: $(VENV)/.dev
 # The real client that the end-to-end tests drive; without npm, or a network, they are skipped.
 clients:
 	@find $(CLIENTS) -path '*claude-code-*/claude' -size +1M 2>/dev/null | grep -q . \
-	|| { command -v npm >/dev/null && npm install --prefix $(CLIENTS) --no-fund --no-audit --silent $(CLAUDE_CLIENT); } \
+	|| { command -v npm >/dev/null && npm install --prefix $(CLIENTS) --no-fund --no-audit --loglevel error $(CLAUDE_CLIENT); } \
 	|| echo "Claude Code $(CLAUDE_CLIENT) could not be installed: the tests that drive it are skipped" >&2
 
 test: lint clients
