@@ -1,0 +1,62 @@
+"""A text with its look-alikes made plain, character by character, so that positions agree."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from skillopt_harvesters.redact.marks import mark
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+Edit = tuple[int, int, str]
+"""Start, end and kind of a span to hide."""
+
+_FULL_WIDTH = {code: chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F)}
+_QUOTES = dict.fromkeys(map(ord, "“”„‟″〝〞❝❞"), '"') | dict.fromkeys(map(ord, "‘’‚‛′‵❛❜"), "'")
+_SPACES = dict.fromkeys([0xA0, 0x1680, *range(0x2000, 0x200B), 0x202F, 0x205F, 0x3000], " ")
+_STOPS = {0x3001: ",", 0x3002: ",", 0xFE55: ":", 0xFE66: "=", 0x2236: ":", 0xA789: ":"}
+_DASHES = dict.fromkeys([0x2010, 0x2011, 0x2012, 0x2212, 0xFE63], "-")
+# Cyrillic and Greek letters that cannot be told from Latin ones by eye.
+_LETTERS = str.maketrans("аеорсухіјѕԁԛԝАВЕКМНОРСТУХІЈЅΑΒΕΖΗΙΚΜΝΟΡΤΥΧο", "aeopcyxijsdqwABEKMHOPCTYXIJSABEZHIKMNOPTYXo")
+_PLAIN = _FULL_WIDTH | _QUOTES | _SPACES | _STOPS | _DASHES | _LETTERS
+_ALIKE = re.compile("[" + "".join(map(re.escape, map(chr, _PLAIN))) + "]")
+
+
+class View(NamedTuple):
+    """`plain` and `lowered` are as long as `text`; spans found in them are spans of the text."""
+
+    text: str
+    plain: str
+    lowered: str
+
+    @classmethod
+    def of(cls, text: str) -> View:
+        if text.isascii():
+            return cls(text, text, text.lower())
+        plain = text.translate(_PLAIN) if _ALIKE.search(text) else text
+        lowered = plain.lower()
+        if len(lowered) != len(plain):
+            # The dotted capital I is the one letter that becomes two.
+            lowered = plain.replace("\u0130", "i").lower()
+        return cls(text, plain, lowered)
+
+    def edited(self, edits: Iterable[Edit]) -> View:
+        """Return the view with the spans hidden; they come from left to right."""
+        parts: list[str] = []
+        done = 0
+        for start, end, kind in edits:
+            parts += (self.text[done:start], mark(kind))
+            done = end
+        parts.append(self.text[done:])
+        return View.of("".join(parts))
+
+
+def in_order(edits: list[Edit]) -> list[Edit]:
+    """Return edits from left to right, of overlapping ones the first."""
+    kept: list[Edit] = []
+    for edit in sorted(edits):
+        if not kept or edit[0] >= kept[-1][1]:
+            kept.append(edit)
+    return kept
