@@ -27,8 +27,8 @@ _NAME_CHARACTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ01234567
 _LONGEST_NAME = 48
 _ENVIRONMENT = re.compile(r"[A-Z][A-Z0-9_]*\Z")
 _DIRECTIVE = re.compile(
-    r"(?:\b(?:ENV|ARG|setx?|define|export|unset|configure set|config set|secret(?:s)? set|requirepass|masterauth|add)"
-    r"[ \t]{1,4}(?:/m )?[\w./:@-]{0,64}|login[ \t]{1,8}\S{1,64}\s{1,8}|^|\n[ \t]{0,8})\Z",
+    r"(?:(?P<word>\b(?:ENV|ARG|setx?|define|export|unset|configure set|config set|secret(?:s)? set|requirepass|masterauth|add)"
+    r")[ \t]{1,4}(?:/m )?[\w./:@-]{0,64}|login[ \t]{1,8}\S{1,64}\s{1,8}|^|\n[ \t]{0,8})\Z",
     re.IGNORECASE,
 )
 _IDENTIFIER = re.compile(r"[A-Za-z_$][\w.$:]*\Z")
@@ -45,6 +45,7 @@ _TOLD_BEFORE = re.compile(
 _PROSE_AFTER = re.compile(r"[ \t]+[A-Za-z]")
 _FIRM = frozenset(["pair", "attribute", "line", "block", "element"])
 _SCHEMES = frozenset("bearer basic token bot apikey key jwt splunk geniekey sswd negotiate".split())
+_CELL_END = re.compile(r"[`*]{0,2}[ \t]{0,64}\|")
 _STEMS = re.compile(r"pass|pwd|secret|token|key|cred|auth|login|user", re.IGNORECASE)
 
 
@@ -72,7 +73,9 @@ def _name_end(plain: str, start: int) -> int:
 
 def _name_start(plain: str, position: int, start: int) -> int:
     head = plain[max(position, start - _LONGEST_NAME) : start]
-    return start - (len(head) - len(head.rstrip(_NAME_CHARACTERS)))
+    begin = start - (len(head) - len(head.rstrip(_NAME_CHARACTERS)))
+    # The n of an escaped line end is no part of the name.
+    return begin + (begin < start and plain[begin] in "nrt" and plain.endswith("\\", 0, begin))
 
 
 def _read(plain: str, lowered: str, position: int, anchor: re.Match[str], end: int) -> Edit | None:
@@ -156,7 +159,9 @@ def _is_offered(
     if kind in {"||", "??"}:
         return value.quoted
     if kind == "comma":
-        return joint.quoted_name and value.quoted and (strength >= Strength.PASSWORD or _is_first(plain, start))
+        return joint.quoted_name and value.quoted and (
+            strength >= Strength.PASSWORD or _is_first(plain, start) or name.startswith("-")
+        )
     if kind in {"pair", "attribute"}:
         return joint.quoted_name
     if kind == "element":
@@ -166,7 +171,8 @@ def _is_offered(
     if kind == "call":
         return value.quoted
     if kind == "cell":
-        return "|" in plain[max(0, start - 8) : start] or joint.quoted_name
+        # A row of a table begins with its sign.
+        return plain[max(0, start - 300) : start].rpartition("\n")[2].lstrip().startswith("|")
     return True
 
 
@@ -197,10 +203,11 @@ def _is_secret_unjoined(
     """A value behind nothing but a space, or behind "is"."""
     text = value.text
     flag = name.startswith("-") or plain.startswith("-", max(0, start - 1))
-    directed = flag or _DIRECTIVE.search(plain, max(0, start - 100), start) is not None
+    directive = _DIRECTIVE.search(plain, max(0, start - 100), start)
+    directed = flag or directive is not None
     if strength >= Strength.STRONG and directed and (flag or _ENVIRONMENT.match(name) or strength >= Strength.PASSWORD):
-        follows = _PROSE_AFTER.match(plain, value.end) is not None
-        return look >= (Look.NUMBER if flag and not follows else Look.NUMBERED) and not text.startswith("-")
+        sure = (flag or (directive and directive["word"])) and not _PROSE_AFTER.match(plain, value.end)
+        return look >= (Look.NUMBER if sure else Look.NUMBERED) and not text.startswith("-")
     return len(text) >= 8 and look >= Look.MIXED
 
 
@@ -213,14 +220,33 @@ def _least(
     firm = (joint.assigns or joint.kind in _FIRM) and not value.wrapped
     if strength is Strength.MEDIUM:
         return Look.MIXED if len(text) >= 8 and not value.wrapped else Look.RANDOM
-    if not firm or value.next_line:
-        loose = strength is Strength.PASSWORD and not value.wrapped and (joint.kind != "comma" or _is_first(plain, start))
+    if strength is Strength.PASSWORD and _is_told(plain, start, name, joint, value):
+        least = Look.NUMBER
+    elif not firm or value.next_line:
+        loose = strength is Strength.PASSWORD and not value.wrapped and (
+            joint.kind != "comma" or name.startswith("-") or _is_first(plain, start)
+        )
         least = Look.NUMBERED if loose else Look.MIXED
     elif value.quoted:
         least = _least_quoted(strength, text)
     else:
         least = _least_bare(plain, start, name, strength, joint, value, text)
     return least
+
+
+def _is_told(plain: str, start: int, name: str, joint: Joint, value: Value) -> bool:
+    """Whether words and numbers count, too: nothing but a password stands in such a place."""
+    if value.wrapped or " " in value.text or _STEMS.search(value.text):
+        return False
+    if joint.kind == "comma":
+        return name.startswith("-") or (_is_first(plain, start) and _ENVIRONMENT.match(name) is not None)
+    if joint.kind == "call":
+        return name.lower().rpartition(".")[2].startswith(("set", "with"))
+    if joint.kind == "cell":
+        return _CELL_END.match(plain, value.end) is not None
+    if joint.kind == "spoken":
+        return not name.isascii()
+    return value.fenced
 
 
 def _is_first(plain: str, start: int) -> bool:
@@ -255,6 +281,8 @@ def _least_bare(
     code = after in {"(", "[", "."} or (_STEMS.search(text) is not None and not any(map(str.isdigit, text)))
     if code or strength is Strength.STRONG:
         return Look.MIXED
+    if not joint.spaced and after in {";", "&"} and value.rest == value.end:
+        return Look.NUMBER
     if joint.spaced or after in {",", ")", ";"}:
         # "password: letmein" ends its line, "password: it must be long" and "login(password=given)" go on.
         ends = not _PROSE_AFTER.match(plain, value.end) and after not in {",", ")", ";"}

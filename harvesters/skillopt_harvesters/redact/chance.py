@@ -61,6 +61,21 @@ def looks_random(token: str) -> bool:
     return changes - share_of_common_pairs(token) >= limit and len(set(token)) >= min(12, len(token) // 2)
 
 
+def looks_made_up(token: str) -> bool:
+    """The same for shorter tokens, of which a name promises that they are secrets: a weaker test."""
+    if len(token) < 10:
+        return False
+    token = token[:_SAMPLE]
+    classes = token.translate(_CLASSES)
+    kinds = set(classes) - {"-"}
+    if "0" in kinds:
+        limit = -0.4 if len(kinds) == 3 else -0.5
+    else:
+        limit = -0.25 if len(token) >= 12 else 1.0
+    changes = sum(map(ne, classes, classes[1:])) / (len(classes) - 1)
+    return len(kinds) > 1 and changes - share_of_common_pairs(token) >= limit
+
+
 def share_of_common_pairs(token: str) -> float:
     """Return which part of the pairs of letters is common in words; 0.0 without any pair."""
     lowered = token.lower()

@@ -21,8 +21,8 @@ _SEPARATOR = re.compile(
     | (?P<pair>\s{{0,8}},\s{{0,40}}{QUOTE}(?:value|val|default|defaultValue|content|secretString|plaintext){QUOTE}\s{{0,8}}[:=]\s{{0,8}})
     | (?P<call>\(\s{{0,40}}(?=[rbfu]?{QUOTE}))
     | (?P<comma>\s{{0,8}},\s{{0,40}}(?=[rbfu]?{QUOTE}))
-    | (?P<element>\s{{0,8}}</\w{{1,20}}>\s{{0,40}}<\w{{1,20}}>|(?:\s[^<>\n]{{0,80}})?(?:>|&gt;))
     | (?P<attribute>\s{{1,8}}(?:[\w:-]{{1,40}}={QUOTE}[^"'\n<>]{{0,80}}{QUOTE}\s{{1,8}}){{0,4}}(?:value|content|default|defaultValue)\s?=\s?)
+    | (?P<element>\s{{0,8}}</\w{{1,20}}>\s{{0,40}}<\w{{1,20}}>|(?:\s[^<>\n]{{0,80}})?(?:>|&gt;))
     | (?P<line>\s{{0,8}}{_BREAK}[ \t]{{0,40}}(?:value|val|default):[ \t]{{1,8}})
     | (?P<block>\s{{0,8}}\{{[^{{}}]{{0,300}}?\b(?:default|value)\s{{0,20}}=\s{{0,20}})
     | (?P<cell>[ \t]{{0,64}}\|[ \t]{{0,64}})
@@ -78,6 +78,7 @@ class Value(NamedTuple):
     rest: int
     wrapped: bool = False
     next_line: bool = False
+    fenced: bool = False
 
 
 def read_joint(plain: str, end: int) -> Joint | None:
@@ -99,7 +100,9 @@ def read_joint(plain: str, end: int) -> Joint | None:
 def read_value(plain: str, begin: int) -> Value | None:
     """Read the value that begins at `begin` or on the next line."""
     next_line = _NEXT_LINE.match(plain, begin)
+    fenced = False
     if next_line:
+        fenced = "```" in next_line[0]
         begin = next_line.end()
     wrapped = False
     typed = _TYPE.match(plain, begin)
@@ -122,7 +125,7 @@ def read_value(plain: str, begin: int) -> Value | None:
     bare = _BARE.match(plain, begin)
     if bare is None:
         return None
-    return Value(bare[0], begin, bare.end(), False, _rest_of(plain, bare.end()), wrapped, bool(next_line))
+    return Value(bare[0], begin, bare.end(), False, _rest_of(plain, bare.end()), wrapped, bool(next_line), fenced)
 
 
 def _find_close(plain: str, quote: str, start: int) -> int | None:

@@ -46,6 +46,11 @@ _PLACES = (
         _at_least(Look.NUMBER),
     ),
     _place(
+        "securestring",
+        rf"ConvertTo-SecureString (?:-String )?{_QUOTED}",
+        _at_least(Look.NUMBER),
+    ),
+    _place(
         "machine",
         r"machine\s{1,8}\S{1,256}\s{1,8}login\s{1,8}\S{1,256}\s{1,8}password\s{1,8}(?P<value>\S{1,256})",
         _at_least(Look.CODE),

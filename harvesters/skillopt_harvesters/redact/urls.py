@@ -127,5 +127,8 @@ def _find_bare_logins(plain: str) -> Iterator[Edit]:
         head = plain[max(0, at - 321) : at]
         begin = at - len(head) + max(map(head.rfind, " \t\n\"'`=,;(")) + 1
         match = _NO_SCHEME_LOGIN.match(plain, begin)
-        if match and match.end("login") == at and look_at(match["word"]) >= Look.MIXED:
+        if not match or match.end("login") != at:
+            continue
+        driver = plain.startswith(("tcp(", "udp(", "unix("), at + 1)
+        if look_at(match["word"]) >= (Look.NUMBER if driver else Look.MIXED):
             yield (*match.span("login"), "login")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from enum import IntEnum
 
-from skillopt_harvesters.redact.chance import looks_random, share_of_common_pairs
+from skillopt_harvesters.redact.chance import looks_made_up, looks_random, share_of_common_pairs
 from skillopt_harvesters.redact.marks import IS_MARK
 
 
@@ -94,7 +94,7 @@ def _look_of_words(value: str) -> Look:
     if _ATTRIBUTE.match(value) and not _DIGITS.search(value):
         return Look.CODE
     if _PLAIN.match(value):
-        return Look.PLAIN
+        return Look.MIXED if value.isalnum() and looks_made_up(value) else Look.PLAIN
     if _UUID.match(value) or _HEX.match(value):
         return Look.MIXED
     groups = len(_DIGITS.findall(value))
@@ -103,7 +103,7 @@ def _look_of_words(value: str) -> Look:
         return Look.NUMBERED if groups else Look.NOTHING
     if _PATH.match(value) and (groups < 2 or share_of_common_pairs(value) > 0.6):
         return Look.CODE
-    if groups >= 2 or (groups and _SIGNS.search(value)):
+    if groups >= 2 or (looks_made_up(value) and not _ATTRIBUTE.match(value)) or (groups and _SIGNS.search(value)):
         return Look.MIXED
     return Look.NUMBERED
 
