@@ -286,7 +286,7 @@ ANY_NAME: dict[str, Context] = {
     "list item": lambda n, v: f"- {n}: {v}\n- host: a",
     "backtick": lambda n, v: f"{n}: `{v}`",
     "next line": lambda n, v: f"{n}:\n```\n{v}\n```\n",
-    "connection string": lambda n, v: f"Server=a;Database=b;User Id=c;{n.replace('_', '')}={v};Encrypt=true",
+    "connection string": lambda n, v: f"Server=a;User Id=c;{n.replace('_', '')}={v};Encrypt=true",
     "setter": lambda n, v: f'client.set_{n}("{v}")',
 }
 PASSWORD_NAMES = ("password", "db_password", "passwd", "smtp_pass", "admin_pwd", "passphrase")

@@ -226,7 +226,7 @@ def _least(
         loose = strength is Strength.PASSWORD and not value.wrapped and (
             joint.kind != "comma" or name.startswith("-") or _is_first(plain, start)
         )
-        least = Look.NUMBERED if loose else Look.MIXED
+        least = Look.NUMBERED if loose or (value.fenced and len(text) >= 12) else Look.MIXED
     elif value.quoted:
         least = _least_quoted(strength, text)
     else:

@@ -20,7 +20,7 @@ _PERCENT = rf"[ =]?{_Q}[^\s%\"']{{1,128}}%(?P<value>[^\s\"']{{3,256}})"
 _COOKIE = rf"[ =]?{_Q}(?P<value>[^\s\"'`=;]{{1,128}}=[^\"'\n]{{4,4096}})"
 
 # A search for the dash alone is the fastest; what it is a flag of is asked afterwards.
-_FLAG = re.compile(r"-(?:hp|[uUabpwPkAXc](?![a-z]*-)|-user\b|-proxy-user\b|-auth\b|-cookie\b|-passout\b|[a-zA-Z]{0,4}b )")
+_FLAG = re.compile(r"-(?:hp|[uUabpwPkAXc]|-user\b|-proxy-user\b|-auth\b|-cookie\b|-passout\b|[a-zA-Z]{0,4}b )")
 
 # Flag, programs, and the argument.
 _Argument = tuple[tuple[str, ...], re.Pattern[str]]

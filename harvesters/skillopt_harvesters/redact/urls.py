@@ -21,7 +21,8 @@ _PORT = re.compile(r":[0-9]{1,5}(?:[/?#]|\Z)")
 _PLACEHOLDER_LOGIN = re.compile(r"[^:]*:(?:\$\{?\w+\}?|\{+[\w.]+\}+|<[^<>]*>|\*+|x{3,}|\[redacted:[a-z-]+\]|%s|\.\.\.)?\Z")
 _EXAMPLE_NAMES = frozenset(["user", "username", "name", "login", "u", ""])
 _EXAMPLE_WORDS = frozenset("pass password passwd pwd secret p pw passw0rd".split())
-_NO_SCHEME_LOGIN = re.compile(r"(?P<login>[\w.+-]{1,64}:(?P<word>[^\s:@/\"'`]{3,256}))@(?:(?:tcp|udp|unix)\(|[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}|localhost\b)")
+_BARE_LOGIN = re.compile(r"[\w.+-]{1,64}:(?P<word>[^\s:/\"'`]{3,256})")
+_HOST = re.compile(r"(?P<driver>(?:tcp|udp|unix)\()|(?:[\w-]{1,63}\.){1,8}[A-Za-z][\w-]{0,63}|localhost\b")
 
 # Parameters that are no secret in other places.
 _PARAMETER = re.compile(
@@ -126,9 +127,7 @@ def _find_bare_logins(plain: str) -> Iterator[Edit]:
     while (at := plain.find("@", at + 1)) >= 0:
         head = plain[max(0, at - 321) : at]
         begin = at - len(head) + max(map(head.rfind, " \t\n\"'`=,;(")) + 1
-        match = _NO_SCHEME_LOGIN.match(plain, begin)
-        if not match or match.end("login") != at:
-            continue
-        driver = plain.startswith(("tcp(", "udp(", "unix("), at + 1)
-        if look_at(match["word"]) >= (Look.NUMBER if driver else Look.MIXED):
-            yield (*match.span("login"), "login")
+        login = _BARE_LOGIN.fullmatch(plain, begin, at)
+        host = _HOST.match(plain, at + 1)
+        if login and host and look_at(login["word"]) >= (Look.NUMBER if host["driver"] else Look.MIXED):
+            yield (begin, at, "login")

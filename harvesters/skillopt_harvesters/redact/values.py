@@ -101,7 +101,7 @@ def _look_of_words(value: str) -> Look:
     letters = len(_LETTERS.findall(value))
     if not letters:
         return Look.NUMBERED if groups else Look.NOTHING
-    if _PATH.match(value) and (groups < 2 or share_of_common_pairs(value) > 0.6):
+    if _PATH.match(value) and share_of_common_pairs(value) > (0.6 if groups > 1 else 0.5):
         return Look.CODE
     if groups >= 2 or (looks_made_up(value) and not _ATTRIBUTE.match(value)) or (groups and _SIGNS.search(value)):
         return Look.MIXED

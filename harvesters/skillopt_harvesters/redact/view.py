@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from skillopt_harvesters.redact.marks import mark
+from skillopt_harvesters.redact.marks import IS_MARK, mark
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
 Edit = tuple[int, int, str]
 """Start, end and kind of a span to hide."""
@@ -22,6 +22,7 @@ _DASHES = dict.fromkeys([0x2010, 0x2011, 0x2012, 0x2212, 0xFE63], "-")
 # Cyrillic and Greek letters that cannot be told from Latin ones by eye.
 _LETTERS = str.maketrans("аеорсухіјѕԁԛԝАВЕКМНОРСТУХІЈЅΑΒΕΖΗΙΚΜΝΟΡΤΥΧο", "aeopcyxijsdqwABEKMHOPCTYXIJSABEZHIKMNOPTYXo")
 _PLAIN = _FULL_WIDTH | _QUOTES | _SPACES | _STOPS | _DASHES | _LETTERS
+_WORD_CHARACTER = re.compile(r"\w")
 _ALIKE = re.compile("[" + "".join(map(re.escape, map(chr, _PLAIN))) + "]")
 
 
@@ -44,14 +45,37 @@ class View(NamedTuple):
         return cls(text, plain, lowered)
 
     def edited(self, edits: Iterable[Edit]) -> View:
-        """Return the view with the spans hidden; they come from left to right."""
+        """Return the view with the spans hidden; they come from left to right.
+
+        A mark in a span is taken whole; a span with nothing else to hide stays as it is.
+        """
+        if "[redacted:" in self.text:
+            edits = _beside_marks(self.text, edits)
         parts: list[str] = []
         done = 0
         for start, end, kind in edits:
-            parts += (self.text[done:start], mark(kind))
-            done = end
+            if start >= done:
+                parts += (self.text[done:start], mark(kind))
+                done = end
+        if not parts:
+            return self
         parts.append(self.text[done:])
         return View.of("".join(parts))
+
+
+def _beside_marks(text: str, edits: Iterable[Edit]) -> Iterator[Edit]:
+    for start, end, kind in edits:
+        rest: list[str] = []
+        begin, stop, done = start, end, start
+        for found in IS_MARK.finditer(text, max(0, start - 60), end + 60):
+            if found.end() <= start or found.start() >= end:
+                continue
+            rest.append(text[done : found.start()])
+            done = found.end()
+            begin, stop = min(begin, found.start()), max(stop, found.end())
+        rest.append(text[done:end])
+        if any(_WORD_CHARACTER.search(part) for part in rest):
+            yield (begin, stop, kind)
 
 
 def in_order(edits: list[Edit]) -> list[Edit]:
