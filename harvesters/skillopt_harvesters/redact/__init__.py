@@ -17,7 +17,7 @@ from skillopt_harvesters.redact.places import find_in_places
 from skillopt_harvesters.redact.programs import find_arguments
 from skillopt_harvesters.redact.runs import find_in_runs
 from skillopt_harvesters.redact.urls import find_in_urls
-from skillopt_harvesters.redact.view import View
+from skillopt_harvesters.redact.view import View, is_cut_out
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -50,14 +50,15 @@ def redact(text: str) -> str:
     if len(text) < _SHORTEST:
         return text
     view = View.of(text if text.isascii() else without_invisible(text))
-    # A mark ends words that ran on before, so a second look can see more. Clean text takes one round.
     for _ in range(_ROUNDS):
-        before = view
+        again = False
         for stage in _STAGES:
             edits = list(stage(view))
             if edits:
+                again = again or any(is_cut_out(view.plain, start, end) for start, end, _ in edits)
                 view = view.edited(edits)
-        if view is before:
+        # A mark inside a word leaves parts of it, which can look like something else.
+        if not again:
             break
     return view.text
 

@@ -23,6 +23,9 @@ _ANCHOR = re.compile(
     r"|密码|密碼|口令|密钥|密鑰|令牌|パスワード|비밀번호|암호|пapoль"
 )
 _NAME_END = re.compile(r"(?:[A-Za-z0-9_]|[.-](?=[A-Za-z0-9_])|[\u00c0-\u024f]|\[\]){0,48}")
+# What may join a name and its value at once.
+_SIGNS = frozenset(" =:\"'`")
+_JOINTS = frozenset("=:\"'`")
 _NAME_CHARACTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-."
 _LONGEST_NAME = 48
 _ENVIRONMENT = re.compile(r"[A-Z][A-Z0-9_]*\Z")
@@ -31,6 +34,8 @@ _DIRECTIVE = re.compile(
     r")[ \t]{1,4}(?:/m )?[\w./:@-]{0,64}|login[ \t]{1,8}\S{1,64}\s{1,8}|^|\n[ \t]{0,8})\Z",
     re.IGNORECASE,
 )
+# Another name follows, which is read next.
+_NESTED = re.compile(r"[A-Za-z_]{0,24}(?:pass(?:word)?|token|secret|key|auth)=", re.IGNORECASE)
 _IDENTIFIER = re.compile(r"[A-Za-z_$][\w.$:]*\Z")
 _LINE_START = re.compile(r"(?:\A|\n|\\n)[ \t+>$#-]{0,16}(?:export |set |setx |declare -x |ENV |ARG |- )?[\"']?\Z")
 # "the token request", "token)", "pass" at the end: no value follows.
@@ -67,6 +72,8 @@ def find_assigned(view: View) -> Iterator[Edit]:
 
 
 def _name_end(plain: str, start: int) -> int:
+    if plain[start : start + 1] in _SIGNS:
+        return start
     match = _NAME_END.match(plain, start)
     return match.end() if match else start
 
@@ -82,7 +89,7 @@ def _read(plain: str, lowered: str, position: int, anchor: re.Match[str], end: i
     word = anchor[0]
     if word == "bearer":
         return read_bearer(plain, anchor.end())
-    if _NOTHING_FOLLOWS.match(plain, end) and not (plain[end - 1].isupper() or _is_flag(plain, anchor.start())):
+    if plain[end : end + 1] not in _JOINTS and _NOTHING_FOLLOWS.match(plain, end) and not (plain[end - 1].isupper() or _is_flag(plain, anchor.start())):
         return _told_before(plain, position, anchor.start())
     joint = read_joint(plain, end)
     if joint is None:
@@ -120,7 +127,9 @@ def _told_before(plain: str, position: int, start: int) -> Edit | None:
 
 
 def _judge(plain: str, start: int, name: str, strength: Strength, joint: Joint) -> Edit | None:
-    value = read_value(plain, joint.begin)
+    if _NESTED.match(plain, joint.begin):
+        return None
+    value = read_value(plain, joint.begin, joint.kind)
     if value is None or not _is_offered(plain, start, name, strength, joint, value):
         return None
     if IS_MARK.fullmatch(value.text) or IS_MARK.match(plain, value.start):

@@ -12,7 +12,7 @@ from operator import add, ne
 from string import ascii_lowercase, ascii_uppercase, digits
 
 SHORTEST = 20
-_SAMPLE = 256
+_SAMPLE = 80
 _COMMON_PAIRS = frozenset(
     (
         "ab ac ad ag ai ak al am an ap ar as at au av ay ba be bi bl bo bu by ca cc ce ch ci ck cl co cr ct cu "
@@ -78,7 +78,7 @@ def looks_made_up(token: str) -> bool:
 
 def share_of_common_pairs(token: str) -> float:
     """Return which part of the pairs of letters is common in words; 0.0 without any pair."""
-    lowered = token.lower()
+    lowered = token[:_SAMPLE].lower()
     pairs = list(map(add, lowered, lowered[1:]))
     letters = sum(map(_ALL_PAIRS.__contains__, pairs))
     return sum(map(_COMMON_PAIRS.__contains__, pairs)) / letters if letters else 0.0

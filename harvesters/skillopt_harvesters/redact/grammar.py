@@ -51,10 +51,11 @@ _OPAQUE = frozenset(
 _CLOSING = re.compile(rf"{QUOTE}|\*\*")
 _CJK = "\u3000-\u9fff\uac00-\ud7af"
 # A bare value, as far as it certainly goes.
-_BARE = re.compile(rf"(?:[^\s\"'`<>\\,;&|()\[\]{{}}{_CJK}]|\\(?![nrtu\"'\\\\])){{1,4096}}")
-_REST = re.compile(rf"[^\s\"'`\\<>{_CJK}]{{1,4096}}")
+_BARE = re.compile(rf"(?:[^\s\"'`<>\\,;&|()\[\]{{}}{_CJK}]|\\(?![nrtu\"'\\\\])){{1,1024}}")
+_REST = re.compile(rf"[^\s\"'`\\<>{_CJK}]{{1,256}}")
 _CLOSERS = re.compile(r"[)\]}>,;.:!?|&*]*\Z")
 _NEXT_PAIR = re.compile(r"[,;&|]\s?[\w.%-]{1,64}[=:]")
+_BREAKS = frozenset("\r\n\\%|>")
 _LONGEST = 4096
 
 
@@ -97,18 +98,20 @@ def read_joint(plain: str, end: int) -> Joint | None:
     return Joint(sign or kind, kind == "assign", spaced, _CLOSING.match(match["close"]) is not None, match.end())
 
 
-def read_value(plain: str, begin: int) -> Value | None:
-    """Read the value that begins at `begin` or on the next line."""
-    next_line = _NEXT_LINE.match(plain, begin)
+def read_value(plain: str, begin: int, sign: str) -> Value | None:
+    """Read the value behind a sign or other joint, which begins at `begin` or on the next line."""
+    first = plain[begin : begin + 1]
+    next_line = _NEXT_LINE.match(plain, begin) if first in _BREAKS else None
     fenced = False
     if next_line:
         fenced = "```" in next_line[0]
         begin = next_line.end()
     wrapped = False
-    typed = _TYPE.match(plain, begin)
+    typed = _TYPE.match(plain, begin) if sign == ":" else None
     if typed:
         begin = typed.end()
-    wrapper = _WRAPPER.match(plain, begin)
+    first = plain[begin : begin + 1]
+    wrapper = _WRAPPER.match(plain, begin) if first.isalpha() or first == "(" else None
     if wrapper:
         wrapped = wrapper["wrapper"].lower() not in _OPAQUE
         begin = wrapper.end()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from enum import IntEnum
+from functools import lru_cache
 
 
 class Strength(IntEnum):
@@ -108,6 +109,7 @@ _TRAILERS = frozenset(
 )
 
 
+@lru_cache(maxsize=4096)
 def classify(name: str) -> Strength:
     """Return how surely the value behind an identifier, flag or header of this name is a secret."""
     if name.lstrip("$-_.") in {"PWD", "OLDPWD"}:

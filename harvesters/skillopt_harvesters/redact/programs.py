@@ -86,7 +86,8 @@ def find_arguments(view: View) -> Iterator[Edit]:
                 for match in command.finditer(view.plain)
                 if look_at(match["value"]) >= Look.NUMBER
             )
-    yield from in_order(found)
+    if found:
+        yield from in_order(found)
 
 
 def _find_flagged(view: View) -> Iterator[Edit]:

@@ -45,11 +45,11 @@ _DIGEST_LENGTHS = frozenset({22, 24, 27, 28, 32, 40, 43, 44, 52, 64, 86, 88})
 def find_in_runs(view: View) -> Iterator[Edit]:
     """Find known tokens, random strings and base64 payloads, wrapped ones as a whole."""
     plain = view.plain
-    lines: list[tuple[int, int]] = []
     if "\\/" in plain:
         runs = sorted(_with_slashes(plain))
     else:
         runs = [match.span() for match in _RUN.finditer(plain)]
+    lines: list[tuple[int, int]] = []
     for start, end in runs:
         if lines and not _continues(plain, lines, start, end):
             yield from _close(plain, lines)

@@ -15,12 +15,15 @@ if TYPE_CHECKING:
     from skillopt_harvesters.redact.view import Edit, View
 
 _SLASHES = re.compile(r":(?:\\{0,7}/){2}|%3A(?:%2F){2}", re.IGNORECASE)
-_ADDRESS = re.compile(r"(?:[^\s\"'`<>\\]|\\{1,7}/){1,2048}")
+_ADDRESS = re.compile(r"[^\s\"'`<>]{1,512}")
+# A backslash ends an address, unless it escapes a slash.
+_ADDRESS_END = re.compile(r"\\+(?![\\/])")
 _PATH_START = re.compile(r"[/?#]|%2F", re.IGNORECASE)
 _PORT = re.compile(r":[0-9]{1,5}(?:[/?#]|\Z)")
 _PLACEHOLDER_LOGIN = re.compile(r"[^:]*:(?:\$\{?\w+\}?|\{+[\w.]+\}+|<[^<>]*>|\*+|x{3,}|\[redacted:[a-z-]+\]|%s|\.\.\.)?\Z")
 _EXAMPLE_NAMES = frozenset(["user", "username", "name", "login", "u", ""])
 _EXAMPLE_WORDS = frozenset("pass password passwd pwd secret p pw passw0rd".split())
+_SIGN = re.compile(r"@(?=[A-Za-z0-9])")
 _BARE_LOGIN = re.compile(r"[\w.+-]{1,64}:(?P<word>[^\s:/\"'`]{3,256})")
 _HOST = re.compile(r"(?P<driver>(?:tcp|udp|unix)\()|(?:[\w-]{1,63}\.){1,8}[A-Za-z][\w-]{0,63}|localhost\b")
 
@@ -45,11 +48,10 @@ _SECRET_ADDRESS = re.compile(
     rf"|api\.telegram\.org{_S}(?:file{_S})?bot|hooks\.mattermost\.com{_S}hooks{_S}|chat\.googleapis\.com{_S}v1{_S}spaces{_S}"
     rf"|api\.pushover\.net{_S}|events\.pagerduty\.com{_S}integration{_S}|webhook\.site{_S})"
     r"(?P<secret>(?:[^\s\"'`<>\\)\],;]|\\{1,7}/){8,1024})",
-    re.IGNORECASE,
 )
 _SECRET_HOSTS = (
-    "hooks.", "discord", "webhook", "office", "ifttt", "feishu", "larksuite", "make.com", "hc-ping", "infura", "alchemy",
-    "quiknode", "telegram", "googleapis", "pushover", "pagerduty",
+    "hooks.", "hook.", "webhook.", "discord", "ifttt.com", "feishu.cn", "larksuite.com", "outlook.office", "hc-ping.com",
+    "infura.io", "alchemy.com", "quiknode.pro", "telegram.org", "chat.googleapis", "pushover.net", "pagerduty.com",
 )
 
 
@@ -60,12 +62,13 @@ def find_in_urls(view: View) -> Iterator[Edit]:
     if "://" in lowered or ":\\" in lowered or "%3a%2f" in lowered:
         found += _find_logins(view.plain)
         if any(host in lowered for host in _SECRET_HOSTS):
-            found += _find_addresses(view.plain)
+            found += _find_addresses(lowered)
     if "=" in lowered or "%3d" in lowered:
         found += _find_parameters(view.plain)
     if "@" in lowered:
         found += _find_bare_logins(view.plain)
-    yield from in_order(found)
+    if found:
+        yield from in_order(found)
 
 
 def _find_logins(plain: str) -> Iterator[Edit]:
@@ -74,9 +77,10 @@ def _find_logins(plain: str) -> Iterator[Edit]:
         if slashes.start() < done:
             continue
         address = _ADDRESS.match(plain, slashes.end())
-        if address is None:
+        if address is None or ("@" not in address[0] and "%40" not in address[0]):
             continue
-        login = _login_of(address[0])
+        text = address[0]
+        login = _login_of(_ADDRESS_END.split(text, 1)[0] if "\\" in text else text)
         if login:
             yield (slashes.end(), slashes.end() + len(login), "login")
             done = slashes.end() + len(login)
@@ -104,8 +108,8 @@ def _login_of(address: str) -> str:
     return login if secret else ""
 
 
-def _find_addresses(plain: str) -> Iterator[Edit]:
-    for match in _SECRET_ADDRESS.finditer(plain):
+def _find_addresses(lowered: str) -> Iterator[Edit]:
+    for match in _SECRET_ADDRESS.finditer(lowered):
         secret = match["secret"]
         if not IS_MARK.search(secret) and any(map(str.isdigit, secret)):
             yield (*match.span("secret"), "webhook")
@@ -123,8 +127,8 @@ def _find_parameters(plain: str) -> Iterator[Edit]:
 
 def _find_bare_logins(plain: str) -> Iterator[Edit]:
     """Find `name:password@host` without a scheme, as drivers and proxies take it."""
-    at = -1
-    while (at := plain.find("@", at + 1)) >= 0:
+    for sign in _SIGN.finditer(plain):
+        at = sign.start()
         head = plain[max(0, at - 321) : at]
         begin = at - len(head) + max(map(head.rfind, " \t\n\"'`=,;(")) + 1
         login = _BARE_LOGIN.fullmatch(plain, begin, at)

@@ -6,7 +6,6 @@ import re
 from enum import IntEnum
 
 from skillopt_harvesters.redact.chance import looks_made_up, looks_random, share_of_common_pairs
-from skillopt_harvesters.redact.marks import IS_MARK
 
 
 class Look(IntEnum):
@@ -21,6 +20,7 @@ class Look(IntEnum):
     RANDOM = 6
 
 
+_ENOUGH = 160
 _PLACEHOLDERS = frozenset(
     (
         "string str number boolean bool bytes int integer float char varchar text any unknown never object void "
@@ -34,76 +34,84 @@ _PLACEHOLDERS = frozenset(
         "manual off on enabled disabled reset set unset get post is was are the a an of for with not"
     ).split()
 )
-_PLACEHOLDER = re.compile(
-    r"(?:x{3,}|\*+|\.{2,}|-{2,}|_+|\?+|…|•+|0+|[xX*.•-]{3,})\Z"
-    r"|(?:your|my|some|insert|enter|replace|add|put|fill)[-_ ](?:own[-_ ])?[a-z_ -]*\Z"
-    r"|(?:example|dummy|fake|sample|placeholder|changeme|test)[-_][a-z_-]+\Z",
-    re.IGNORECASE,
+# The first of these that a value matches says what it is.
+_SHAPES = (
+    (
+        "nothing",
+        r"(?:x{3,}|\*+|\.{2,}|-{2,}|_+|\?+|…|•+|0+|[xX*.•-]{3,})\Z"
+        r"|(?:your|my|some|insert|enter|replace|add|put|fill)[-_ ](?:own[-_ ])?[a-z_ -]*\Z"
+        r"|(?:example|dummy|fake|sample|placeholder|changeme|test)[-_][a-z_-]+\Z",
+    ),
+    (
+        "nothing",
+        r"(?-i:\$[A-Za-z_]\w*|\$\{.*|\$\(.*|%[A-Za-z_]\w*%|%\(?[a-z]\)?[a-z]?|\{\{.*|\{[A-Za-z_][\w.\[\]'\"!:]*\}|<[^<>]*>?"
+        r"|#\{.*|!(?:Ref|Sub|GetAtt|ImportValue|vault|secret|env)\b.*|@[A-Za-z_/.]+|valueFrom|secretKeyRef|AWS_\w+|\[.*\]"
+        r"|(?:op|ref\+\w+|vault|env|file|secret|sops|ssm|keyring|arn|projects)[:/].*"
+        r"|(?:process\.env|os\.environ|os\.getenv|env|secrets|vars|ENV|Deno\.env)[.\[(].*)\Z",
+    ),
+    ("nothing", r"[a-z][a-z0-9+.-]{1,20}:(?:\\?/){2}|urn:|mailto:|data:"),
+    ("number", r"[+-]?[0-9][0-9_,]*(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?(?:ms|s|m|h|d|k|kb|mb|%|px|em|rem)?\Z"),
+    ("number", r"v?[0-9]+(?:\.[0-9]+)+(?:[-+.]?[a-z]+\.?[0-9]*)?\Z|[0-9]{4}-[0-9]{2}-[0-9]{2}"),
+    ("code", r"(?:await |new |!)?[a-z_$][\w.$:>-]*(?:\(|\[[\"'\w])"),
+    ("code", r"!?[a-z_][a-z_]*(?:(?:\.|->|::|\?\.)[a-z_]+)+\??\Z"),
+    (
+        "plain",
+        r"[._:/-]*[^\W\d_]+(?:[ ._/|?!:,;'’&()+\\-]+[^\W\d_]+)*[ ._/|?!:,;'’&()+\\-]*\Z",
+    ),
 )
-_REFERENCE = re.compile(
-    r"(?:\$[A-Za-z_]\w*|\$\{.*|\$\(.*|\$\{\{.*|%[A-Za-z_]\w*%|%\(?[a-z]\)?[a-z]?|\{\{.*|\{[A-Za-z_][\w.\[\]'\"!:]*\}|<[^<>]*>?"
-    r"|#\{.*|!(?:Ref|Sub|GetAtt|ImportValue|vault|secret|env)\b.*|(?:op|ref\+\w+|vault|env|file|secret|sops|ssm|keyring|arn"
-    r"|projects)[:/].*|@[A-Za-z_/.]+|(?:process\.env|os\.environ|os\.getenv|env|secrets|vars|ENV|Deno\.env)[.\[(].*"
-    r"|valueFrom|secretKeyRef|AWS_\w+|\[.*\])\Z",
-    re.DOTALL,
+_SHAPE = re.compile(
+    "|".join(f"(?P<{kind}{number}>{shape})" for number, (kind, shape) in enumerate(_SHAPES)),
+    re.IGNORECASE | re.DOTALL,
 )
+_LOOKS = {"nothing": Look.NOTHING, "number": Look.NUMBER, "code": Look.CODE, "plain": Look.PLAIN}
+_LOOK_OF = {f"{kind}{number}": _LOOKS[kind] for number, (kind, _) in enumerate(_SHAPES)}
 _INSERTED = re.compile(r"\$?\{\{?[^{}\n]{0,256}\}?\}|\$\([^()\n]{0,256}\)|\$[A-Za-z_]\w{0,64}")
-_CALL = re.compile(r"(?:await |new |!)?[A-Za-z_$][\w.$:>-]*(?:\(|\[[\"'\w])")
-_ATTRIBUTE = re.compile(r"!?[A-Za-z_]\w*(?:(?:\.|->|::|\?\.)[A-Za-z_]\w*)+\??\Z")
+_IDENTIFIER = re.compile(r"[A-Za-z_]\w*(?:(?:\.|->|::|\?\.)[A-Za-z_]\w*)+\??\Z")
 _PATH = re.compile(
-    r"(?:~|\.{1,2})?/[\w.@%+-]+(?:/[\w.@%+-]*)*\Z|[A-Za-z]:\\|(?:[\w.@+-]+/)+[\w.@+-]*\Z|[\w-]+\.(?:[a-z]{2,4}|json|yaml|toml)\Z"
+    r"(?:~|\.{1,2})?/[\w.@%+-]+(?:/[\w.@%+-]*)*\Z|[A-Za-z]:\\|(?:[\w.@+-]+/)+[\w.@+-]*\Z"
+    r"|[\w-]+\.(?:[a-z]{2,4}|json|yaml|toml)\Z"
 )
-_URL = re.compile(r"[a-z][a-z0-9+.-]{1,20}:(?:\\?/){2}|urn:|mailto:|data:")
 _REGEX = re.compile(r"\(\?|\[\^|\\[dwsbDWSB][*+?{)\]]?|\][*+]|\)[*+]|\]\{[0-9]|\[a-zA?")
-_NUMBER = re.compile(r"[+-]?[0-9][0-9_,]*(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?(?:ms|s|m|h|d|k|kb|mb|%|px|em|rem)?\Z", re.IGNORECASE)
-_VERSION = re.compile(r"v?[0-9]+(?:\.[0-9]+)+(?:[-+.]?[a-z]+\.?[0-9]*)?\Z|[0-9]{4}-[0-9]{2}-[0-9]{2}", re.IGNORECASE)
+_WORD = re.compile(r"[^\W\d_]+[.,;:!?]*\Z")
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z", re.IGNORECASE)
 _HEX = re.compile(r"(?:0x)?(?:[0-9a-f]{16,}|[0-9A-F]{16,})\Z")
-_PLAIN = re.compile(r"[._:/-]*[^\W\d_]+(?:[ ._/|?!:,;'’&()+\\-]+[^\W\d_]+)*[ ._/|?!:,;'’&()+\\-]*\Z")
 _SIGNS = re.compile(r"[!@#$%^&*~?+=|<>]")
 _DIGITS = re.compile(r"[0-9]+")
 _LETTERS = re.compile(r"[^\W\d_]")
 
 
 def look_at(value: str) -> Look:
-    """Say what a value looks like, without knowing its name."""
-    value = value.strip()
+    """Say what a value looks like, without knowing its name. The first 160 characters tell."""
+    value = value[:_ENOUGH].strip()
+    if len(value) < 3 or value.lower().rstrip(".,;:!") in _PLACEHOLDERS:
+        return Look.NOTHING
     if "{" in value or "$(" in value:
         value = _INSERTED.sub("", value)
-    lowered = value.lower().rstrip(".,;:!")
-    if (
-        len(value) < 3
-        or lowered in _PLACEHOLDERS
-        or _PLACEHOLDER.match(value)
-        or _REFERENCE.match(value)
-        or IS_MARK.fullmatch(value)
+        if len(value) < 3:
+            return Look.NOTHING
+    shape = _SHAPE.match(value)
+    look = _LOOK_OF[shape.lastgroup or ""] if shape else None
+    if look is Look.NOTHING:
+        return Look.NOTHING
+    if len(value) >= 20 and (
+        any(map(looks_random, value.split("."))) or (len(value) >= 32 and _HEX.match(value))
     ):
-        return Look.NOTHING
-    if any(map(looks_random, value.split("."))) or (len(value) >= 32 and _HEX.match(value)):
         return Look.RANDOM
-    if _URL.match(value):
-        return Look.NOTHING
-    if _NUMBER.match(value) or _VERSION.match(value):
-        return Look.NUMBER
-    if _CALL.match(value):
-        return Look.CODE
-    return _look_of_words(value)
+    if look is Look.PLAIN and value.isalpha() and looks_made_up(value):
+        return Look.MIXED
+    return _look_of_mixture(value) if look is None else look
 
 
-def _look_of_words(value: str) -> Look:
-    if _ATTRIBUTE.match(value) and not _DIGITS.search(value):
-        return Look.CODE
-    if _PLAIN.match(value):
-        return Look.MIXED if value.isalnum() and looks_made_up(value) else Look.PLAIN
+def _look_of_mixture(value: str) -> Look:
+    """Of a value with digits, which is no number, or with odd signs."""
+    groups = len(_DIGITS.findall(value))
     if _UUID.match(value) or _HEX.match(value):
         return Look.MIXED
-    groups = len(_DIGITS.findall(value))
-    letters = len(_LETTERS.findall(value))
-    if not letters:
+    if not _LETTERS.search(value):
         return Look.NUMBERED if groups else Look.NOTHING
     if _PATH.match(value) and share_of_common_pairs(value) > (0.6 if groups > 1 else 0.5):
         return Look.CODE
-    if groups >= 2 or (looks_made_up(value) and not _ATTRIBUTE.match(value)) or (groups and _SIGNS.search(value)):
+    if groups >= 2 or (groups and _SIGNS.search(value)) or (looks_made_up(value) and not _IDENTIFIER.match(value)):
         return Look.MIXED
     return Look.NUMBERED
 
@@ -120,7 +128,7 @@ def is_identifier(value: str) -> bool:
 def is_sentence(value: str) -> bool:
     """Whether a quoted value is a text for people: several words, the first of them with a capital."""
     words = value.split()
-    return len(words) > 2 and words[0][:1].isupper() and all(_PLAIN.match(word) for word in words)
+    return len(words) > 2 and words[0][:1].isupper() and all(_WORD.match(word) for word in words)
 
 
 def is_phrase(value: str) -> bool:
