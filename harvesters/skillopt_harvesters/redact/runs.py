@@ -20,8 +20,11 @@ _PIECE = re.compile(r"[A-Za-z0-9+/_-]{20,}={0,2}")
 _SEGMENT = re.compile(r"[A-Za-z0-9]{20,}")
 _ESCAPED_PIECE = re.compile(r"(?:[A-Za-z0-9_+/-]|%2[BbFf]|%3[Dd]){20,}")
 _SLASHED_PIECE = re.compile(r"(?<![A-Za-z0-9+_=-])[A-Za-z0-9+_=-]+(?:\\{1,3}/[A-Za-z0-9+_=-]*)+")
-# Hex, times, and paths of small letters: most runs, and never more than that.
-_DULL = re.compile(r"[0-9a-f-]{20,49}|[0-9a-f-]{51,}|[0-9TZ:.+-]+|[a-z/.:]+")
+# Hex, times, and paths and names of words: most runs, and never more than that.
+_DULL = re.compile(
+    r"(?:[A-Z]?[a-z]{0,15}[0-9]{0,2}[/_.:-])*[A-Z]?[a-z]{0,15}[0-9]{0,2}"
+    r"|[0-9a-f-]{20,49}|[0-9a-f-]{51,}|[0-9TZ:.+-]+"
+)
 _PAYLOAD = 200
 _MIXED = (re.compile("[a-z]"), re.compile("[A-Z]"), re.compile("[0-9]"))
 
