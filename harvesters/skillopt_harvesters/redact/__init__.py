@@ -16,6 +16,7 @@ from skillopt_harvesters.redact.people import find_emails
 from skillopt_harvesters.redact.places import find_in_places
 from skillopt_harvesters.redact.programs import find_arguments
 from skillopt_harvesters.redact.runs import find_in_runs
+from skillopt_harvesters.redact.tables import find_in_tables
 from skillopt_harvesters.redact.urls import find_in_urls
 from skillopt_harvesters.redact.view import View, is_cut_out
 
@@ -34,6 +35,7 @@ _STAGES: tuple[Callable[[View], Iterator[Edit]], ...] = (
     find_in_urls,
     find_arguments,
     find_in_places,
+    find_in_tables,
     find_emails,
 )
 _SHORTEST = 6

@@ -11,23 +11,28 @@ from typing import NamedTuple
 QUOTE = r"(?:\\{0,7}[\"'`]|%2[27]|&quot;|&\#0?3[49];|\\{1,7}u002[27])"
 _GAP = r"(?:[ \t]|\\{1,7}t|%20|&nbsp;){0,64}"
 _BREAK = r"(?:\r?\n|\\{1,7}r?\\{0,7}n|%0[AaDd])"
+_VERBS = "is|was|are|to|as|be|equals|es|est|ist|lautet|now|just|still|actually|called|set|changed|reset|updated|will|should|:"
 
 # After the name. The group that matched says how it is joined.
 _SEPARATOR = re.compile(
     rf"""
     (?P<close>(?:{QUOTE}|\*\*)?(?:\s?\])?\)?{QUOTE}?)
     (?:
-      {_GAP}(?P<assign>[:?+!]?={{1,3}}>?|:{{1,2}}=?|->|<-|~>|%3[ADad]|\\{{1,7}}u003[adAD]|&\#61;|\|\||\?\?)(?:\*\*)?{_GAP}
+      (?P<send>:?\s{{0,4}}{QUOTE}?\s{{1,8}}send(?:line)?[ \t]{{1,4}}(?:--?[ \t]{{1,4}})?(?={QUOTE}))
+    | {_GAP}(?P<assign>[:?+!]?={{1,3}}>?|:{{1,2}}[=-]?|->|<-|~>|%3[ADad]|\\{{1,7}}u003[adAD]|&\#61;|\|\||\?\?)(?:\*\*)?{_GAP}
     | (?P<pair>\s{{0,8}},\s{{0,40}}{QUOTE}(?:value|val|default|defaultValue|content|secretString|plaintext){QUOTE}\s{{0,8}}[:=]\s{{0,8}})
     | (?P<call>\(\s{{0,40}}(?=[rbfu]?{QUOTE}))
+    | (?P<fill>\s?(?:\.\w{{2,24}}\(\s{{0,8}}|,\s{{0,8}}with:\s?)(?={QUOTE}))
     | (?P<comma>\s{{0,8}},\s{{0,40}}(?=[rbfu]?{QUOTE}))
     | (?P<attribute>\s{{1,8}}(?:[\w:-]{{1,40}}={QUOTE}[^"'\n<>]{{0,80}}{QUOTE}\s{{1,8}}){{0,4}}(?:value|content|default|defaultValue)\s?=\s?)
-    | (?P<element>\s{{0,8}}</\w{{1,20}}>\s{{0,40}}<\w{{1,20}}>|(?:\s[^<>\n]{{0,80}})?(?:>|&gt;))
+    | (?P<element>\s{{0,8}}</\w{{1,20}}>\s{{0,40}}<\w{{1,20}}>|(?:\s[^<>\n]{{0,80}})?(?:>|&gt;)(?:\s{{0,40}}<(?:value|val|string)>)?)
     | (?P<line>\s{{0,8}}{_BREAK}[ \t]{{0,40}}(?:value|val|default):[ \t]{{1,8}})
     | (?P<block>\s{{0,8}}\{{[^{{}}]{{0,300}}?\b(?:default|value)\s{{0,20}}=\s{{0,20}})
     | (?P<cell>[ \t]{{0,64}}\|[ \t]{{0,64}})
-    | (?P<spoken>(?:'?s)?[ \t]{{1,8}}(?:(?:is|was|are|to|as|be|equals|es|est|ist|:)[ \t]{{1,8}}){{1,3}}(?:(?:now|just|actually|called|set|changed)[ \t]{{1,8}}){{0,2}}(?:to[ \t]{{1,8}})?
+    | (?P<spoken>(?:'?s)?[ \t]{{1,8}}(?:(?:for|of|on|at|in|to)[ \t](?:[\w.@/-]{{1,40}}[ \t]){{1,4}}?)?
+        (?:(?:{_VERBS})[ \t]{{1,8}}){{1,4}}
        |[ \t]?(?:是|为|就是|改成|改为|设为|设置为|叫|はです|は|を|는|은|이)[ \t:]{{0,4}})
+    | (?P<below>[ \t]{{0,8}}:?\r?\n(?:\r?\n)?[ \t]{{0,16}}(?=\S{{16,512}}(?:\s|\Z)))
     | (?P<space>[ \t]{{1,64}})
     )
     """,
@@ -38,16 +43,21 @@ _NEXT_LINE = re.compile(rf"(?:[|>][+-]?[0-9]?)?[ \t]{{0,16}}(?:{_BREAK}[ \t+>-]{
 # "password: str = ", "const password: string = "
 _TYPE = re.compile(r"[&\w.\[\]<>|, ?]{1,40}?\s?=\s?(?=[rbfu]?[\"'`])")
 _WRAPPER = re.compile(
-    r"(?:new )?\(?(?P<wrapper>[A-Za-z_][\w.:-]{0,40})(?:\(\s{0,8}|!\(| -String | )(?=[rbfu]?\\{0,7}[\"'`])"
+    r"(?:new |\[\])?\(?(?P<wrapper>[A-Za-z_][\w.:-]{0,40})(?:\(\s{0,8}|!\(| -String | )(?=[rbfu]?\\{0,7}[\"'`])"
 )
+# A list, or an object whose value is called so.
+_LIST = re.compile(r"[\[{]\s{0,40}(?=\\{0,7}[\"'\w])")
+_INNER_NAME = re.compile(rf"{QUOTE}?(?:value|val|default|secret|plaintext){QUOTE}?\s{{0,8}}(?::|=>?)\s{{0,8}}", re.IGNORECASE)
+_NEXT_ITEM = re.compile(rf"{QUOTE}?\s{{0,40}},\s{{0,40}}")
 _OPEN = re.compile(rf"[rbfuLRBFU@$]{{0,2}}(?P<quote>\\{{0,7}}(?:\"\"\"|'''|[\"'`])|%2[27]|&quot;|&\#0?3[49];|\\{{1,7}}u002[27])")
 _OPAQUE = frozenset(
     (
-        "secretstr secret securestring convertto-securestring string str bytes buffer.from some sensitive quote "
+        "secretstr secret securestring convertto-securestring string str byte bytes buffer.from some sensitive quote "
         "b64decode atob base64.b64decode std::string string::from pydantic.secretstr literal text to_string "
         "secretvalue.unsafeplaintext unsafeplaintext encode bytes.fromhex nonsensitive hash bcrypt md5 sha256 password"
     ).split()
 )
+_SELECTOR_END = re.compile(r"[\"']\s?\]\\{0,7}[\"']")
 _CLOSING = re.compile(rf"{QUOTE}|\*\*")
 _CJK = "\u3000-\u9fff\uac00-\ud7af"
 # A bare value, as far as it certainly goes.
@@ -55,6 +65,7 @@ _BARE = re.compile(rf"(?:[^\s\"'`<>\\,;&|()\[\]{{}}{_CJK}]|\\(?![nrtu\"'\\\\])){
 _REST = re.compile(rf"[^\s\"'`\\<>{_CJK}]{{1,256}}")
 _CLOSERS = re.compile(r"[)\]}>,;.:!?|&*]*\Z")
 _NEXT_PAIR = re.compile(r"[,;&|]\s?[\w.%-]{1,64}[=:]")
+_LISTS = frozenset("[{")
 _BREAKS = frozenset("\r\n\\%|>")
 _LONGEST = 4096
 
@@ -80,6 +91,7 @@ class Value(NamedTuple):
     wrapped: bool = False
     next_line: bool = False
     fenced: bool = False
+    listed: bool = False
 
 
 def read_joint(plain: str, end: int) -> Joint | None:
@@ -90,6 +102,9 @@ def read_joint(plain: str, end: int) -> Joint | None:
     kind = match.lastgroup
     if kind == "close":
         return None
+    if kind == "comma" and _SELECTOR_END.search(match["close"]):
+        # page.fill('input[name="password"]', 'x')
+        kind = "fill"
     sign = match["assign"]
     spaced = plain[match.end() - 1].isspace()
     if sign == ":" and not spaced and plain[match.start("assign") - 1].isspace():
@@ -106,12 +121,19 @@ def read_value(plain: str, begin: int, sign: str) -> Value | None:
     if next_line:
         fenced = "```" in next_line[0]
         begin = next_line.end()
+        first = plain[begin : begin + 1]
+    opened = _LIST.match(plain, begin) if first in _LISTS else None
+    if opened:
+        begin = opened.end()
+    inner = _INNER_NAME.match(plain, begin) if opened or next_line else None
+    if inner:
+        begin = inner.end()
     wrapped = False
-    typed = _TYPE.match(plain, begin) if sign == ":" else None
+    typed = _TYPE.match(plain, begin) if sign == ":" and not next_line else None
     if typed:
         begin = typed.end()
     first = plain[begin : begin + 1]
-    wrapper = _WRAPPER.match(plain, begin) if first.isalpha() or first == "(" else None
+    wrapper = _WRAPPER.match(plain, begin) if first.isalpha() or first in {"(", "["} else None
     if wrapper:
         wrapped = wrapper["wrapper"].lower() not in _OPAQUE
         begin = wrapper.end()
@@ -123,12 +145,19 @@ def read_value(plain: str, begin: int, sign: str) -> Value | None:
             # A text of several lines under a heading or a definition.
             return None
         if end is not None:
-            return Value(plain[start:end], start, end, True, end, wrapped, bool(next_line))
+            return Value(plain[start:end], start, end, True, end, wrapped, bool(next_line), fenced, bool(opened))
         begin = start
     bare = _BARE.match(plain, begin)
     if bare is None:
         return None
-    return Value(bare[0], begin, bare.end(), False, _rest_of(plain, bare.end()), wrapped, bool(next_line), fenced)
+    return Value(bare[0], begin, bare.end(), False, _rest_of(plain, bare.end()), wrapped, bool(next_line), fenced, bool(opened))
+
+
+def read_item(plain: str, before: Value) -> Value | None:
+    """Read the value that follows another one in a list."""
+    comma = _NEXT_ITEM.match(plain, before.end)
+    value = read_value(plain, comma.end(), ",") if comma else None
+    return value._replace(listed=True) if value else None
 
 
 def _find_close(plain: str, quote: str, start: int) -> int | None:

@@ -114,7 +114,7 @@ def classify(name: str) -> Strength:
     """Return how surely the value behind an identifier, flag or header of this name is a secret."""
     if name.lstrip("$-_.") in {"PWD", "OLDPWD"}:
         return Strength.NONE
-    if not name.isascii() and _OTHER_LANGUAGES.search(name):
+    if _OTHER_LANGUAGES.search(name):
         return Strength.PASSWORD
     words = [word.lower() for word in _WORDS.findall(name)]
     while len(words) > 1 and (words[-1] in _TRAILERS or words[-1].isdigit()):
@@ -125,7 +125,8 @@ def classify(name: str) -> Strength:
     if strength is Strength.KEY and "hash" in name.lower():
         return Strength.NONE
     if strength is not Strength.NONE or words[-1] in _BENIGN:
-        return strength if words[-1] != "id" or "secret" not in words else Strength.STRONG
+        identifies = words[-1] == "id" and {"secret", "private"} & set(words)
+        return Strength.STRONG if identifies else strength
     return _by_inner(words)
 
 

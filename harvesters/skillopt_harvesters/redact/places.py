@@ -15,9 +15,14 @@ if TYPE_CHECKING:
     from skillopt_harvesters.redact.view import Edit, View
 
 _QUOTED = r"\\{0,7}[\"'](?P<value>[^\"'\n\\]{3,256})"
+_STRING = r"\\{0,7}[\"'][^\"'\n]{1,128}[\"']"
 _JSON = r"\\{0,7}\"\s{0,8}:\s{0,8}\\{0,7}\""
 _SAID = r"(?:(?<=with )|(?<=as )|(?<=use )|(?<=the )|(?<=my )|(?<=our ))"
-_CRYPT = r"\$(?:2[abxy]|[1567y]|apr1|sha1|gy|argon2(?:id|i|d)|scrypt|s0|pbkdf2[\w-]{0,16})\$"
+_CRYPT = re.compile(
+    r"\$(?:2[abxy]|[1567y]|apr1|sha1|gy|argon2(?:id|i|d)|scrypt|s0|pbkdf2[\w-]{0,16})"
+    r"\$[./A-Za-z0-9][./A-Za-z0-9$=,+-]{8,512}"
+)
+_JWK = re.compile(rf"\"(?:d|p|q|dp|dq|qi|k){_JSON}(?P<value>[\w-]{{40,4096}})")
 
 
 class _Place(NamedTuple):
@@ -27,11 +32,20 @@ class _Place(NamedTuple):
     pattern: re.Pattern[str]
     accepts: Callable[[str], bool]
     kind: str
+    before: re.Pattern[str] | None  # what stands before the word on its line
 
 
-def _place(words: str, pattern: str, least: Look | Callable[[str], bool], kind: str = "secret") -> _Place:
+def _place(
+    words: str,
+    pattern: str,
+    least: Look | Callable[[str], bool],
+    kind: str = "secret",
+    *,
+    before: str | None = None,
+) -> _Place:
     accepts = (lambda value: look_at(value) >= least) if isinstance(least, Look) else least
-    return _Place(tuple(words.split("|")), re.compile(pattern, re.IGNORECASE), accepts, kind)
+    line = re.compile(before) if before else None
+    return _Place(tuple(words.split("|")), re.compile(pattern, re.IGNORECASE), accepts, kind, line)
 
 
 _PLACES = (
@@ -60,8 +74,9 @@ _PLACES = (
     ),
     _place(
         ":5432:|:*:|:5433:|:6432:",
-        r"(?<=[\w*]):(?:[0-9]{2,5}|\*):[\w*-]{1,128}:[\w*-]{1,128}:(?P<value>[^\s:]\S{2,256})",
+        r":(?:[0-9]{2,5}|\*):[\w*-]{1,128}:[\w*-]{1,128}:(?P<value>[^\s:]\S{2,256})",
         Look.CODE,
+        before=r"[ \t]{0,8}[\w.*-]{1,253}",
     ),
     _place(
         "credential|creds|log in|login|sign in",
@@ -70,8 +85,25 @@ _PLACES = (
         Look.NUMBERED,
     ),
     _place(
-        "requirepass|masterauth",
-        r"(?:requirepass|masterauth)[ \t]{1,16}[\"']?(?P<value>[^\s\"']{4,256})",
+        "auth(|_auth(|auth=|login(|credentials(|auth (",
+        rf"(?:_?auth|login|credentials)(?: ?= ?[\w.]{{0,40}})? ?\(\s{{0,8}}{_STRING}\s{{0,4}},\s{{0,8}}{_QUOTED}",
+        Look.NUMBERED,
+    ),
+    _place(
+        "connect(",
+        rf"connect\(\s{{0,8}}{_STRING}\s{{0,4}},\s{{0,8}}{_STRING}\s{{0,4}},\s{{0,8}}{_QUOTED}",
+        Look.NUMBERED,
+    ),
+    _place(
+        "jwt.",
+        rf"jwt\.(?:encode|decode|sign|verify)\([^\"'\n]{{1,80}},\s{{0,8}}{_QUOTED}",
+        Look.NUMBERED,
+    ),
+    _place("jdbc:oracle", r"jdbc:oracle:\w{1,8}:[\w$#]{1,64}/(?P<value>[^\s@\"']{3,128})@", Look.NUMBER),
+    _place("wifi:", r"WIFI:[^\n]{0,200}?;P:(?P<value>[^\s;]{4,64});", Look.CODE),
+    _place(
+        "requirepass|masterauth|wpa_passphrase",
+        r"(?:requirepass|masterauth|wpa_passphrase[ \t]{1,16}\S{1,64})[ \t]{1,16}[\"']?(?P<value>[^\s\"']{4,256})",
         Look.NUMBER,
     ),
     _place(
@@ -87,12 +119,6 @@ _PLACES = (
         bool,
         "password-hash",
     ),
-    _place("$", rf"(?P<value>{_CRYPT}[./A-Za-z0-9][./A-Za-z0-9$=,+-]{{8,512}})", bool, "password-hash"),
-    _place(
-        '"d|"p|"q|"k',
-        rf"\"(?:d|p|q|dp|dq|qi|k){_JSON}(?P<value>[\w-]{{40,4096}})",
-        Look.NUMBERED,
-    ),
 )
 _BY_WORD: dict[str, list[_Place]] = {}
 for _each in _PLACES:
@@ -100,14 +126,33 @@ for _each in _PLACES:
         _BY_WORD.setdefault(_word, []).append(_each)
 _ANY_WORD = re.compile("|".join(re.escape(word) for word in sorted(_BY_WORD, key=len, reverse=True)))
 
+# Parts of the words, as few as may be: most texts have none of them.
+_NEEDLES = tuple(
+    "identified|pass|securestr|machine|:543|:*:|:6432:|cred|log in|login|sign in|auth|connect(|jwt.|jdbc:o|wifi:"
+    "|pbkdf2|{s|scrypt:".split("|")
+)
+
+
+def _begins(plain: str, place: _Place, position: int) -> bool:
+    if place.before is None:
+        return True
+    line = plain[max(0, position - 300) : position].rpartition("\n")[2]
+    return place.before.fullmatch(line) is not None
+
 
 def find_in_places(view: View) -> Iterator[Edit]:
     """Find what the places of secrets hold, from left to right."""
+    plain, lowered = view.plain, view.lowered
     found: list[Edit] = []
-    for hit in _ANY_WORD.finditer(view.lowered):
-        for place in _BY_WORD[hit[0]]:
-            match = place.pattern.match(view.plain, hit.start())
-            if match and place.accepts(match["value"]):
-                found.append((*match.span("value"), place.kind))
+    if any(map(lowered.__contains__, _NEEDLES)):
+        for hit in _ANY_WORD.finditer(lowered):
+            for place in _BY_WORD[hit[0]]:
+                match = place.pattern.match(plain, hit.start())
+                if match and place.accepts(match["value"]) and _begins(plain, place, hit.start()):
+                    found.append((*match.span("value"), place.kind))
+    if "$" in plain:
+        found += ((*match.span(), "password-hash") for match in _CRYPT.finditer(plain))
+    if "kty" in lowered:
+        found += ((*match.span("value"), "private-key") for match in _JWK.finditer(plain))
     if found:
         yield from in_order(found)

@@ -20,7 +20,9 @@ _PERCENT = rf"[ =]?{_Q}[^\s%\"']{{1,128}}%(?P<value>[^\s\"']{{3,256}})"
 _COOKIE = rf"[ =]?{_Q}(?P<value>[^\s\"'`=;]{{1,128}}=[^\"'\n]{{4,4096}})"
 
 # A search for the dash alone is the fastest; what it is a flag of is asked afterwards.
-_FLAG = re.compile(r"-(?:hp|[uUabpwPkAXc]|-user\b|-proxy-user\b|-auth\b|-cookie\b|-passout\b|[a-zA-Z]{0,4}b )")
+_FLAG = re.compile(
+    r"-(?:hp|[a-zA-Z]{0,4}b[a-zA-Z]{0,4} |[uUabpwPkAXc]|-(?:user|proxy-user|auth|cookie|body)\b)"
+)
 
 # Flag, programs, and the argument.
 _Argument = tuple[tuple[str, ...], re.Pattern[str]]
@@ -48,6 +50,7 @@ _ARGUMENTS: dict[str, tuple[_Argument, ...]] = {
     ),
     "--cookie": (_argument("curl", _COOKIE),),
     "-p": (_PASSWORD_ARGUMENT, _GLUED_ARGUMENT),
+    "--body": (_argument("secret set", _WORD),),
     "-hp": (_GLUED_ARGUMENT,),
     "-w": (_argument("ldap|add-generic-password|add-internet-password", _WORD),),
     "-P": (_argument("sqlcmd|bcp |zip |ipmitool|osql", _WORD),),
@@ -71,7 +74,7 @@ _COMMANDS: tuple[tuple[str, re.Pattern[str]], ...] = (
             r"[^\n|]{0,200}?(?:sudo|passwd|-stdin|--with-token|cryptsetup|gpg|kinit|su )"
         ),
     ),
-    ("<<<", re.compile(rf"(?:sudo|passwd|-stdin|--with-token|cryptsetup|gpg|kinit)[^\n<]{{0,200}}<<< ?{_WORD}")),
+    ("<<<", re.compile(rf"(?:sudo|passwd|[-_]stdin|--with-token|cryptsetup|gpg|kinit)[^\n<]{{0,200}}<<< ?{_WORD}")),
 )
 _REACH = 400
 

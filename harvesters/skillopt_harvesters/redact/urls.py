@@ -25,7 +25,7 @@ _EXAMPLE_NAMES = frozenset(["user", "username", "name", "login", "u", ""])
 _EXAMPLE_WORDS = frozenset("pass password passwd pwd secret p pw passw0rd".split())
 _SIGN = re.compile(r"@(?=[A-Za-z0-9])")
 _BARE_LOGIN = re.compile(r"[\w.+-]{1,64}:(?P<word>[^\s:/\"'`]{3,256})")
-_HOST = re.compile(r"(?P<driver>(?:tcp|udp|unix)\()|(?:[\w-]{1,63}\.){1,8}[A-Za-z][\w-]{0,63}|localhost\b")
+_HOST = re.compile(r"(?P<driver>(?:tcp|udp|unix)\()|(?:[\w-]{1,63}\.){1,8}[A-Za-z][\w-]{0,63}|(?:[0-9]{1,3}\.){3}[0-9]{1,3}|localhost\b")
 
 # Parameters that are no secret in other places.
 _PARAMETER = re.compile(

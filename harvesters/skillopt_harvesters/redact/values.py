@@ -38,7 +38,7 @@ _PLACEHOLDERS = frozenset(
 _SHAPES = (
     (
         "nothing",
-        r"(?:x{3,}|\*+|\.{2,}|-{2,}|_+|\?+|…|•+|0+|[xX*.•-]{3,})\Z"
+        r"(?:%\(?\w{0,40}\)?[sdr]|\{\w{0,40}\}|[^\w\s])+\Z|(?:x{3,}|\*+|\.{2,}|-{2,}|_+|\?+|…|•+|0+|[xX*.•-]{3,})\Z"
         r"|(?:your|my|some|insert|enter|replace|add|put|fill)[-_ ](?:own[-_ ])?[a-z_ -]*\Z"
         r"|(?:example|dummy|fake|sample|placeholder|changeme|test)[-_][a-z_-]+\Z",
     ),
@@ -72,10 +72,12 @@ _PATH = re.compile(
     r"|[\w-]+\.(?:[a-z]{2,4}|json|yaml|toml)\Z"
 )
 _REGEX = re.compile(r"\(\?|\[\^|\\[dwsbDWSB][*+?{)\]]?|\][*+]|\)[*+]|\]\{[0-9]|\[a-zA?")
+_PHRASE = re.compile(r"[a-z]{2,9}(?:[ ,]{1,2}[a-z]{2,9})*")
 _WORD = re.compile(r"[^\W\d_]+[.,;:!?]*\Z")
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z", re.IGNORECASE)
 _HEX = re.compile(r"(?:0x)?(?:[0-9a-f]{16,}|[0-9A-F]{16,})\Z")
-_SIGNS = re.compile(r"[!@#$%^&*~?+=|<>]")
+_SIGNS = re.compile(r"[!@#$%^&*~?]")
+_TOKENLIKE = re.compile(r"[A-Za-z0-9+/_=.~-]+\Z")
 _DIGITS = re.compile(r"[0-9]+")
 _LETTERS = re.compile(r"[^\W\d_]")
 
@@ -97,7 +99,7 @@ def look_at(value: str) -> Look:
         any(map(looks_random, value.split("."))) or (len(value) >= 32 and _HEX.match(value))
     ):
         return Look.RANDOM
-    if look is Look.PLAIN and value.isalpha() and looks_made_up(value):
+    if look is Look.PLAIN and value.isalpha() and (looks_made_up(value) or (len(value) >= 24 and value.islower())):
         return Look.MIXED
     return _look_of_mixture(value) if look is None else look
 
@@ -111,7 +113,9 @@ def _look_of_mixture(value: str) -> Look:
         return Look.NUMBERED if groups else Look.NOTHING
     if _PATH.match(value) and share_of_common_pairs(value) > (0.6 if groups > 1 else 0.5):
         return Look.CODE
-    if groups >= 2 or (groups and _SIGNS.search(value)) or (looks_made_up(value) and not _IDENTIFIER.match(value)):
+    if groups >= 2 or (groups and _SIGNS.search(value)) or (
+        _TOKENLIKE.match(value) and looks_made_up(value) and not _IDENTIFIER.match(value)
+    ):
         return Look.MIXED
     return Look.NUMBERED
 
@@ -133,5 +137,10 @@ def is_sentence(value: str) -> bool:
 
 def is_phrase(value: str) -> bool:
     """Whether a value is the words of a mnemonic: twelve to twenty-four of them, in lower case."""
-    words = value.split()
-    return 12 <= len(words) <= 25 and all(word.isalpha() and word.islower() and len(word) < 10 for word in words)
+    return 12 <= len(value.split()) <= 25 and _PHRASE.fullmatch(value) is not None
+
+
+def find_phrase_end(plain: str, start: int) -> int:
+    """Return where the small words that begin at `start` end."""
+    match = _PHRASE.match(plain, start, start + 300)
+    return match.end() if match else start
