@@ -23,7 +23,9 @@ from skillopt_harvesters.redact import redact_within
 LOWER, UPPER, DIGITS = string.ascii_lowercase, string.ascii_uppercase, string.digits
 B62, HEX = LOWER + UPPER + DIGITS, DIGITS + "abcdef"
 B36, UP36, URL64, B64 = LOWER + DIGITS, UPPER + DIGITS, B62 + "-_", B62 + "+/"
-WORDS = "amber basil cedar delta ember fjord grove hazel ivory jasper knoll lotus maple north onyx pearl".split()
+WORDS = (
+    "amber basil cedar delta ember fjord grove hazel ivory jasper knoll lotus maple north onyx pearl".split()
+)
 
 Make = Callable[[random.Random], str]
 
@@ -149,7 +151,18 @@ KNOWN: dict[str, Make] = {
     "vault legacy": glued("s" + ".", chars(B62, 24)),
     "doppler": glued("dp" + ".st.dev.", chars(B62, 43)),
     "1password service": glued("op" + "s_eyJ", encoded(200)),
-    "1password secret": glued("A3" + "-", chars(UP36, 6), "-", chars(UP36, 6), "-", chars(UP36, 5), "-", chars(UP36, 5), "-", chars(UP36, 5)),
+    "1password secret": glued(
+        "A3" + "-",
+        chars(UP36, 6),
+        "-",
+        chars(UP36, 6),
+        "-",
+        chars(UP36, 5),
+        "-",
+        chars(UP36, 5),
+        "-",
+        chars(UP36, 5),
+    ),
     "age": glued("AGE-" + "SECRET-KEY-1", chars(UP36, 58)),
     "postman": glued("PM" + "AK-", chars(HEX, 24), "-", chars(HEX, 34)),
     "linear": glued("lin" + "_api_", chars(B62, 40)),
@@ -189,7 +202,9 @@ NAMED: dict[str, Make] = {
 PASSWORDS: dict[str, Make] = {
     "word and number": lambda rng: rng.choice(WORDS) + str(rng.randint(100, 9999)),
     "word": lambda rng: rng.choice(WORDS) + rng.choice(WORDS),
-    "signs": lambda rng: rng.choice(WORDS).title() + rng.choice("!@#%^*?") + str(rng.randint(10, 99)) + rng.choice("!#^*?"),
+    "signs": lambda rng: (
+        rng.choice(WORDS).title() + rng.choice("!@#%^*?") + str(rng.randint(10, 99)) + rng.choice("!#^*?")
+    ),
     "leet": lambda rng: rng.choice(WORDS).replace("a", "4").replace("e", "3") + "-" + rng.choice(WORDS) + "7",
     "digits": lambda rng: str(rng.randint(10**7, 10**9)),
 }
@@ -290,13 +305,23 @@ ANY_NAME: dict[str, Context] = {
     "setter": lambda n, v: f'client.set_{n}("{v}")',
 }
 PASSWORD_NAMES = ("password", "db_password", "passwd", "smtp_pass", "admin_pwd", "passphrase")
-SECRET_NAMES = ("api_key", "client_secret", "access_token", "auth_token", "secret_key", "private_key", "github_token")
+SECRET_NAMES = (
+    "api_key",
+    "client_secret",
+    "access_token",
+    "auth_token",
+    "secret_key",
+    "private_key",
+    "github_token",
+)
 ONLY_PASSWORDS: dict[str, Context] = {
     "url": lambda n, v: f"postgres://app:{quote(v, safe='')}@db.service.io:5432/app",
     "url without a name": lambda n, v: f"redis://:{quote(v, safe='')}@cache.service.io:6379/0",
     "url raw": lambda n, v: f"mongodb+srv://app:{v}@cluster.service.io/app?w=majority",
     "url escaped": lambda n, v: quote(f"amqp://app:{quote(v, safe='')}@mq.service.io", safe=""),
-    "url in json": lambda n, v: json.dumps({"u": f"https://ana:{quote(v, safe='')}@host.io/x"}).replace("/", "\\/"),
+    "url in json": lambda n, v: json.dumps({"u": f"https://ana:{quote(v, safe='')}@host.io/x"}).replace(
+        "/", "\\/"
+    ),
     "go driver": lambda n, v: f"app:{v}x9@tcp(127.0.0.1:3306)/app",
     "curl": lambda n, v: f"curl -s -u ana:{v} https://api.service.io",
     "curl quoted": lambda n, v: f'curl --user "ana:{v}" https://api.service.io',
@@ -312,7 +337,9 @@ ONLY_PASSWORDS: dict[str, Context] = {
     "redis configuration": lambda n, v: f"requirepass {v}\n",
     "echo": lambda n, v: f"echo '{v}' | sudo -S systemctl restart app",
     "basic": lambda n, v: "Authorization: Basic " + base64.b64encode(f"ana:{v}".encode()).decode(),
-    "docker auth": lambda n, v: json.dumps({"auths": {"r.io": {"auth": base64.b64encode(f"a:{v}".encode()).decode()}}}),
+    "docker auth": lambda n, v: json.dumps(
+        {"auths": {"r.io": {"auth": base64.b64encode(f"a:{v}".encode()).decode()}}}
+    ),
     "npmrc": lambda n, v: "_auth=" + base64.b64encode(f"ana:{v}".encode()).decode(),
     "kubernetes secret": lambda n, v: f"data:\n  {n}: {base64.b64encode(v.encode()).decode()}\n",
     "openssl": lambda n, v: f"openssl pkcs12 -export -passout pass:{v} -out x",
@@ -333,13 +360,17 @@ ONLY_TOKENS: dict[str, Context] = {
     "curl cookie": lambda n, v: f"curl -b 'sid={v}' https://api.service.io",
     "npmrc": lambda n, v: f"//registry.npmjs.org/:_authToken={v}",
     "amazon": lambda n, v: f"https://b.s3.amazonaws.com/k?X-Amz-Date=1&X-Amz-Signature={v}",
-    "shared access": lambda n, v: f"https://a.blob.core.windows.net/c?sv=2022-11-02&sr=c&sig={quote(v, safe='')}",
+    "shared access": lambda n, v: (
+        f"https://a.blob.core.windows.net/c?sv=2022-11-02&sr=c&sig={quote(v, safe='')}"
+    ),
     "fragment": lambda n, v: f"http://localhost:3000/cb#access_token={v}&token_type=bearer",
     "slack hook": lambda n, v: f"https://hooks.slack.com/services/T0AB1CD2E/B0AB1CD2E/{v}",
     "discord hook": lambda n, v: f"https://discord.com/api/webhooks/123456789012345678/{v}",
     "kubeconfig": lambda n, v: f"users:\n- name: a\n  user:\n    token: {v}\n",
     "spoken": lambda n, v: f"my api key is {v}, keep it",
-    "account key": lambda n, v: f"DefaultEndpointsProtocol=https;AccountName=a;AccountKey={v};EndpointSuffix=b",
+    "account key": lambda n, v: (
+        f"DefaultEndpointsProtocol=https;AccountName=a;AccountKey={v};EndpointSuffix=b"
+    ),
 }
 
 

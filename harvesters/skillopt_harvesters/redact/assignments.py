@@ -9,7 +9,7 @@ from skillopt_harvesters.redact.grammar import Joint, Value, read_item, read_joi
 from skillopt_harvesters.redact.headers import read_authorization, read_bearer, read_cookie
 from skillopt_harvesters.redact.judgement import ENVIRONMENT, HEADER, Candidate, is_offered, is_secret
 from skillopt_harvesters.redact.marks import IS_MARK, MARK
-from skillopt_harvesters.redact.names import Strength, classify
+from skillopt_harvesters.redact.names import Strength, classify, qualify
 from skillopt_harvesters.redact.values import Look, find_phrase_end, look_at
 
 if TYPE_CHECKING:
@@ -43,6 +43,11 @@ _TOLD_BEFORE = re.compile(
     r"(?:\A|(?<=\s))[`\"'(]?(?P<value>[^\s`\"',;()]{6,128})[`\"')]? (?:is|as) (?:the|my|our|your) "
     r"(?:[\w-]{1,24} ){0,3}[\w-]{0,24}\Z"
 )
+# <add value="x" key="password"/>, {"value": "x", "name": "password"}
+_VALUE_BEFORE = re.compile(
+    r"[Vv]alue\\{0,7}[\"']?\s{0,4}[:=]\s{0,4}\\{0,7}[\"'](?P<value>[^\"'\n\\]{3,128})\\{0,7}[\"']\s{0,4},?\s{0,8}"
+    r"\\{0,7}[\"']?(?:[a-z:]{0,8}name|key|Name|Key|type|id)\\{0,7}[\"']?\s{0,4}[:=]\s{0,4}\\{0,7}[\"'][\w.-]{0,40}\Z"
+)
 # Another name follows, which is read next.
 _NESTED = re.compile(r"[A-Za-z_]{0,24}(?:pass(?:word)?|token|secret|key|auth)=", re.IGNORECASE)
 
@@ -50,15 +55,18 @@ _NESTED = re.compile(r"[A-Za-z_]{0,24}(?:pass(?:word)?|token|secret|key|auth)=",
 def find_assigned(view: View) -> Iterator[Edit]:
     """Find the values of names that promise a secret."""
     plain, lowered = view.plain, view.lowered
-    position = 0
+    position = done = 0
     while (anchor := _ANCHOR.search(lowered, position)) is not None:
         if anchor[0].startswith("["):
             position = anchor.end()
             continue
         end = _name_end(plain, anchor.end())
-        edits = _read(plain, lowered, position, anchor, end)
+        if anchor[0] == "secret" and lowered.startswith(" id", end):
+            end += 3
+        edits = _read(plain, lowered, done, anchor, end)
         yield from edits
-        position = edits[-1][1] if edits else end
+        done = edits[-1][1] if edits else done
+        position = max(done, end)
 
 
 def _name_end(plain: str, start: int) -> int:
@@ -68,28 +76,28 @@ def _name_end(plain: str, start: int) -> int:
     return match.end() if match else start
 
 
-def _name_start(plain: str, position: int, start: int) -> int:
-    head = plain[max(position, start - _LONGEST_NAME) : start]
+def _name_start(plain: str, done: int, start: int) -> int:
+    head = plain[max(done, start - _LONGEST_NAME) : start]
     begin = start - (len(head) - len(head.rstrip(_NAME_CHARACTERS)))
     # The n of an escaped line end is no part of the name.
     return begin + (begin < start and plain[begin] in "nrt" and plain.endswith("\\", 0, begin))
 
 
-def _read(plain: str, lowered: str, position: int, anchor: re.Match[str], end: int) -> list[Edit]:
+def _read(plain: str, lowered: str, done: int, anchor: re.Match[str], end: int) -> list[Edit]:
     word, begin = anchor[0], anchor.start()
     if word == "bearer":
         return _one(read_bearer(plain, anchor.end()))
-    start = _name_start(plain, position, begin)
+    start = _name_start(plain, done, begin)
     name = plain[start:end]
     if (
         plain[end : end + 1] not in _JOINTS
         and _NOTHING_FOLLOWS.match(plain, end)
         and not (name[-1].isupper() or name.startswith("-"))
     ):
-        return _one(_told_before(plain, position, begin))
+        return _one(_told_before(plain, done, begin))
     joint = read_joint(plain, end)
     if joint is None:
-        return _one(_told_before(plain, position, begin))
+        return _one(_told_before(plain, done, begin))
     if word == "cookie":
         return _one(read_cookie(plain, joint))
     if word == "auth" and lowered.startswith("orization", anchor.end()):
@@ -97,7 +105,7 @@ def _read(plain: str, lowered: str, position: int, anchor: re.Match[str], end: i
     strength = _strength_of(plain, lowered, start, name, joint)
     if strength is Strength.NONE or _NESTED.match(plain, joint.begin):
         return []
-    return _read_values(plain, start, name, strength, joint)
+    return _read_values(plain, start, name, strength, joint) or _one(_told_before(plain, done, begin))
 
 
 def _one(edit: Edit | None) -> list[Edit]:
@@ -106,25 +114,35 @@ def _one(edit: Edit | None) -> list[Edit]:
 
 def _strength_of(plain: str, lowered: str, start: int, name: str, joint: Joint) -> Strength:
     strength = classify(name)
-    if strength is Strength.KEY and (
-        lowered.startswith("api ", max(0, start - 4)) or (joint.kind == ":" and HEADER.match(name))
+    if strength in {Strength.KEY, Strength.MEDIUM} and lowered.startswith(" ", start - 1):
+        # "access key", "auth token"
+        strength = max(strength, qualify(_word_before(lowered, start), name))
+    if strength is Strength.KEY and ( (joint.kind == ":" and HEADER.match(name))
     ):
         strength = Strength.STRONG
     unspaced = joint.kind == "=" and not joint.spaced
     if strength is Strength.KEY and unspaced and ENVIRONMENT.match(name) and "_" in name:
         strength = Strength.MEDIUM
-    elif strength is Strength.MEDIUM and unspaced and (
-        ENVIRONMENT.match(name) or plain[max(0, start - 1) : start] in {"?", "&", "#"}
+    elif (
+        strength is Strength.MEDIUM
+        and unspaced
+        and (ENVIRONMENT.match(name) or plain[max(0, start - 1) : start] in {"?", "&", "#"})
     ):
         strength = Strength.STRONG
     return strength
 
 
-def _told_before(plain: str, position: int, start: int) -> Edit | None:
-    head = plain[max(position, start - 200) : start]
-    if " is " not in head and " as " not in head:
-        return None
-    told = _TOLD_BEFORE.search(head)
+def _word_before(lowered: str, start: int) -> str:
+    head = lowered[max(0, start - 24) : start - 1]
+    return head[len(head.rstrip(_NAME_CHARACTERS)) :]
+
+
+def _told_before(plain: str, done: int, start: int) -> Edit | None:
+    head = plain[max(done, start - 200) : start]
+    if " is " in head or " as " in head:
+        told = _TOLD_BEFORE.search(head)
+    else:
+        told = _VALUE_BEFORE.search(head) if "alue" in head else None
     if told is None or look_at(told["value"]) < Look.NUMBERED:
         return None
     begin = start - len(head) + told.start("value")
@@ -145,9 +163,7 @@ def _read_values(plain: str, start: int, name: str, strength: Strength, joint: J
     return edits
 
 
-def _judge(
-    plain: str, start: int, name: str, strength: Strength, joint: Joint, value: Value
-) -> Edit | None:
+def _judge(plain: str, start: int, name: str, strength: Strength, joint: Joint, value: Value) -> Edit | None:
     text = value.text
     if joint.kind in {"spoken", "space"} or not value.quoted:
         text = text.rstrip(".,:;")

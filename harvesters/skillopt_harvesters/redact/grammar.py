@@ -11,6 +11,7 @@ from typing import NamedTuple
 QUOTE = r"(?:\\{0,7}[\"'`]|%2[27]|&quot;|&\#0?3[49];|\\{1,7}u002[27])"
 _GAP = r"(?:[ \t]|\\{1,7}t|%20|&nbsp;){0,64}"
 _BREAK = r"(?:\r?\n|\\{1,7}r?\\{0,7}n|%0[AaDd])"
+_VALUE_NAMES = "[A-Za-z]{0,20}value|val|default|content|secretString|plaintext"
 _VERBS = "is|was|are|to|as|be|equals|es|est|ist|lautet|now|just|still|actually|called|set|changed|reset|updated|will|should|:"
 
 # After the name. The group that matched says how it is joined.
@@ -19,8 +20,9 @@ _SEPARATOR = re.compile(
     (?P<close>(?:{QUOTE}|\*\*)?(?:\s?\])?\)?{QUOTE}?)
     (?:
       (?P<send>:?\s{{0,4}}{QUOTE}?\s{{1,8}}send(?:line)?[ \t]{{1,4}}(?:--?[ \t]{{1,4}})?(?={QUOTE}))
-    | {_GAP}(?P<assign>[:?+!]?={{1,3}}>?|:{{1,2}}[=-]?|->|<-|~>|%3[ADad]|\\{{1,7}}u003[adAD]|&\#61;|\|\||\?\?)(?:\*\*)?{_GAP}
-    | (?P<pair>\s{{0,8}},\s{{0,40}}{QUOTE}(?:value|val|default|defaultValue|content|secretString|plaintext){QUOTE}\s{{0,8}}[:=]\s{{0,8}})
+    | {_GAP}(?P<assign>[:?+!]?={{1,3}}>?|:{{1,2}}[=-]?|->|<-|~>|\.{{3,80}}|…|%3[ADad]|\\{{1,7}}u003[adAD]|&\#61;|\|\||\?\?)(?:\*\*)?{_GAP}
+    | (?P<pair>\s{{0,8}},\s{{0,40}}{QUOTE}?(?:{_VALUE_NAMES}){QUOTE}?\s{{0,8}}[:=]\s{{0,8}})
+    | (?P<option>[ \t]{{1,8}}--?(?:value|secret-string|secret-value|string|body)[ \t=]{{1,4}})
     | (?P<call>\(\s{{0,40}}(?=[rbfu]?{QUOTE}))
     | (?P<fill>\s?(?:\.\w{{2,24}}\(\s{{0,8}}|,\s{{0,8}}with:\s?)(?={QUOTE}))
     | (?P<comma>\s{{0,8}},\s{{0,40}}(?=[rbfu]?{QUOTE}))
@@ -32,14 +34,16 @@ _SEPARATOR = re.compile(
     | (?P<spoken>(?:'?s)?[ \t]{{1,8}}(?:(?:for|of|on|at|in|to)[ \t](?:[\w.@/-]{{1,40}}[ \t]){{1,4}}?)?
         (?:(?:{_VERBS})[ \t]{{1,8}}){{1,4}}
        |[ \t]?(?:是|为|就是|改成|改为|设为|设置为|叫|はです|は|を|는|은|이)[ \t:]{{0,4}})
-    | (?P<below>[ \t]{{0,8}}:?\r?\n(?:\r?\n)?[ \t]{{0,16}}(?=\S{{16,512}}(?:\s|\Z)))
-    | (?P<space>[ \t]{{1,64}})
+    | (?P<below>[ \t]{{0,8}}:?\r?\n(?:\r?\n)?[ \t]{{0,16}}(?:[-=~]{{3,80}}\r?\n)?(?=\S{{6,512}}(?:\s|\Z)))
+    | (?P<space>[ \t]{{1,64}}(?:\(|[0-9][ \t]{{1,4}})?)
     )
     """,
     re.VERBOSE | re.IGNORECASE,
 )
 # Between the separator and a value on a later line: a block scalar, a fence, the signs of a diff.
-_NEXT_LINE = re.compile(rf"(?:[|>][+-]?[0-9]?)?[ \t]{{0,16}}(?:{_BREAK}[ \t+>-]{{0,40}}){{1,2}}(?:```\w{{0,12}}{_BREAK}|`)?")
+_NEXT_LINE = re.compile(
+    rf"(?:[|>][+-]?[0-9]?)?[ \t]{{0,16}}(?:{_BREAK}[ \t+>-]{{0,40}}){{1,2}}(?:```\w{{0,12}}{_BREAK}|`)?"
+)
 # "password: str = ", "const password: string = "
 _TYPE = re.compile(r"[&\w.\[\]<>|, ?]{1,40}?\s?=\s?(?=[rbfu]?[\"'`])")
 _WRAPPER = re.compile(
@@ -47,9 +51,13 @@ _WRAPPER = re.compile(
 )
 # A list, or an object whose value is called so.
 _LIST = re.compile(r"[\[{]\s{0,40}(?=\\{0,7}[\"'\w])")
-_INNER_NAME = re.compile(rf"{QUOTE}?(?:value|val|default|secret|plaintext){QUOTE}?\s{{0,8}}(?::|=>?)\s{{0,8}}", re.IGNORECASE)
+_INNER_NAME = re.compile(
+    rf"{QUOTE}?(?:value|val|default|secret|plaintext){QUOTE}?\s{{0,8}}(?::|=>?)\s{{0,8}}", re.IGNORECASE
+)
 _NEXT_ITEM = re.compile(rf"{QUOTE}?\s{{0,40}},\s{{0,40}}")
-_OPEN = re.compile(rf"[rbfuLRBFU@$]{{0,2}}(?P<quote>\\{{0,7}}(?:\"\"\"|'''|[\"'`])|%2[27]|&quot;|&\#0?3[49];|\\{{1,7}}u002[27])")
+_OPEN = re.compile(
+    rf"[rbfuLRBFU@$]{{0,2}}(?P<quote>\\{{0,7}}(?:\"\"\"|'''|[\"'`])|%2[27]|&quot;|&\#0?3[49];|\\{{1,7}}u002[27])"
+)
 _OPAQUE = frozenset(
     (
         "secretstr secret securestring convertto-securestring string str byte bytes buffer.from some sensitive quote "
@@ -58,6 +66,8 @@ _OPAQUE = frozenset(
     ).split()
 )
 _SELECTOR_END = re.compile(r"[\"']\s?\]\\{0,7}[\"']")
+# 'it'\\''s' and 'it'"'"'s' are one word for a shell.
+_JOINED_QUOTE = re.compile(r"'(?:\\''|\"'\"')")
 _CLOSING = re.compile(rf"{QUOTE}|\*\*")
 _CJK = "\u3000-\u9fff\uac00-\ud7af"
 # A bare value, as far as it certainly goes.
@@ -110,7 +120,9 @@ def read_joint(plain: str, end: int) -> Joint | None:
     if sign == ":" and not spaced and plain[match.start("assign") - 1].isspace():
         # "pass :class:`Name`" is a role, no assignment.
         return None
-    return Joint(sign or kind, kind == "assign", spaced, _CLOSING.match(match["close"]) is not None, match.end())
+    return Joint(
+        sign or kind, kind == "assign", spaced, _CLOSING.match(match["close"]) is not None, match.end()
+    )
 
 
 def read_value(plain: str, begin: int, sign: str) -> Value | None:
@@ -145,12 +157,24 @@ def read_value(plain: str, begin: int, sign: str) -> Value | None:
             # A text of several lines under a heading or a definition.
             return None
         if end is not None:
-            return Value(plain[start:end], start, end, True, end, wrapped, bool(next_line), fenced, bool(opened))
+            return Value(
+                plain[start:end], start, end, True, end, wrapped, bool(next_line), fenced, bool(opened)
+            )
         begin = start
     bare = _BARE.match(plain, begin)
     if bare is None:
         return None
-    return Value(bare[0], begin, bare.end(), False, _rest_of(plain, bare.end()), wrapped, bool(next_line), fenced, bool(opened))
+    return Value(
+        bare[0],
+        begin,
+        bare.end(),
+        False,
+        _rest_of(plain, bare.end()),
+        wrapped,
+        bool(next_line),
+        fenced,
+        bool(opened),
+    )
 
 
 def read_item(plain: str, before: Value) -> Value | None:
@@ -170,7 +194,11 @@ def _find_close(plain: str, quote: str, start: int) -> int | None:
     while (at := plain.find(quote, at, limit)) >= 0:
         escapes = _count_escapes(plain, start, at)
         if not escapes or (not quote.startswith("\\") and escapes % 2 == 0):
-            return at
+            joined = _JOINED_QUOTE.match(plain, at) if quote == "'" else None
+            if joined is None:
+                return at
+            at = joined.end()
+            continue
         at += len(quote)
     return None
 

@@ -91,7 +91,9 @@ def _read_credential(plain: str, begin: int, accepts: Callable[[str], bool]) -> 
 
 def _is_token(text: str) -> bool:
     """ "Bearer authentication" is prose; a credential has a digit, or is long."""
-    return (len(text) >= 20 and " " not in text and look_at(text) > Look.CODE) or look_at(text) >= Look.NUMBERED
+    return (len(text) >= 20 and " " not in text and look_at(text) > Look.CODE) or look_at(
+        text
+    ) >= Look.NUMBERED
 
 
 def is_basic(text: str) -> bool:

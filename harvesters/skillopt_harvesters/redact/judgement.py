@@ -11,7 +11,7 @@ from skillopt_harvesters.redact.values import Look, is_identifier, is_phrase, is
 
 ENVIRONMENT = re.compile(r"[A-Z][A-Z0-9_]*\Z")
 # Joints that leave no doubt that the value belongs to the name.
-_FIRM = frozenset(["pair", "attribute", "line", "block", "element"])
+_FIRM = frozenset(["pair", "attribute", "line", "block", "element", "option"])
 _SCHEMES = frozenset("bearer basic token bot apikey key jwt splunk geniekey sswd negotiate".split())
 _STEMS = re.compile(r"pass|pwd|secret|token|key|cred|auth|login|user", re.IGNORECASE)
 HEADER = re.compile(r"(?:[A-Za-z][a-z0-9]*-)+(?:[Kk]ey|[Tt]oken|[Ss]ecret)\Z")
@@ -25,7 +25,7 @@ _DIRECTIVE = re.compile(
 _LINE_START = re.compile(
     r"(?:\A|\n|\\n)[ \t+>$#-]{0,16}(?:export |set |setx |declare -x |ENV |ARG |- )?[\"']?\Z"
 )
-_PROSE_AFTER = re.compile(r"[ \t]+[A-Za-z]")
+_PROSE_AFTER = re.compile(r"[ \t]+[A-Za-z\[]")
 _LINE_END = re.compile(r"[\"'`]{0,3}[ \t]{0,16}(?:\\{1,7}[nr\"]|[\r\n]|\Z)")
 _CELL_END = re.compile(r"[`*]{0,2}[ \t]{0,64}\|")
 
@@ -75,10 +75,12 @@ def is_offered(candidate: Candidate) -> bool:
     elif kind in {"comma", "fill", "send"}:
         strong = candidate.strength >= Strength.PASSWORD
         offered = value.quoted and (
-            strong if kind != "comma" else joint.quoted_name and (strong or candidate.is_first or candidate.is_flag)
+            strong
+            if kind != "comma"
+            else joint.quoted_name and (strong or candidate.is_first or candidate.is_flag)
         )
     elif kind in {"pair", "attribute"}:
-        offered = joint.quoted_name
+        offered = joint.quoted_name or plain.startswith("=", start - 1)
     elif kind == "element":
         offered = joint.quoted_name or plain[max(0, start - 1) : start] in {"<", ">", "/", ":"}
     elif kind == "block":
@@ -108,6 +110,8 @@ def is_secret(candidate: Candidate) -> bool:
     if look is Look.RANDOM:
         return True
     if joint.kind == "below":
+        if strength is Strength.PASSWORD:
+            return look >= Look.NUMBERED and _has_three_classes(text)
         return look is Look.MIXED and len(text) >= 16 and strength >= Strength.MEDIUM
     if joint.kind == "space" or (joint.kind == "spoken" and strength < Strength.STRONG):
         return _is_secret_unjoined(candidate, look)
@@ -124,7 +128,7 @@ def _is_secret_unjoined(candidate: Candidate, look: Look) -> bool:
     )
     if strength >= Strength.STRONG and directed and not text.startswith("-"):
         told = candidate.is_flag or (directive is not None and directive["word"] is not None)
-        sure = told and not _PROSE_AFTER.match(candidate.plain, candidate.value.end)
+        sure = told and not _STEMS.search(text) and not _PROSE_AFTER.match(candidate.plain, candidate.value.end)
         return look >= (Look.NUMBER if sure else Look.NUMBERED)
     if password and look >= Look.NUMBERED and len(text) >= 6 and _has_three_classes(text):
         return True
@@ -146,15 +150,22 @@ def _least(candidate: Candidate) -> Look:
     if code or (value.listed and value.quoted and not password and look_at(text) < Look.NUMBERED):
         least = Look.RANDOM
     elif strength is Strength.KEY:
-        least = Look.MIXED if len(text) >= 16 and text.isalnum() and sum(map(str.isdigit, text)) > 3 else Look.RANDOM
+        least = (
+            Look.MIXED
+            if len(text) >= 16 and text.isalnum() and sum(map(str.isdigit, text)) > 3
+            else Look.RANDOM
+        )
     elif strength is Strength.MEDIUM:
         least = Look.MIXED if len(text) >= 8 and not value.wrapped else Look.RANDOM
     elif password and _is_told(candidate):
         least = Look.NUMBER
     elif not firm or value.next_line:
         alone = not value.next_line or _LINE_END.match(candidate.plain, value.end) is not None
-        loose = password and not value.wrapped and alone and (
-            joint.kind != "comma" or candidate.is_flag or candidate.is_first
+        loose = (
+            password
+            and not value.wrapped
+            and alone
+            and (joint.kind != "comma" or candidate.is_flag or candidate.is_first)
         )
         least = Look.NUMBERED if loose or (value.fenced and long) else Look.MIXED
     elif value.quoted:
@@ -167,10 +178,14 @@ def _least(candidate: Candidate) -> Look:
 def _is_code(candidate: Candidate) -> bool:
     """Whether a bare value is a call, an item or an attribute in a program."""
     plain, end, text = candidate.plain, candidate.value.end, candidate.text
-    if _CALLED.match(text) is None or (candidate.joint.kind == ":" and HEADER.match(candidate.name)):
+    if _CALLED.match(text) is None:
+        return False
+    if plain.startswith(("(", "["), end):
+        return True
+    if candidate.joint.kind == ":" and HEADER.match(candidate.name):
         return False
     loose = candidate.strength < Strength.PASSWORD or candidate.value.next_line or candidate.value.listed
-    return plain.startswith(("(", "["), end) or (loose and _ATTRIBUTE.match(text) is not None)
+    return loose and _ATTRIBUTE.match(text) is not None
 
 
 def _is_told(candidate: Candidate) -> bool:

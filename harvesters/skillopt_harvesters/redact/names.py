@@ -19,10 +19,12 @@ class Strength(IntEnum):
 
 
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\x00-\x7f]+")
-_OTHER_LANGUAGES = re.compile("密码|密碼|口令|パスワード|비밀번호|암호|contrase|mot ?de ?passe|п.{0,2}oль", re.IGNORECASE)
+_OTHER_LANGUAGES = re.compile(
+    "密码|密碼|口令|パスワード|비밀번호|암호|contrase|mot ?de ?passe|п.{0,2}oль", re.IGNORECASE
+)
 
 _PASSWORDS = frozenset(
-    "password passwd passphrase passcode passwort kennwort senha pwd pw pass psk pword passkey".split()
+    "password passwd passphrase passcode passwort kennwort senha pwd pw pass psk pword passkey bindpw rootpw adminpw dbpw userpw hashpw checkpw".split()
 )
 _GLUED_PASSES = frozenset(
     (
@@ -62,7 +64,7 @@ _PUBLIC_KEYS = frozenset(
     (
         "public primary foreign sort partition cache hash map object row idempotency translation i dict index "
         "unique composite surrogate natural lookup group hot shortcut arrow enter tab modifier meta escape ctrl "
-        "alt registry json yaml config context event field column header query param route routing search "
+        "alt registry json yaml config context event field column header query param route search "
         "dedupe dedup react state message label block"
     ).split()
 )
@@ -80,6 +82,9 @@ _COUNTED = frozenset(
 # Whose personal access tokens are called so.
 _PAT_OWNERS = frozenset(
     "github gh gitlab azure devops ado bitbucket my personal user bot deploy ci npm jira git docker airtable tableau".split()
+)
+_TOKEN_OWNERS = frozenset(
+    "refresh bearer github gitlab slack discord telegram personal security npm pypi oauth stripe openai".split()
 )
 # A last word that makes the name one of something else.
 _BENIGN = frozenset(
@@ -107,6 +112,13 @@ _TRAILERS = frozenset(
         "again repeat data one two main real temp tmp backup secondary primary"
     ).split()
 )
+
+
+def qualify(before: str, name: str) -> Strength:
+    """Return the strength of a name of two words: "access key", "auth token"."""
+    if before not in _SECRET_KEYS and before not in _TOKEN_OWNERS:
+        return Strength.NONE
+    return min(classify(f"{before}_{name}"), Strength.STRONG)
 
 
 @lru_cache(maxsize=4096)

@@ -29,6 +29,10 @@ def find_emails(view: View) -> Iterator[Edit]:
         head = lowered[max(done, match.start() - _LONGEST_NAME) : match.start()]
         name = head[len(head.rstrip(_NAME_CHARACTERS)) :]
         start = match.start() - len(name)
-        if name and not lowered.startswith("://", start - 3) and not _NO_PERSON.search(lowered[start : match.end()].replace("%40", "@")):
+        if (
+            name
+            and not lowered.startswith("://", start - 3)
+            and not _NO_PERSON.search(lowered[start : match.end()].replace("%40", "@"))
+        ):
             yield (start, match.end(), "email")
             done = match.end()

@@ -64,9 +64,7 @@ _PLACES = (
         rf"{_SAID}pass(?:word|phrase) {{1,2}}(?P<value>[^\s`\"',;:.()]{{5,128}})",
         Look.NUMBERED,
     ),
-    _place(
-        "convertto-securestring", rf"ConvertTo-SecureString (?:-String )?{_QUOTED}", Look.NUMBER
-    ),
+    _place("convertto-securestring", rf"ConvertTo-SecureString (?:-String )?{_QUOTED}", Look.NUMBER),
     _place(
         "machine ",
         r"machine\s{1,8}\S{1,256}\s{1,8}login\s{1,8}\S{1,256}\s{1,8}password\s{1,8}(?P<value>\S{1,256})",
@@ -80,7 +78,7 @@ _PLACES = (
     ),
     _place(
         "credential|creds|log in|login|sign in",
-        r"(?:credentials?|creds|log ?in|sign ?in)(?: (?:is|are|as|with|using))?:? {1,4}"
+        r"(?:credentials?|creds|log ?in|sign ?in)(?: (?:is|are|as|with|using|for|of))?:? {1,4}\(?"
         r"`?[\w.@+-]{2,64}`? ?[/:] ?`?(?P<value>[^\s`\"',;]{5,128})",
         Look.NUMBERED,
     ),
@@ -93,6 +91,26 @@ _PLACES = (
         "connect(",
         rf"connect\(\s{{0,8}}{_STRING}\s{{0,4}},\s{{0,8}}{_STRING}\s{{0,4}},\s{{0,8}}{_QUOTED}",
         Look.NUMBERED,
+    ),
+    _place(
+        "password(",
+        rf"password\(\s{{0,8}}[\w.]{{1,40}},\s{{0,8}}[bru]?{_QUOTED}",
+        Look.NUMBERED,
+    ),
+    _place(
+        "password from ",
+        r"password from [\"'`]?(?P<value>[^\s\"'`]{4,128})",
+        Look.NUMBERED,
+    ),
+    _place(
+        "password from ",
+        r"password from \S{1,128} to [\"'`]?(?P<value>[^\s\"'`]{4,128})",
+        Look.NUMBERED,
+    ),
+    _place(
+        "app password|app-specific password",
+        r"app(?:-specific)? password(?: is|:)? {1,4}[\"'`]?(?P<value>[a-z]{4}(?:[ -][a-z]{4}){3})\b",
+        bool,
     ),
     _place(
         "jwt.",

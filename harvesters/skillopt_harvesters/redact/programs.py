@@ -21,7 +21,7 @@ _COOKIE = rf"[ =]?{_Q}(?P<value>[^\s\"'`=;]{{1,128}}=[^\"'\n]{{4,4096}})"
 
 # A search for the dash alone is the fastest; what it is a flag of is asked afterwards.
 _FLAG = re.compile(
-    r"-(?:hp|[a-zA-Z]{0,4}b[a-zA-Z]{0,4} |[uUabpwPkAXc]|-(?:user|proxy-user|auth|cookie|body)\b)"
+    r"-(?:hp|[a-zA-Z]{0,4}b[a-zA-Z]{0,4} |[a-zA-Z]{1,4}u (?=\S)|[uUabpwPkAXc]|-(?:user|proxy-user|auth|cookie|body)\b)"
 )
 
 # Flag, programs, and the argument.
@@ -34,11 +34,13 @@ def _argument(programs: str, pattern: str) -> _Argument:
 
 _LOGIN_ARGUMENT = _argument("curl|wget|http |https |xh ", _LOGIN)
 _PASSWORD_ARGUMENT = _argument(
-    "mongo|sshpass|docker login|podman login|registry login|az login|oc login|cf login|snowsql", _WORD
+    "mongo|sshpass|docker login|podman login|registry login|az login|oc login|cf login|snowsql|ncftp|beeline|cqlsh|keychain|altool|notarytool|twine", _WORD
 )
-_GLUED_ARGUMENT = _argument("mysql|mariadb|mycli|7z|rar |sshpass", rf"{_Q}(?P<value>[^\s\"'`\[-][^\s\"'`]{{3,256}})")
+_GLUED_ARGUMENT = _argument(
+    "mysql|mariadb|mycli|7z|rar |sshpass", rf"{_Q}(?P<value>[^\s\"'`\[-][^\s\"'`]{{3,256}})"
+)
 _ARGUMENTS: dict[str, tuple[_Argument, ...]] = {
-    "-u": (_LOGIN_ARGUMENT,),
+    "-u": (_LOGIN_ARGUMENT, _argument("lftp", r"[ =]?[^\s,]{1,64},(?P<value>\S{3,256})")),
     "-U": (_LOGIN_ARGUMENT, _argument("smbclient|rpcclient|net rpc", _PERCENT)),
     "-a": (_LOGIN_ARGUMENT, _argument("redis-cli", _WORD)),
     "--user": (_LOGIN_ARGUMENT, _argument("smbclient|rpcclient", _PERCENT)),
@@ -53,12 +55,18 @@ _ARGUMENTS: dict[str, tuple[_Argument, ...]] = {
     "--body": (_argument("secret set", _WORD),),
     "-hp": (_GLUED_ARGUMENT,),
     "-w": (_argument("ldap|add-generic-password|add-internet-password", _WORD),),
-    "-P": (_argument("sqlcmd|bcp |zip |ipmitool|osql", _WORD),),
-    "-A": (_argument("snmp", _WORD),),
+    "-P": (_argument("sqlcmd|bcp |zip |ipmitool|osql|mosquitto", _WORD),),
+    "-A": (_LOGIN_ARGUMENT, _argument("snmp", _WORD),),
     "-X": (_argument("snmp", _WORD),),
     "-c": (_argument("snmp", _WORD),),
     "-k": (_argument("openssl", _WORD),),
 }
+# What one program says, another takes for a password.
+_PIPED = re.compile(
+    rf"(?:echo|yes|printf)(?: -[en]{{1,2}})?(?: {_Q}%s(?:\\{{1,2}}n)?{_Q})? {_Q}(?:[\w.-]{{1,64}}:)?"
+    rf"(?P<value>[^\s\"'`$|:][^\s\"'`|:]{{2,256}}){_Q} ?\|[^\n|]{{0,200}}?"
+    r"(?:sudo|passwd|-stdin|--with-token|cryptsetup|gpg|kinit|su |secrets? (?:create|put|set|versions))"
+)
 # Programs whose secret follows no flag.
 _COMMANDS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("/p:", re.compile(rf"rdp[^\n]{{0,200}}?[ \"']/p:{_WORD}")),
@@ -66,12 +74,22 @@ _COMMANDS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("sqlplus", re.compile(r"sqlplus[^\n/]{1,64}/(?P<value>[^\s@/\"']{3,128})@")),
     ("xpdp", re.compile(r"expdp[^\n/]{1,64}/(?P<value>[^\s@/\"']{3,128})@")),
     ("vault ", re.compile(rf"vault (?:login|unseal|operator unseal) (?:-\S{{1,64}} ){{0,4}}{_WORD}")),
-    ("net us", re.compile(r"net use?r? \S{1,128} (?:/user:\S{1,64} )?(?P<value>[^\s/\"'*][^\s\"']{3,128})")),
     (
-        "echo ",
+        "net us",
         re.compile(
-            rf"echo (?:-[en]{{1,2}} )?{_Q}(?:[\w.-]{{1,64}}:)?(?P<value>[^\s\"'`$|:][^\s\"'`|:]{{2,256}}){_Q} ?\|"
-            r"[^\n|]{0,200}?(?:sudo|passwd|-stdin|--with-token|cryptsetup|gpg|kinit|su )"
+            r"net use?r? [^\s\\]\S{0,128} (?:\\\\\S{1,256} )?(?:/user:\S{1,64} )?(?P<value>[^\s/\"'*\\][^\s\"']{3,128})"
+        ),
+    ),
+    ("rabbitmqctl", re.compile(r"rabbitmqctl \w{0,20}(?:add_user|password|authenticate_user) \S{1,64} (?P<value>\S{3,128})")),
+    ("bundle c", re.compile(r"bundle config (?:set )?(?:--\w{1,12} )?[\w.-]{1,128} (?P<value>[^\s:]{4,64}:[^\s:]{4,64})")),
+    ("http-basic", re.compile(r"http-basic\.\S{1,128} \S{1,64} (?P<value>\S{3,128})")),
+    ("communi", re.compile(r"snmp-server community (?P<value>\S{3,64})")),
+    *((word, _PIPED) for word in ("echo ", "printf ", "yes ")),
+    (
+        "<(",
+        re.compile(
+            r"(?:pass|pw|auth|secret|token|key)[^\n<]{0,40}<\((?:echo|printf)(?: -[en]{1,2})? [\"']?"
+            r"(?P<value>[^\s\"')$][^\s\"')]{2,256})"
         ),
     ),
     ("<<<", re.compile(rf"(?:sudo|passwd|[-_]stdin|--with-token|cryptsetup|gpg|kinit)[^\n<]{{0,200}}<<< ?{_WORD}")),
@@ -101,7 +119,7 @@ def _find_flagged(view: View) -> Iterator[Edit]:
             continue
         name = flag[0]
         if name not in _ARGUMENTS:
-            name = "-b"
+            name = "-u" if name.endswith("u ") else "-b"
         line = _line_before(view.lowered, start)
         for programs, pattern in _ARGUMENTS[name]:
             argument = pattern.match(plain, flag.end())

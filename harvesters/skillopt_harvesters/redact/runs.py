@@ -141,7 +141,11 @@ def _find_random(plain: str, start: int, end: int) -> Iterator[Edit]:
                 yield (*match.span(), "base64" if len(piece) >= _PAYLOAD else "random")
             continue
         for segment in _SEGMENT.finditer(plain, *match.span()):
-            if len(segment[0]) < len(piece) and looks_random(segment[0]) and not _is_hash(plain, segment.start(), segment[0]):
+            if (
+                len(segment[0]) < len(piece)
+                and looks_random(segment[0])
+                and not _is_hash(plain, segment.start(), segment[0])
+            ):
                 yield (*segment.span(), "random")
 
 

@@ -1,4 +1,4 @@
-"""Secrets in a column: CSV, tab-separated and printed tables with a column of passwords, and SQL inserts."""
+"""Secrets in rows: tables with a column of passwords, SQL inserts, and the data of a Kubernetes Secret."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from skillopt_harvesters.redact.names import Strength, classify
 from skillopt_harvesters.redact.values import Look, look_at
+from skillopt_harvesters.redact.view import in_order
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,21 +20,33 @@ _RULE = re.compile(r"[\s|:+=-]*\Z")
 _CELL = re.compile(r"[\s\"'`]*(?P<value>.*?)[\s\"'`]*\Z", re.DOTALL)
 _SEPARATORS = ("|", "\t", ",", ";")
 _LONGEST_LINE = 1000
+_MANIFEST = re.compile(r"(?:^|\n)(?P<indent>[ \t]*)(?:stringData|data):[ \t]*(?:\n|\Z)")
+_ENTRY = re.compile(r"(?P<indent>[ \t]*)[\w.-]{1,128}:[ \t]+(?P<value>[^\s|>][^\n]{2,4096})")
 _INSERT = re.compile(
     r"INSERT\s{1,8}(?:INTO\s{1,8})?[\w.\"`\[\]]{1,128}\s{0,8}\((?P<columns>[^()]{1,1000})\)\s{0,8}VALUES\s{0,8}(?=\()",
     re.IGNORECASE,
 )
-_ROW = re.compile(r"\((?P<row>(?:'(?:[^'\\]|''|\\.){0,2000}'|\"[^\"]{0,2000}\"|[^()'\"]){0,200})\)\s{0,8},?\s{0,8}")
-_ITEM = re.compile(r"\s{0,8}(?:'(?P<single>(?:[^'\\]|''|\\.){0,2000})'|\"(?P<double>[^\"]{0,2000})\"|(?P<bare>[^,'\"]{0,2000}))\s{0,8}(?:,|\Z)")
+_ROW = re.compile(
+    r"\((?P<row>(?:'(?:[^'\\]|''|\\.){0,2000}'|\"[^\"]{0,2000}\"|[^()'\"]){0,200})\)\s{0,8},?\s{0,8}"
+)
+_ITEM = re.compile(
+    r"\s{0,8}(?:'(?P<single>(?:[^'\\]|''|\\.){0,2000})'|\"(?P<double>[^\"]{0,2000})\"|(?P<bare>[^,'\"]{0,2000}))\s{0,8}(?:,|\Z)"
+)
 
 
 def find_in_tables(view: View) -> Iterator[Edit]:
     """Find the cells under headings that promise secrets, from left to right."""
+    found = list(_find_in_rows(view)) if "\n" in view.plain else []
+    if "insert" in view.lowered:
+        found += _find_in_inserts(view.plain)
+    if "kind: secret" in view.lowered:
+        found += _find_in_manifests(view.plain)
+    if found:
+        yield from in_order(found)
+
+
+def _find_in_rows(view: View) -> Iterator[Edit]:
     plain = view.plain
-    if "\n" not in plain:
-        if "insert" in view.lowered:
-            yield from _find_in_inserts(plain)
-        return
     position = 0
     while (name := _NAME.search(view.lowered, position)) is not None:
         start = plain.rfind("\n", max(0, name.start() - _LONGEST_LINE), name.start()) + 1
@@ -46,14 +59,14 @@ def find_in_tables(view: View) -> Iterator[Edit]:
             rows = _Rows(plain, end + 1, separator, plain.count(separator, start, end), columns)
             yield from rows
             position = rows.end
-    if "insert" in view.lowered:
-        yield from _find_in_inserts(plain)
 
 
 class _Rows:
     """The cells of secrets in the rows of a table; `end` is where the rows read so far end."""
 
-    def __init__(self, plain: str, start: int, separator: str, width: int, columns: dict[int, Strength]) -> None:
+    def __init__(
+        self, plain: str, start: int, separator: str, width: int, columns: dict[int, Strength]
+    ) -> None:
         self.end = start
         self._plain = plain
         self._separator = separator
@@ -105,10 +118,22 @@ def _is_secret(value: str, strength: Strength) -> bool:
     return len(value) >= 4 and " " not in value and look_at(value) >= least
 
 
+def _find_in_manifests(plain: str) -> Iterator[Edit]:
+    """Find what a Secret of Kubernetes holds: every value under its data."""
+    for manifest in _MANIFEST.finditer(plain):
+        start = manifest.end()
+        while (entry := _ENTRY.match(plain, start)) is not None and len(entry["indent"]) > len(manifest["indent"]):
+            if look_at(entry["value"]) > Look.CODE:
+                yield (*entry.span("value"), "secret")
+            start = entry.end() + 1
+
+
 def _find_in_inserts(plain: str) -> Iterator[Edit]:
     for insert in _INSERT.finditer(plain):
         names = [column.strip(" \n\t\"'`[]") for column in insert["columns"].split(",")]
-        columns = {at: strength for at, name in enumerate(names) if (strength := classify(name)) >= Strength.MEDIUM}
+        columns = {
+            at: strength for at, name in enumerate(names) if (strength := classify(name)) >= Strength.MEDIUM
+        }
         position = insert.end()
         while columns and (row := _ROW.match(plain, position)) is not None:
             yield from _find_in_items(plain, *row.span("row"), columns)

@@ -20,12 +20,16 @@ _ADDRESS = re.compile(r"[^\s\"'`<>]{1,512}")
 _ADDRESS_END = re.compile(r"\\+(?![\\/])")
 _PATH_START = re.compile(r"[/?#]|%2F", re.IGNORECASE)
 _PORT = re.compile(r":[0-9]{1,5}(?:[/?#]|\Z)")
-_PLACEHOLDER_LOGIN = re.compile(r"[^:]*:(?:\$\{?\w+\}?|\{+[\w.]+\}+|<[^<>]*>|\*+|x{3,}|\[redacted:[a-z-]+\]|%s|\.\.\.)?\Z")
+_PLACEHOLDER_LOGIN = re.compile(
+    r"[^:]*:(?:\$\{?\w+\}?|\{+[\w.]+\}+|<[^<>]*>|\*+|x{3,}|\[redacted:[a-z-]+\]|%s|\.\.\.)?\Z"
+)
 _EXAMPLE_NAMES = frozenset(["user", "username", "name", "login", "u", ""])
 _EXAMPLE_WORDS = frozenset("pass password passwd pwd secret p pw passw0rd".split())
 _SIGN = re.compile(r"@(?=[A-Za-z0-9])")
 _BARE_LOGIN = re.compile(r"[\w.+-]{1,64}:(?P<word>[^\s:/\"'`]{3,256})")
-_HOST = re.compile(r"(?P<driver>(?:tcp|udp|unix)\()|(?:[\w-]{1,63}\.){1,8}[A-Za-z][\w-]{0,63}|(?:[0-9]{1,3}\.){3}[0-9]{1,3}|localhost\b")
+_HOST = re.compile(
+    r"(?P<driver>(?:tcp|udp|unix)\()|(?:[\w-]{1,63}\.){1,8}[A-Za-z][\w-]{0,63}|(?:[0-9]{1,3}\.){3}[0-9]{1,3}|localhost\b"
+)
 
 # Parameters that are no secret in other places.
 _PARAMETER = re.compile(
@@ -35,7 +39,9 @@ _PARAMETER = re.compile(
     r"(?:=|%3D)(?P<value>[^\s&\"'`<>\\;#]{6,4096})",
     re.IGNORECASE,
 )
-_SURE_PARAMETER = re.compile(r"sig|signature|credential|token|hmac|session|sid|assertion|saml|auth", re.IGNORECASE)
+_SURE_PARAMETER = re.compile(
+    r"sig|signature|credential|token|hmac|session|sid|assertion|saml|auth", re.IGNORECASE
+)
 
 _S = r"(?:\\{0,7}/)"
 _SECRET_ADDRESS = re.compile(
@@ -50,8 +56,22 @@ _SECRET_ADDRESS = re.compile(
     r"(?P<secret>(?:[^\s\"'`<>\\)\],;]|\\{1,7}/){8,1024})",
 )
 _SECRET_HOSTS = (
-    "hooks.", "hook.", "webhook.", "discord", "ifttt.com", "feishu.cn", "larksuite.com", "outlook.office", "hc-ping.com",
-    "infura.io", "alchemy.com", "quiknode.pro", "telegram.org", "chat.googleapis", "pushover.net", "pagerduty.com",
+    "hooks.",
+    "hook.",
+    "webhook.",
+    "discord",
+    "ifttt.com",
+    "feishu.cn",
+    "larksuite.com",
+    "outlook.office",
+    "hc-ping.com",
+    "infura.io",
+    "alchemy.com",
+    "quiknode.pro",
+    "telegram.org",
+    "chat.googleapis",
+    "pushover.net",
+    "pagerduty.com",
 )
 
 
@@ -104,7 +124,12 @@ def _login_of(address: str) -> str:
         secret = len(login) >= 20 and look_at(login) >= Look.NUMBERED
     else:
         named = name.lower().lstrip("[") in _EXAMPLE_NAMES and word.lower() in _EXAMPLE_WORDS
-        secret = bool(word) and not named and not IS_MARK.search(login) and not _PLACEHOLDER_LOGIN.match(f"{name}:{word}")
+        secret = (
+            bool(word)
+            and not named
+            and not IS_MARK.search(login)
+            and not _PLACEHOLDER_LOGIN.match(f"{name}:{word}")
+        )
     return login if secret else ""
 
 

@@ -44,7 +44,7 @@ _SHAPES = (
     ),
     (
         "nothing",
-        r"(?-i:\$[A-Za-z_]\w*|\$\{.*|\$\(.*|%[A-Za-z_]\w*%|%\(?[a-z]\)?[a-z]?|\{\{.*|\{[A-Za-z_][\w.\[\]'\"!:]*\}|<[^<>]*>?"
+        r"(?-i:\$[A-Za-z_]\w*(?:/.*)?|\$\{.*|\$\(.*|%[A-Za-z_]\w*%|%\(?[a-z]\)?[a-z]?|\{\{.*|\{[A-Za-z_][\w.\[\]'\"!:]*\}|<[^<>]*>?"
         r"|#\{.*|!(?:Ref|Sub|GetAtt|ImportValue|vault|secret|env)\b.*|@[A-Za-z_/.]+|valueFrom|secretKeyRef|AWS_\w+|\[.*\]"
         r"|(?:op|ref\+\w+|vault|env|file|secret|sops|ssm|keyring|arn|projects)[:/].*"
         r"|(?:process\.env|os\.environ|os\.getenv|env|secrets|vars|ENV|Deno\.env)[.\[(].*)\Z",
@@ -68,7 +68,7 @@ _LOOK_OF = {f"{kind}{number}": _LOOKS[kind] for number, (kind, _) in enumerate(_
 _INSERTED = re.compile(r"\$?\{\{?[^{}\n]{0,256}\}?\}|\$\([^()\n]{0,256}\)|\$[A-Za-z_]\w{0,64}")
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*(?:(?:\.|->|::|\?\.)[A-Za-z_]\w*)+\??\Z")
 _PATH = re.compile(
-    r"(?:~|\.{1,2})?/[\w.@%+-]+(?:/[\w.@%+-]*)*\Z|[A-Za-z]:\\|(?:[\w.@+-]+/)+[\w.@+-]*\Z"
+    r"(?:~|\.{1,2})?/[\w.@%-]+(?:/[\w.@%-]*)*\Z|[A-Za-z]:\\|(?:[\w.@-]+/)+[\w.@-]*\Z"
     r"|[\w-]+\.(?:[a-z]{2,4}|json|yaml|toml)\Z"
 )
 _REGEX = re.compile(r"\(\?|\[\^|\\[dwsbDWSB][*+?{)\]]?|\][*+]|\)[*+]|\]\{[0-9]|\[a-zA?")
@@ -99,7 +99,11 @@ def look_at(value: str) -> Look:
         any(map(looks_random, value.split("."))) or (len(value) >= 32 and _HEX.match(value))
     ):
         return Look.RANDOM
-    if look is Look.PLAIN and value.isalpha() and (looks_made_up(value) or (len(value) >= 24 and value.islower())):
+    if (
+        look is Look.PLAIN
+        and value.isalpha()
+        and (looks_made_up(value) or (len(value) >= 24 and value.islower()))
+    ):
         return Look.MIXED
     return _look_of_mixture(value) if look is None else look
 
@@ -113,8 +117,10 @@ def _look_of_mixture(value: str) -> Look:
         return Look.NUMBERED if groups else Look.NOTHING
     if _PATH.match(value) and share_of_common_pairs(value) > (0.6 if groups > 1 else 0.5):
         return Look.CODE
-    if groups >= 2 or (groups and _SIGNS.search(value)) or (
-        _TOKENLIKE.match(value) and looks_made_up(value) and not _IDENTIFIER.match(value)
+    if (
+        groups >= 2
+        or (groups and _SIGNS.search(value))
+        or (_TOKENLIKE.match(value) and looks_made_up(value) and not _IDENTIFIER.match(value))
     ):
         return Look.MIXED
     return Look.NUMBERED

@@ -17,10 +17,17 @@ _FULL_WIDTH = {code: chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F)}
 _QUOTES = dict.fromkeys(map(ord, "“”„‟″〝〞❝❞"), '"') | dict.fromkeys(map(ord, "‘’‚‛′‵❛❜"), "'")
 _SPACES = dict.fromkeys([0xA0, 0x1680, *range(0x2000, 0x200B), 0x202F, 0x205F, 0x3000], " ")
 # A stop in Chinese ends a value as a space does in English.
-_STOPS = dict.fromkeys([0x3001, 0x3002, 0xFF0C, 0xFF1B, 0xFF01, 0xFF1F], " ") | {0xFE55: ":", 0xFE66: "=", 0x2236: ":", 0xA789: ":"}
+_STOPS = dict.fromkeys([0x3001, 0x3002, 0xFF0C, 0xFF1B, 0xFF01, 0xFF1F], " ") | {
+    0xFE55: ":",
+    0xFE66: "=",
+    0x2236: ":",
+    0xA789: ":",
+}
 _DASHES = dict.fromkeys([0x2010, 0x2011, 0x2012, 0x2212, 0xFE63], "-")
 # Cyrillic and Greek letters that cannot be told from Latin ones by eye.
-_LETTERS = str.maketrans("аеорсухіјѕԁԛԝАВЕКМНОРСТУХІЈЅΑΒΕΖΗΙΚΜΝΟΡΤΥΧο", "aeopcyxijsdqwABEKMHOPCTYXIJSABEZHIKMNOPTYXo")
+_LETTERS = str.maketrans(
+    "аеорсухіјѕԁԛԝАВЕКМНОРСТУХІЈЅΑΒΕΖΗΙΚΜΝΟΡΤΥΧο", "aeopcyxijsdqwABEKMHOPCTYXIJSABEZHIKMNOPTYXo"
+)
 _PLAIN = _FULL_WIDTH | _QUOTES | _SPACES | _STOPS | _DASHES | _LETTERS
 _BEFORE = frozenset(" \t\r\n\"'`=:([{<,;&|@")
 _AFTER = frozenset(" \t\r\n\"'`)]}>,;&|@")
@@ -85,7 +92,9 @@ def is_cut_out(plain: str, start: int, end: int) -> bool:
     if start and plain[start - 1] not in _BEFORE and not plain.startswith("//", start - 2):
         return True
     after = plain[end : end + 2]
-    return bool(after) and after[0] not in _AFTER and (after[0] not in ".:" or not (after[1:] or " ").isspace())
+    return (
+        bool(after) and after[0] not in _AFTER and (after[0] not in ".:" or not (after[1:] or " ").isspace())
+    )
 
 
 def in_order(edits: list[Edit]) -> list[Edit]:
