@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from skillopt_harvesters.redact.grammar import Joint, Value, read_item, read_joint, read_value
 from skillopt_harvesters.redact.headers import read_authorization, read_bearer, read_cookie
 from skillopt_harvesters.redact.judgement import ENVIRONMENT, HEADER, Candidate, is_offered, is_secret
-from skillopt_harvesters.redact.marks import IS_MARK, MARK
-from skillopt_harvesters.redact.names import Strength, classify, qualify
+from skillopt_harvesters.redact.marks import IS_MARK
+from skillopt_harvesters.redact.names import ANCHOR, Strength, classify, qualify
 from skillopt_harvesters.redact.values import Look, find_phrase_end, look_at
 
 if TYPE_CHECKING:
@@ -17,12 +17,6 @@ if TYPE_CHECKING:
 
     from skillopt_harvesters.redact.view import Edit, View
 
-# Parts of names, each sought in the lowered text; a mark is read over.
-_ANCHOR = re.compile(
-    MARK + r"|pass|pwd|secret|token|key|cred|auth(?!or(?!iz))|bearer|cookie|jwt|psk(?![a-z])|pw(?![a-z])"
-    r"|pat(?![a-z])|pword|senha|kennwort|login(?![a-z])|mnemonic|seed[ _-]?phrase|recovery[ _-]?phrase"
-    r"|backup[ _-]?phrase|contrase|mot[ _]de[ _]passe|密码|密碼|口令|密钥|密鑰|令牌|パスワード|비밀번호|암호|пapoль"
-)
 _NAME_END = re.compile(r"(?:[A-Za-z0-9_]|[.-](?=[A-Za-z0-9_])|[\u00c0-\u024f]|\[\]){0,48}")
 _NAME_CHARACTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-."
 _LONGEST_NAME = 48
@@ -55,8 +49,8 @@ _NESTED = re.compile(r"[A-Za-z_]{0,24}(?:pass(?:word)?|token|secret|key|auth)=",
 def find_assigned(view: View) -> Iterator[Edit]:
     """Find the values of names that promise a secret."""
     plain, lowered = view.plain, view.lowered
-    position = done = 0
-    while (anchor := _ANCHOR.search(lowered, position)) is not None:
+    position, done = view.first_name, 0
+    while position >= 0 and (anchor := ANCHOR.search(lowered, position)) is not None:
         if anchor[0].startswith("["):
             position = anchor.end()
             continue
@@ -87,17 +81,18 @@ def _read(plain: str, lowered: str, done: int, anchor: re.Match[str], end: int) 
     word, begin = anchor[0], anchor.start()
     if word == "bearer":
         return _one(read_bearer(plain, anchor.end()))
-    start = _name_start(plain, done, begin)
-    name = plain[start:end]
     if (
         plain[end : end + 1] not in _JOINTS
         and _NOTHING_FOLLOWS.match(plain, end)
-        and not (name[-1].isupper() or name.startswith("-"))
+        and not plain[end - 1].isupper()
+        and not _is_flag(plain, begin)
     ):
         return _one(_told_before(plain, done, begin))
     joint = read_joint(plain, end)
     if joint is None:
         return _one(_told_before(plain, done, begin))
+    start = _name_start(plain, done, begin)
+    name = plain[start:end]
     if word == "cookie":
         return _one(read_cookie(plain, joint))
     if word == "auth" and lowered.startswith("orization", anchor.end()):
@@ -106,6 +101,11 @@ def _read(plain: str, lowered: str, done: int, anchor: re.Match[str], end: int) 
     if strength is Strength.NONE or _NESTED.match(plain, joint.begin):
         return []
     return _read_values(plain, start, name, strength, joint) or _one(_told_before(plain, done, begin))
+
+
+def _is_flag(plain: str, begin: int) -> bool:
+    dash = plain.rfind("-", max(0, begin - 24), begin)
+    return dash >= 0 and plain[_name_start(plain, 0, begin)] == "-"
 
 
 def _one(edit: Edit | None) -> list[Edit]:
@@ -138,14 +138,15 @@ def _word_before(lowered: str, start: int) -> str:
 
 
 def _told_before(plain: str, done: int, start: int) -> Edit | None:
-    head = plain[max(done, start - 200) : start]
-    if " is " in head or " as " in head:
-        told = _TOLD_BEFORE.search(head)
-    else:
-        told = _VALUE_BEFORE.search(head) if "alue" in head else None
+    near, far = max(done, start - 80), max(done, start - 200)
+    told = None
+    if plain.find(" is ", near, start) >= 0 or plain.find(" as ", near, start) >= 0:
+        told = _TOLD_BEFORE.search(plain[far:start])
+    elif plain.find("alue", far, start) >= 0:
+        told = _VALUE_BEFORE.search(plain[far:start])
     if told is None or look_at(told["value"]) < Look.NUMBERED:
         return None
-    begin = start - len(head) + told.start("value")
+    begin = far + told.start("value")
     return (begin, begin + len(told["value"]), "secret")
 
 
@@ -172,7 +173,7 @@ def _judge(plain: str, start: int, name: str, strength: Strength, joint: Joint, 
     candidate = Candidate(plain, start, name, strength, joint, value, text)
     if not is_offered(candidate):
         return None
-    if IS_MARK.fullmatch(text) or IS_MARK.match(plain, value.start):
+    if text.startswith("[") and IS_MARK.match(text):
         return _after_mark(value, strength)
     if not is_secret(candidate):
         return None

@@ -19,8 +19,7 @@ _SEPARATOR = re.compile(
     rf"""
     (?P<close>(?:{QUOTE}|\*\*)?(?:\s?\])?\)?{QUOTE}?)
     (?:
-      (?P<send>:?\s{{0,4}}{QUOTE}?\s{{1,8}}send(?:line)?[ \t]{{1,4}}(?:--?[ \t]{{1,4}})?(?={QUOTE}))
-    | {_GAP}(?P<assign>[:?+!]?={{1,3}}>?|:{{1,2}}[=-]?|->|<-|~>|\.{{3,80}}|…|%3[ADad]|\\{{1,7}}u003[adAD]|&\#61;|\|\||\?\?)(?:\*\*)?{_GAP}
+      {_GAP}(?P<assign>[:?+!]?={{1,3}}>?|:{{1,2}}[=-]?|->|<-|~>|\.{{3,80}}|…|%3[ADad]|\\{{1,7}}u003[adAD]|&\#61;|\|\||\?\?)(?:\*\*)?{_GAP}
     | (?P<pair>\s{{0,8}},\s{{0,40}}{QUOTE}?(?:{_VALUE_NAMES}){QUOTE}?\s{{0,8}}[:=]\s{{0,8}})
     | (?P<option>[ \t]{{1,8}}--?(?:value|secret-string|secret-value|string|body)[ \t=]{{1,4}})
     | (?P<call>\(\s{{0,40}}(?=[rbfu]?{QUOTE}))
@@ -40,6 +39,9 @@ _SEPARATOR = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE,
 )
+# expect "password:"
+# send "x"
+_SEND = re.compile(rf":?\s{{0,4}}{QUOTE}?\s{{1,8}}send(?:line)?[ \t]{{1,4}}(?:--?[ \t]{{1,4}})?(?={QUOTE})")
 # Between the separator and a value on a later line: a block scalar, a fence, the signs of a diff.
 _NEXT_LINE = re.compile(
     rf"(?:[|>][+-]?[0-9]?)?[ \t]{{0,16}}(?:{_BREAK}[ \t+>-]{{0,40}}){{1,2}}(?:```\w{{0,12}}{_BREAK}|`)?"
@@ -106,6 +108,9 @@ class Value(NamedTuple):
 
 def read_joint(plain: str, end: int) -> Joint | None:
     """Read the separator after a name that ends at `end`."""
+    sent = _SEND.match(plain, end) if plain.find("\n", end, end + 6) >= 0 else None
+    if sent:
+        return Joint("send", assigns=False, spaced=True, quoted_name=False, begin=sent.end())
     match = _SEPARATOR.match(plain, end)
     if match is None or match.lastgroup is None:
         return None

@@ -66,6 +66,8 @@ def is_offered(candidate: Candidate) -> bool:
     """Whether a joint of this kind gives a value to the name at all."""
     plain, start, joint, value = candidate.plain, candidate.start, candidate.joint, candidate.value
     kind = joint.kind
+    if kind in {"=", ":"} and len(candidate.name) > 4:
+        return True
     offered = True
     if candidate.name.lower() == "pass" and not joint.assigns and kind not in _FIRM:
         # The verb.

@@ -131,7 +131,7 @@ _PLACES = (
         "authorization",
     ),
     _place(
-        "pbkdf2|{ssha|{sha|scrypt:",
+        "pbkdf2_|pbkdf2:|{ssha|{sha|scrypt:",
         r"(?P<value>(?:pbkdf2_\w{3,12}\$[0-9]{1,9}\$|\{s?sha[0-9]{0,3}\}|(?:scrypt|pbkdf2):[\w:]{1,40}\$)"
         r"[^\s\"'`,<>]{8,512})",
         bool,
@@ -144,10 +144,14 @@ for _each in _PLACES:
         _BY_WORD.setdefault(_word, []).append(_each)
 _ANY_WORD = re.compile("|".join(re.escape(word) for word in sorted(_BY_WORD, key=len, reverse=True)))
 
-# Parts of the words, as few as may be: most texts have none of them.
-_NEEDLES = tuple(
-    "identified|pass|securestr|machine|:543|:*:|:6432:|cred|log in|login|sign in|auth|connect(|jwt.|jdbc:o|wifi:"
-    "|pbkdf2|{s|scrypt:".split("|")
+# Parts of the words, as few as may be, and a sign that is with each: most texts have none of them.
+_NAME_NEEDLES = ("pass", "securestr", "cred", "login", "auth", "jwt.")
+_NEEDLES = (
+    (" ", ("identified", "machine", "log in", "sign in")),
+    (":", (":543", ":*:", ":6432:", "jdbc:o", "wifi:", "scrypt:", "pbkdf2:")),
+    ("(", ("connect(",)),
+    ("{", ("{s",)),
+    ("_", ("pbkdf2_",)),
 )
 
 
@@ -158,11 +162,18 @@ def _begins(plain: str, place: _Place, position: int) -> bool:
     return place.before.fullmatch(line) is not None
 
 
+def _has_word(view: View) -> bool:
+    within = view.lowered.__contains__
+    if view.first_name >= 0 and any(map(within, _NAME_NEEDLES)):
+        return True
+    return any(within(sign) and any(map(within, needles)) for sign, needles in _NEEDLES)
+
+
 def find_in_places(view: View) -> Iterator[Edit]:
     """Find what the places of secrets hold, from left to right."""
     plain, lowered = view.plain, view.lowered
     found: list[Edit] = []
-    if any(map(lowered.__contains__, _NEEDLES)):
+    if _has_word(view):
         for hit in _ANY_WORD.finditer(lowered):
             for place in _BY_WORD[hit[0]]:
                 match = place.pattern.match(plain, hit.start())

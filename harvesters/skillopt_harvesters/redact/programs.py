@@ -84,7 +84,7 @@ _COMMANDS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("bundle c", re.compile(r"bundle config (?:set )?(?:--\w{1,12} )?[\w.-]{1,128} (?P<value>[^\s:]{4,64}:[^\s:]{4,64})")),
     ("http-basic", re.compile(r"http-basic\.\S{1,128} \S{1,64} (?P<value>\S{3,128})")),
     ("communi", re.compile(r"snmp-server community (?P<value>\S{3,64})")),
-    *((word, _PIPED) for word in ("echo ", "printf ", "yes ")),
+    ("|", _PIPED),
     (
         "<(",
         re.compile(
@@ -99,7 +99,9 @@ _REACH = 400
 
 def find_arguments(view: View) -> Iterator[Edit]:
     """Find the credentials on command lines, from left to right."""
-    found = list(_find_flagged(view)) if "-" in view.lowered else []
+    if " " not in view.plain:
+        return
+    found = list(_find_flagged(view)) if "-" in view.plain else []
     for needle, command in _COMMANDS:
         if needle in view.lowered:
             found += (

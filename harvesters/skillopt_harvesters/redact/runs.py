@@ -59,7 +59,7 @@ def find_in_runs(view: View) -> Iterator[Edit]:
             lines = []
         if lines or end - start >= _LINE:
             lines.append((start, end))
-        else:
+        elif not _DULL.fullmatch(plain, start, end):
             yield from _find_in_run(plain, start, end)
     if lines:
         yield from _close(plain, lines)

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillopt_harvesters.redact.marks import IS_MARK, mark
+from skillopt_harvesters.redact.names import ANCHOR
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -35,23 +36,33 @@ _WORD_CHARACTER = re.compile(r"\w")
 _ALIKE = re.compile("[" + "".join(map(re.escape, map(chr, _PLAIN))) + "]")
 
 
+def _find_name(lowered: str) -> int:
+    first = ANCHOR.search(lowered)
+    return first.start() if first else -1
+
+
 class View(NamedTuple):
-    """`plain` and `lowered` are as long as `text`; spans found in them are spans of the text."""
+    """`plain` and `lowered` are as long as `text`; spans found in them are spans of the text.
+
+    `first_name` is where the first name that promises a secret stands; -1 when there is none.
+    """
 
     text: str
     plain: str
     lowered: str
+    first_name: int
 
     @classmethod
     def of(cls, text: str) -> View:
         if text.isascii():
-            return cls(text, text, text.lower())
+            lowered = text.lower()
+            return cls(text, text, lowered, _find_name(lowered))
         plain = text.translate(_PLAIN) if _ALIKE.search(text) else text
         lowered = plain.lower()
         if len(lowered) != len(plain):
             # The dotted capital I is the one letter that becomes two.
             lowered = plain.replace("\u0130", "i").lower()
-        return cls(text, plain, lowered)
+        return cls(text, plain, lowered, _find_name(lowered))
 
     def edited(self, edits: Iterable[Edit]) -> View:
         """Return the view with the spans hidden; they come from left to right.
