@@ -8,10 +8,12 @@ from __future__ import annotations
 import base64
 import json
 import random
+import re
 import string
 import uuid
 from collections.abc import Callable
 from itertools import product
+from pathlib import Path
 from urllib.parse import quote
 
 import msgspec
@@ -374,6 +376,19 @@ ONLY_TOKENS: dict[str, Context] = {
 }
 
 
+# Places by what a secret in them looks like; escapes as in Python.
+PLACES = Path(__file__).parents[1] / "data" / "secrets" / "places.txt"
+IN_PLACES: dict[str, tuple[Make, ...]] = {
+    "password": (
+        lambda rng: rng.choice(WORDS).title() + str(rng.randint(10, 99)) + "!x",
+        lambda rng: rng.choice(WORDS).title() + str(rng.randint(10, 99)) + "x" + str(rng.randint(1, 9)),
+    ),
+    "token": (chars(B36, 20), chars(B62, 24)),
+    "hex": (chars(HEX, 32), chars(HEX, 40)),
+    "uuid": (some_uuid,),
+}
+
+
 def slips(secret: str, text: str) -> bool:
     """Whether the secret, or a half of it, can still be read."""
     half = max(5, (len(secret) + 1) // 2)
@@ -405,6 +420,16 @@ def planted_named() -> list[tuple[str, str, str]]:
     return cases
 
 
+def planted_in_places() -> list[tuple[str, str, str]]:
+    rng = random.Random(20261201)
+    cases: list[tuple[str, str, str]] = []
+    for line in PLACES.read_text(encoding="utf-8").splitlines():
+        kind, _, place = line.partition("\t")
+        place = re.sub(r"\\([\\nrt])", lambda match: {"n": "\n", "r": "\r", "t": "\t"}.get(match[1], "\\"), place)
+        cases += ((place, secret := make(rng), place.replace("<secret>", secret)) for make in IN_PLACES[kind])
+    return cases
+
+
 def assert_none_slips(cases: list[tuple[str, str, str]]) -> None:
     slipped = []
     for case, secret, text in cases:
@@ -420,3 +445,129 @@ def test_no_token_of_a_known_shape_survives_in_any_place():
 
 def test_no_value_behind_a_secrets_name_survives_in_any_syntax():
     assert_none_slips(planted_named())
+
+
+def test_no_secret_survives_where_people_and_programs_put_it():
+    assert_none_slips(planted_in_places())
+
+
+def test_private_keys_survive_in_no_wrapping():
+    rng = random.Random(7)
+    lines = [encoded(48)(rng) for _ in range(12)] + [encoded(20)(rng)]
+    kinds = ("RSA PRIVATE KEY", "PRIVATE KEY", "OPENSSH PRIVATE KEY", "EC PRIVATE KEY", "ENCRYPTED PRIVATE KEY")
+    for kind in kinds:
+        begin, end = f"-----BEGIN {kind}-----", f"-----END {kind}-----"
+        key = "\n".join([begin, *lines, end])
+        for text in (
+            key,
+            f"here it is:\n{key}\nthank you",
+            json.dumps({"private_key": key}),
+            json.dumps(json.dumps({"private_key": key})),
+            key.replace("\n", "\\n"),
+            key.replace("\n", "\r\n"),
+            key.replace("\n", "\n    "),
+            key.replace("\n", "\n+"),
+            key.replace("\n", "\n> "),
+            "\n".join(f"{number:6d}\t{line}" for number, line in enumerate(key.split("\n"), 1)),
+            " + \n".join(f'"{line}\\n"' for line in key.split("\n")),
+            quote(key, safe=""),
+            key.rpartition("\n")[0],
+            key[: len(key) // 2],
+            key.partition("\n")[2],
+            key[len(key) // 2 :],
+        ):
+            kept = redact(text)
+            assert not any(slips(line, kept) for line in lines[1:-2]), text
+            assert "[redacted:" in kept
+        assert redact(f"see\n{key}\nthank you") == "see\n[redacted:private-key]\nthank you"
+
+
+def harvest_with(session) -> bytes:
+    """Return a session as it is stored."""
+    return msgspec.msgpack.encode(session)
+
+
+def test_nothing_planted_in_a_transcript_is_stored(transcript, read):
+    """Every kind of secret goes through every kind of record, down to the bytes of the index."""
+    rng = random.Random(20261202)
+    cases = [*planted_known(), *planted_named(), *planted_in_places()]
+    rng.shuffle(cases)
+    for start in range(0, len(cases), 400):
+        t = transcript()
+        planted = cases[start : start + 400]
+        for number, (_, _, text) in enumerate(planted):
+            plant_in_a_record(t, number, text)
+        stored = harvest_with(read(t))
+        assert stored.count(b"[redacted:") > len(planted) / 2
+        slipped = [
+            (case, secret)
+            for case, secret, _ in planted
+            if secret.encode() in stored or json.dumps(secret)[1:-1].encode() in stored
+        ]
+        assert not slipped
+
+
+def plant_in_a_record(t, number: int, text: str) -> None:
+    refused = (
+        "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a file edit, "
+        "the new_string was NOT written to the file). To tell you how to proceed, the user said:\n"
+    )
+    kind = number % 9
+    if kind == 6 and not text.isalnum():
+        kind = 0
+    if kind == 0:
+        t.user(text)
+    elif kind == 1:
+        t.user([{"type": "text", "text": "look at this"}, {"type": "text", "text": text}])
+    elif kind == 2:
+        t.agent(text)
+    elif kind == 3:
+        t.call(command=text, result=text, outcome={"stdout": text, "stderr": "", "interrupted": False})
+    elif kind == 4:
+        t.call(command="run it", result=f"Exit code 1\n{text}", error=True, outcome=f"Error: {text}")
+    elif kind == 5:
+        t.call(command="push", result=refused + text, error=True, feedback=text)
+    elif kind == 6:
+        t.call(name="Edit", file_path=f"/home/user/project/{text}", old_string=text, new_string=json.dumps({"deep": [text]}))
+    elif kind == 7:
+        t.user(f"<command-name>/deploy</command-name>\n<command-args>{text}</command-args>")
+    else:
+        t.user(f"<bash-input>{text}</bash-input>")
+    if kind in {0, 1, 7, 8}:
+        t.agent("done")
+
+
+@pytest.mark.parametrize("depth", range(6))
+def test_secrets_are_found_at_every_depth_of_json_in_strings(depth):
+    rng = random.Random(depth)
+    for make, password in product(NAMED.values(), PASSWORDS.values()):
+        secret, word = make(rng), password(rng)
+        text = json.dumps({"db_password": word, "n": [1, {"api_key": secret}]})
+        for _ in range(depth):
+            text = json.dumps({"arguments": text, "id": 7})
+        kept = redact(text)
+        assert secret not in kept
+        assert word not in kept
+        assert kept.count("[redacted:") == 2
+
+
+@pytest.mark.parametrize("kind", [*KNOWN])
+def test_a_cut_leaves_no_half_of_a_secret(kind):
+    rng = random.Random(kind)
+    secret = KNOWN[kind](rng)
+    for limit in range(10, 80, 7):
+        kept = redact_within(f"this is the word {secret} " + "and so on " * 2000, limit)
+        assert len(kept) <= limit
+        assert not slips(secret, kept)
+
+
+def test_a_secret_at_the_end_of_what_is_looked_at_is_left_out():
+    rng = random.Random(3)
+    for kind, make in KNOWN.items():
+        secret = make(rng)
+        payload = base64.b64encode(rng.randbytes(9000)).decode()
+        # The payload shrinks to a mark, so that the end of the window moves to the front.
+        for cut in range(2, len(secret), 5):
+            start = 20 + 8192 - len(payload) % 100 - cut
+            text = (payload + payload)[: start - 1] + " " + secret + " tail" * 9000
+            assert not slips(secret, redact_within(text, 20)), kind

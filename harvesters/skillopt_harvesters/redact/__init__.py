@@ -67,7 +67,7 @@ def redact(text: str) -> str:
 
 def redact_within(text: str, limit: int) -> str:
     """Redact, then cut to `limit` characters. No half of a secret or of a mark stays at the cut."""
-    if len(text) <= limit + _MARGIN:
+    if len(text) < limit + _MARGIN:
         redacted = redact(text)
     else:
         # What the window's end cuts in two may be no longer known as a secret: it is left out.

@@ -21,6 +21,8 @@ _NAME_END = re.compile(r"(?:[A-Za-z0-9_]|[.-](?=[A-Za-z0-9_])|[\u00c0-\u024f]|\[
 _NAME_CHARACTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-."
 _LONGEST_NAME = 48
 _LONGEST_LIST = 64
+# "Secret ID:", "Unseal Key 1:"
+_NUMBERED = re.compile(r"(?<=secret) id(?=\s{0,8}[:=])| [0-9]{1,2}(?=:)")
 # What ends a name, and what may join it and its value at once.
 _ENDS = frozenset(" =:\"'`")
 _JOINTS = frozenset("=:\"'`")
@@ -39,8 +41,8 @@ _TOLD_BEFORE = re.compile(
 )
 # <add value="x" key="password"/>, {"value": "x", "name": "password"}
 _VALUE_BEFORE = re.compile(
-    r"[Vv]alue\\{0,7}[\"']?\s{0,4}[:=]\s{0,4}\\{0,7}[\"'](?P<value>[^\"'\n\\]{3,128})\\{0,7}[\"']\s{0,4},?\s{0,8}"
-    r"\\{0,7}[\"']?(?:[a-z:]{0,8}name|key|Name|Key|type|id)\\{0,7}[\"']?\s{0,4}[:=]\s{0,4}\\{0,7}[\"'][\w.-]{0,40}\Z"
+    r"[Vv]alue\\{0,63}[\"']?\s{0,4}[:=]\s{0,4}\\{0,63}[\"'](?P<value>[^\"'\n\\]{3,128})\\{0,63}[\"']\s{0,4},?\s{0,8}"
+    r"\\{0,63}[\"']?(?:[a-z:]{0,8}name|key|Name|Key|type|id)\\{0,63}[\"']?\s{0,4}[:=]\s{0,4}\\{0,63}[\"'][\w.-]{0,40}\Z"
 )
 # Another name follows, which is read next.
 _NESTED = re.compile(r"[A-Za-z_]{0,24}(?:pass(?:word)?|token|secret|key|auth)=", re.IGNORECASE)
@@ -55,8 +57,8 @@ def find_assigned(view: View) -> Iterator[Edit]:
             position = anchor.end()
             continue
         end = _name_end(plain, anchor.end())
-        if anchor[0] == "secret" and lowered.startswith(" id", end):
-            end += 3
+        if plain.startswith(" ", end) and (number := _NUMBERED.match(lowered, end)) is not None:
+            end = number.end()
         edits = _read(plain, lowered, done, anchor, end)
         yield from edits
         done = edits[-1][1] if edits else done

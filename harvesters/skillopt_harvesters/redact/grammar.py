@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-QUOTE = r"(?:\\{0,7}[\"'`]|%2[27]|&quot;|&\#0?3[49];|\\{1,7}u002[27])"
-_GAP = r"(?:[ \t]|\\{1,7}t|%20|&nbsp;){0,64}"
-_BREAK = r"(?:\r?\n|\\{1,7}r?\\{0,7}n|%0[AaDd])"
+QUOTE = r"(?:\\{0,63}[\"'`]|%2[27]|&quot;|&\#0?3[49];|\\{1,63}u002[27])"
+_GAP = r"(?:[ \t]|\\{1,63}t|%20|&nbsp;){0,64}"
+_BREAK = r"(?:\r?\n|\\{1,63}(?:r\\{1,63})?n|%0[AaDd])"
 _VALUE_NAMES = "[A-Za-z]{0,20}value|val|default|content|secretString|plaintext"
 _VERBS = "is|was|are|to|as|be|equals|es|est|ist|lautet|now|just|still|actually|called|set|changed|reset|updated|will|should|:"
 
@@ -19,7 +19,7 @@ _SEPARATOR = re.compile(
     rf"""
     (?P<close>(?:{QUOTE}|\*\*)?(?:\s?\])?\)?{QUOTE}?)
     (?:
-      {_GAP}(?P<assign>[:?+!]?={{1,3}}>?|:{{1,2}}[=-]?|->|<-|~>|\.{{3,80}}|…|%3[ADad]|\\{{1,7}}u003[adAD]|&\#61;|\|\||\?\?)(?:\*\*)?{_GAP}
+      {_GAP}(?P<assign>[:?+!]?={{1,3}}>?|:{{1,2}}[=-]?|->|<-|~>|\.{{3,80}}|…|%3[ADad]|\\{{1,63}}u003[adAD]|&\#61;|\|\||\?\?)(?:\*\*)?{_GAP}
     | (?P<pair>\s{{0,8}},\s{{0,40}}{QUOTE}?(?:{_VALUE_NAMES}){QUOTE}?\s{{0,8}}[:=]\s{{0,8}})
     | (?P<option>[ \t]{{1,8}}--?(?:value|secret-string|secret-value|string|body)[ \t=]{{1,4}})
     | (?P<call>\(\s{{0,40}}(?=[rbfu]?{QUOTE}))
@@ -49,16 +49,16 @@ _NEXT_LINE = re.compile(
 # "password: str = ", "const password: string = "
 _TYPE = re.compile(r"[&\w.\[\]<>|, ?]{1,40}?\s?=\s?(?=[rbfu]?[\"'`])")
 _WRAPPER = re.compile(
-    r"(?:new |\[\])?\(?(?P<wrapper>[A-Za-z_][\w.:-]{0,40})(?:\(\s{0,8}|!\(| -String | )(?=[rbfu]?\\{0,7}[\"'`])"
+    r"(?:new |\[\])?\(?(?P<wrapper>[A-Za-z_][\w.:-]{0,40})(?:\(\s{0,8}|!\(| -String | )(?=[rbfu]?\\{0,63}[\"'`])"
 )
 # A list, or an object whose value is called so.
-_LIST = re.compile(r"[\[{]\s{0,40}(?=\\{0,7}[\"'\w])")
+_LIST = re.compile(r"[\[{]\s{0,40}(?=\\{0,63}[\"'\w])")
 _INNER_NAME = re.compile(
     rf"{QUOTE}?(?:value|val|default|secret|plaintext){QUOTE}?\s{{0,8}}(?::|=>?)\s{{0,8}}", re.IGNORECASE
 )
 _NEXT_ITEM = re.compile(rf"{QUOTE}?\s{{0,40}},\s{{0,40}}")
 _OPEN = re.compile(
-    rf"[rbfuLRBFU@$]{{0,2}}(?P<quote>\\{{0,7}}(?:\"\"\"|'''|[\"'`])|%2[27]|&quot;|&\#0?3[49];|\\{{1,7}}u002[27])"
+    rf"[rbfuLRBFU@$]{{0,2}}(?P<quote>\\{{0,63}}(?:\"\"\"|'''|[\"'`])|%2[27]|&quot;|&\#0?3[49];|\\{{1,63}}u002[27])"
 )
 _OPAQUE = frozenset(
     (
@@ -67,7 +67,7 @@ _OPAQUE = frozenset(
         "secretvalue.unsafeplaintext unsafeplaintext encode bytes.fromhex nonsensitive hash bcrypt md5 sha256 password"
     ).split()
 )
-_SELECTOR_END = re.compile(r"[\"']\s?\]\\{0,7}[\"']")
+_SELECTOR_END = re.compile(r"[\"']\s?\]\\{0,63}[\"']")
 # 'it'\\''s' and 'it'"'"'s' are one word for a shell.
 _JOINED_QUOTE = re.compile(r"'(?:\\''|\"'\"')")
 _CLOSING = re.compile(rf"{QUOTE}|\*\*")
@@ -210,7 +210,7 @@ def _find_close(plain: str, quote: str, start: int) -> int | None:
 
 def _count_escapes(plain: str, start: int, at: int) -> int:
     first = at
-    while first > start and at - first < 16 and plain[first - 1] == "\\":
+    while first > start and at - first < 64 and plain[first - 1] == "\\":
         first -= 1
     return at - first
 

@@ -26,7 +26,8 @@ _LINE_START = re.compile(
     r"(?:\A|\n|\\n)[ \t+>$#-]{0,16}(?:export |set |setx |declare -x |ENV |ARG |- )?[\"']?\Z"
 )
 _PROSE_AFTER = re.compile(r"[ \t]+[A-Za-z\[]")
-_LINE_END = re.compile(r"[\"'`]{0,3}[ \t]{0,16}(?:\\{1,7}[nr\"]|[\r\n]|\Z)")
+_LINE_END = re.compile(r"[\"'`]{0,3}[ \t]{0,16}(?:\\{1,63}[nr\"]|[\r\n]|\Z)")
+_HEADING = re.compile(r"[ \t#*>`-]{0,16}(?:[A-Za-z]{1,20} ){0,3}")
 _CELL_END = re.compile(r"[`*]{0,2}[ \t]{0,64}\|")
 
 
@@ -91,9 +92,8 @@ def is_offered(candidate: Candidate) -> bool:
         # A row of a table begins with its sign.
         offered = plain[max(0, start - 300) : start].rpartition("\n")[2].lstrip().startswith("|")
     elif kind == "below":
-        offered = plain[max(0, start - 300) : start].rpartition("\n")[2].strip(" \t#*->`").isspace() or (
-            not plain[max(0, start - 300) : start].rpartition("\n")[2].strip(" \t#*->`")
-        )
+        # A heading of a few words.
+        offered = _HEADING.fullmatch(plain[max(0, start - 300) : start].rpartition("\n")[2]) is not None
     return offered
 
 

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
     from skillopt_harvesters.redact.view import Edit, View
 
-_QUOTED = r"\\{0,7}[\"'](?P<value>[^\"'\n\\]{3,256})"
-_STRING = r"\\{0,7}[\"'][^\"'\n]{1,128}[\"']"
-_JSON = r"\\{0,7}\"\s{0,8}:\s{0,8}\\{0,7}\""
+_QUOTED = r"\\{0,63}[\"'](?P<value>[^\"'\n\\]{3,256})"
+_STRING = r"\\{0,63}[\"'][^\"'\n]{1,128}[\"']"
+_JSON = r"\\{0,63}\"\s{0,8}:\s{0,8}\\{0,63}\""
 _SAID = r"(?:(?<=with )|(?<=as )|(?<=use )|(?<=the )|(?<=my )|(?<=our ))"
 _CRYPT = re.compile(
     r"\$(?:2[abxy]|[1567y]|apr1|sha1|gy|argon2(?:id|i|d)|scrypt|s0|pbkdf2[\w-]{0,16})"

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
     from skillopt_harvesters.redact.view import Edit, View
 
-_Q = r"\\{0,7}[\"']?"
-_WORD = rf"[ =]?{_Q}(?P<value>[^\s\"'`$<-][^\s\"'`]{{2,256}})"
+_Q = r"\\{0,63}[\"']?"
+_WORD = rf"[ =]?{_Q}(?P<value>[^\s\"'`$<\\-][^\s\"'`\\]{{2,256}})"
 _LOGIN = rf"[ =]?{_Q}[^\s:\"'`$-][^\s:\"'`]{{0,128}}:(?P<value>[^\s\"'`$\\][^\s\"'`\\]{{1,256}})"
 _PERCENT = rf"[ =]?{_Q}[^\s%\"']{{1,128}}%(?P<value>[^\s\"']{{3,256}})"
 _COOKIE = rf"[ =]?{_Q}(?P<value>[^\s\"'`=;]{{1,128}}=[^\"'\n]{{4,4096}})"
@@ -64,7 +64,7 @@ _ARGUMENTS: dict[str, tuple[_Argument, ...]] = {
 # What one program says, another takes for a password.
 _PIPED = re.compile(
     rf"(?:echo|yes|printf)(?: -[en]{{1,2}})?(?: {_Q}%s(?:\\{{1,2}}n)?{_Q})? {_Q}(?:[\w.-]{{1,64}}:)?"
-    rf"(?P<value>[^\s\"'`$|:][^\s\"'`|:]{{2,256}}){_Q} ?\|[^\n|]{{0,200}}?"
+    rf"(?P<value>[^\s\"'`$|:\\][^\s\"'`|:\\]{{2,256}}){_Q} ?\|[^\n|]{{0,200}}?"
     r"(?:sudo|passwd|-stdin|--with-token|cryptsetup|gpg|kinit|su |secrets? (?:create|put|set|versions))"
 )
 # Programs whose secret follows no flag.
@@ -127,7 +127,7 @@ def _find_flagged(view: View) -> Iterator[Edit]:
             argument = pattern.match(plain, flag.end())
             if (
                 argument
-                and any(program in line for program in programs)
+                and any(map(line.__contains__, programs))
                 and look_at(argument["value"]) >= Look.NUMBER
             ):
                 yield (*argument.span("value"), "secret")
@@ -136,4 +136,7 @@ def _find_flagged(view: View) -> Iterator[Edit]:
 
 def _line_before(lowered: str, position: int) -> str:
     """Return what stands before on the line, which a backslash may continue."""
-    return lowered[max(0, position - _REACH) : position].replace("\\\n", "  ").rpartition("\n")[2]
+    before = lowered[max(0, position - _REACH) : position]
+    if "\\\n" in before:
+        before = before.replace("\\\n", "  ")
+    return before.rpartition("\n")[2]

@@ -30,16 +30,16 @@ _MIXED = (re.compile("[a-z]"), re.compile("[A-Z]"), re.compile("[0-9]"))
 
 # Lines of a wrapped payload are as long as each other, and at least this long.
 _LINE = 56
-_LINE_BREAK = re.compile(r"(?:\\{1,7}[nr]?|[\s\"'+,>|]){1,48}")
+_LINE_BREAK = re.compile(r"(?:[\s\"'+,>|\\]|(?<=\\)[nr]){1,96}")
 _LAST_LINE = re.compile(
-    r"(?:\\{1,7}n|\r?\n|[\"',+]){1,8}[ \t>|]{0,40}(?=[A-Za-z]{0,99}(?:[0-9+/=]|[a-z][A-Z]))"
+    r"(?:\\{1,63}n|\r?\n|[\"',+]){1,8}[ \t>|]{0,40}(?=[A-Za-z]{0,99}(?:[0-9+/=]|[a-z][A-Z]))"
     r"[A-Za-z0-9+/]{1,100}={0,2}(?=[\s\"'\\-]|\Z)"
 )
 
 _HASH = re.compile(r"(?:sha(?:1|224|256|384|512)|md5)-([A-Za-z0-9+/_-]{20,}={0,2})\Z")
 _HASH_BEFORE = re.compile(
     r"(?:(?:h1|sha(?:1|224|256|384|512)|md5)[:=-]"
-    r"|(?:sha[0-9]*|hash|checksum|digest|integrity|etag|fingerprint)[\"']?\s{0,4}[:=]\s{0,4}(?:W/)?\\{0,7}[\"']?)\Z",
+    r"|(?:sha[0-9]*|hash|checksum|digest|integrity|etag|fingerprint)[\"']?\s{0,4}[:=]\s{0,4}(?:W/)?\\{0,63}[\"']?)\Z",
     re.IGNORECASE,
 )
 _DIGEST_LENGTHS = frozenset({22, 24, 27, 28, 32, 40, 43, 44, 52, 64, 86, 88})

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from skillopt_harvesters.redact.view import Edit, View
 
-_SLASHES = re.compile(r":(?:\\{0,7}/){2}|%3A(?:%2F){2}", re.IGNORECASE)
+_SLASHES = re.compile(r":(?:\\{0,63}/){2}|%3A(?:%2F){2}", re.IGNORECASE)
 _ADDRESS = re.compile(r"[^\s\"'`<>]{1,512}")
 # A backslash ends an address, unless it escapes a slash.
 _ADDRESS_END = re.compile(r"\\+(?![\\/])")
@@ -43,7 +43,7 @@ _SURE_PARAMETER = re.compile(
     r"sig|signature|credential|token|hmac|session|sid|assertion|saml|auth", re.IGNORECASE
 )
 
-_S = r"(?:\\{0,7}/)"
+_S = r"(?:\\{0,63}/)"
 _SECRET_ADDRESS = re.compile(
     rf"(?:hooks\.slack(?:-gov)?\.com{_S}(?:services|workflows|triggers){_S}"
     rf"|discord(?:app)?\.com{_S}api{_S}(?:v[0-9]{{1,2}}{_S})?webhooks{_S}[0-9]{{5,25}}{_S}"
@@ -53,7 +53,7 @@ _SECRET_ADDRESS = re.compile(
     rf"|hc-ping\.com{_S}|\.infura\.io{_S}(?:ws{_S})?v3{_S}|\.alchemy\.com{_S}v2{_S}|\.quiknode\.pro{_S}"
     rf"|api\.telegram\.org{_S}(?:file{_S})?bot|hooks\.mattermost\.com{_S}hooks{_S}|chat\.googleapis\.com{_S}v1{_S}spaces{_S}"
     rf"|api\.pushover\.net{_S}|events\.pagerduty\.com{_S}integration{_S}|webhook\.site{_S})"
-    r"(?P<secret>(?:[^\s\"'`<>\\)\],;]|\\{1,7}/){8,1024})",
+    r"(?P<secret>(?:[^\s\"'`<>\\)\],;]|\\{1,63}/){8,1024})",
 )
 _SECRET_HOSTS = (
     "hooks.",
