@@ -27,6 +27,7 @@ _LONGEST_LIST = 64
 _NUMBERED = re.compile(r"(?<=secret) id(?=\s{0,8}[:=])| [0-9]{1,2}(?=:)")
 # What ends a name, and what may join it and its value at once.
 _ENDS = frozenset(" =:\"'`")
+_TELLING = frozenset(" \"'")
 _JOINTS = frozenset("=:\"'`")
 _SAID = (
     "is|was|are|to|as|be|es|est|ist|lautet|equals|value|val|default|for|of|on|at|in|set|changed|reset|updated"
@@ -94,7 +95,7 @@ def _read(plain: str, lowered: str, done: int, anchor: re.Match[str], end: int) 
     if anchor[0] == "auth" and lowered.startswith("orization", anchor.end()):
         return _one(read_authorization(plain, joint))
     edits = _read_joined(plain, lowered, _name_start(plain, done, anchor.start()), end, joint)
-    if edits or IS_MARK.search(plain, joint.begin, joint.begin + 60):
+    if edits or plain.find("[redacted:", joint.begin, joint.begin + 60) >= 0:
         return edits
     return _one(_told_before(plain, done, anchor.start(), end))
 
@@ -150,19 +151,21 @@ def _word_before(lowered: str, start: int) -> str:
     return head[len(head.rstrip(_NAME_CHARACTERS)) :]
 
 
-def _told_before(plain: str, done: int, start: int, end: int) -> Edit | None:
-    near, far = max(done, start - 80), max(done, start - 200)
+def _told_before(plain: str, done: int, begin: int, end: int) -> Edit | None:
+    """Read the value that a sentence or an object names before it says what it is."""
+    start = _name_start(plain, done, begin)
+    before = plain[max(0, start - 1) : start]
+    if before not in _TELLING:
+        return None
+    far = max(done, start - 200)
     told = None
-    if any(plain.find(word, near, start) >= 0 for word in (" is ", " as ", " (")):
+    if before != " ":
+        told = _VALUE_BEFORE.search(plain[far:start]) if plain.find("alue", far, start) >= 0 else None
+    elif any(plain.find(word, max(done, start - 80), start) >= 0 for word in (" is ", " as ", " (")):
         told = _TOLD_BEFORE.search(plain[far:start])
-    elif plain.find("alue", far, start) >= 0:
-        told = _VALUE_BEFORE.search(plain[far:start])
-    if told is None or look_at(told["value"]) < Look.NUMBERED:
+    if told is None or look_at(told["value"]) < Look.NUMBERED or classify(plain[start:end]) is Strength.NONE:
         return None
-    if classify(plain[_name_start(plain, done, start) : end]) is Strength.NONE:
-        return None
-    begin = far + told.start("value")
-    return (begin, begin + len(told["value"]), "secret")
+    return (far + told.start("value"), far + told.end("value"), "secret")
 
 
 def _read_values(plain: str, start: int, name: str, strength: Strength, joint: Joint) -> list[Edit]:
