@@ -89,6 +89,10 @@ class SessionDraft(msgspec.Struct):
             self._close_turn(self.turns.pop(0))
         return turn
 
+    def abandon_last(self, count: int) -> None:
+        """Mark the last turns as abandoned: the user went back behind them."""
+        self._abandon(max(0, self.closed_turns + len(self.turns) - count))
+
     def _abandon(self, first: int) -> None:
         copied = set(self.copied)
         place = first - sum(number < first for number in copied)

@@ -1,0 +1,164 @@
+"""The user's own words in a message: everything the client put in or around them is taken off."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+# Elements the client puts into the user's messages, each with a closing tag. `external_…` and `codex_…` are
+# whole families of them.
+_INJECTED = """
+environment_context user_instructions instructions turn_aborted skill user_shell_command user_action
+subagent_notification goal_context hook_prompt extension_context skills_instructions permissions
+collaboration_mode multi_agent_role multi_agent_mode model_switch personality_spec realtime_conversation
+external_\\w+ codex_\\w+
+"""
+_TAG = re.compile(rf"\s*<(?P<tag>{'|'.join(_INJECTED.split())})(?:\s[^<>]*)?>", re.IGNORECASE)
+_ANY_TAG = re.compile(r"\s*<(?P<tag>[A-Za-z][\w-]{0,60})(?:\s[^<>]*)?>")
+_CLIENT_SPEAKS = re.compile(
+    r"\s*(?:# AGENTS\.md instructions\b"
+    r"|Another language model started to solve this problem and produced a summary"
+    r"|You were originally given instructions from a user over one or more turns\."
+    r"|The following is the Codex agent history"
+    r"|You are now a newly spawned child agent\."
+    r"|Warning: (?:apply_patch was requested via|The maximum number of unified exec processes"
+    r"|Your account was flagged))"
+)
+_IMAGE = re.compile(r"\s*</?image(?:\s[^<>]*)?>\s*")
+_IMAGE_AT_END = re.compile(r"<image(?:\s[^<>]*)?>\s*</image>\Z")
+_REQUEST = re.compile(r"^## My request for Codex:?[ \t]*$", re.MULTILINE)
+_FRAMED = re.compile(r"\s*# \S")
+_PLAN = re.compile(
+    r"\s*(?:PLEASE IMPLEMENT THIS PLAN:|A previous agent produced the plan below to accomplish the user's task\.)"
+)
+_GO_AHEAD = "Implement the plan."
+_INPUT = re.compile(
+    r"^#{1,4} User Input[ \t]*\n\s*```(?:text)?[ \t]*\n(?P<text>.*?)\n?```[ \t]*$", re.MULTILINE | re.DOTALL
+)
+_TYPED_AFTER = re.compile(r"typed after `(?P<name>/[\w:.-]{1,80})`")
+_PROMPT_FILE = "/prompts"
+_TEMPLATE = 200
+_FOLDER = re.compile(r"<cwd>(?P<new>[^<\n]{1,4096})</cwd>|^Current working directory: (?P<old>.{1,4096})$", re.M)
+_SKILL = re.compile(r"<name>\s*(?P<name>[\w:.-]{1,100})\s*</name>")
+_SHELL = re.compile(r"<command>\n?(?P<line>.*?)\n?</command>", re.DOTALL)
+
+
+class Words(msgspec.Struct, kw_only=True):
+    """What a message tells: what a person did in it, and what the client added for the model.
+
+    `tagged` says that nothing is known of the element the text consists of, which may be the client's;
+    `shell` is a line the user gave to the shell.
+    """
+
+    prompt: str = ""
+    command: str | None = None
+    image: bool = False
+    interrupted: bool = False
+    tagged: bool = False
+    skills: list[str] = []
+    folder: str | None = None
+    shell: str = ""
+
+    @property
+    def is_act(self) -> bool:
+        """Whether this opens a turn."""
+        return bool(self.prompt or self.command or self.image)
+
+
+def find_words(parts: list[str], notes: Iterable[str] = ()) -> Words:
+    """Return what the parts of one message tell. `notes` are parts that are known to be the client's.
+
+    A part is dropped, or its beginning is, on its own: words may follow in the next part, or behind.
+    """
+    words = Words()
+    for note in notes:
+        _take_injected(note, words)
+    typed: list[str] = []
+    for part in parts:
+        text = _take_injected(part, words)
+        if text:
+            command, text = _find_command(text)
+            words.command = command or words.command
+            if text:
+                typed.append(text)
+    words.prompt = "\n\n".join(typed)
+    if words.shell and not words.is_act:
+        words.command, words.prompt = "!", words.shell
+    words.tagged = len(typed) == 1 and words.command is None and _is_one_element(words.prompt)
+    return words
+
+
+def _take_injected(text: str, words: Words) -> str:
+    """Return what is left when the client's words are taken off, and note what they say."""
+    while True:
+        if _CLIENT_SPEAKS.match(text):
+            return ""
+        opening = _TAG.match(text)
+        if opening is None:
+            break
+        closing = f"</{opening['tag']}>"
+        end = text.find(closing, opening.end())
+        if end < 0:
+            end = text.lower().find(closing.lower(), opening.end())
+        body = text[opening.end() : end] if end >= 0 else text[opening.end() :]
+        _note(opening["tag"].lower(), body, words)
+        if end < 0:
+            return ""
+        text = text[end + len(closing) :]
+    text = text.strip()
+    if text.startswith("<"):
+        image = _IMAGE.match(text)
+        while image:
+            words.image = True
+            text = text[image.end() :]
+            image = _IMAGE.match(text)
+    if _FRAMED.match(text):
+        requests = list(_REQUEST.finditer(text))
+        if requests:
+            text = text[requests[-1].end() :].strip()
+    while text.endswith("</image>"):
+        image = _IMAGE_AT_END.search(text, max(0, len(text) - 8192))
+        if image is None:
+            break
+        words.image = True
+        text = text[: image.start()].rstrip()
+    return _GO_AHEAD if _PLAN.match(text) else text
+
+
+def _note(tag: str, body: str, words: Words) -> None:
+    if tag == "turn_aborted":
+        words.interrupted = True
+    elif tag == "skill":
+        skill = _SKILL.search(body, 0, 4096)
+        if skill:
+            words.skills.append(skill["name"])
+    elif tag == "user_shell_command":
+        line = _SHELL.search(body)
+        words.shell = line["line"].strip() if line else ""
+    elif tag == "environment_context":
+        folder = _FOLDER.search(body)
+        if folder:
+            words.folder = (folder["new"] or folder["old"]).strip()
+
+
+def _find_command(text: str) -> tuple[str | None, str]:
+    """Return (command, words): a prompt file is expanded by the client, and a fence holds what was typed.
+
+    The text seldom tells the file's name; then the command is "/prompts" alone.
+    """
+    given = _INPUT.search(text)
+    if given is None or len(text) - len(given[0]) < _TEMPLATE:
+        return None, text
+    name = _TYPED_AFTER.search(text)
+    typed = given["text"].strip()
+    return (name["name"] if name else _PROMPT_FILE), "" if typed == "$ARGUMENTS" else typed
+
+
+def _is_one_element(text: str) -> bool:
+    opening = _ANY_TAG.match(text)
+    return opening is not None and text.rstrip().endswith(f"</{opening['tag']}>")
