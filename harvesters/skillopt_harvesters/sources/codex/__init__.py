@@ -1,13 +1,13 @@
-"""Rollouts of Codex: the terminal client, its headless mode, the editor extensions and the desktop application.
+"""Rollouts of Codex: its terminal, its headless mode, the editor extensions and the desktop application.
 
 Read are files of every generation, from those whose lines have no envelope (2025) to those that tell
 completed items (0.171). Recorded files of 0.44, 0.104, 0.142 and 0.171 are in the tests; what other versions
 write is known from descriptions only. Also known from descriptions only:
 
 - forks that copy the history, compressed files, reviews, rollbacks, user shell lines and approvals that the
-  user refused. The words of a refusal are matched to the letter, so another wording is a failure, not a refusal;
-- which programs that embed the client people type into (`origins.py`). An unknown one does not count as typed;
-- whether a name in `turn_attribution` other than `user` and `exec` is a person. It is when the session is one's.
+  user refused. The words of a refusal are matched to the letter: another wording is a failure, no refusal;
+- which programs that embed the client people type into (`origins.py`). An unknown one counts as a program;
+- names in `turn_attribution` other than `user` and `exec`. They are taken for what the session is.
 
 A fork that only points to its parent (0.171) does not repeat the turn it answers to, so its first prompt is
 never a correction. The commands of a script (`exec`) are known where the client tells of them one by one, or

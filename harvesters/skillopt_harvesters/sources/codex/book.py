@@ -8,6 +8,7 @@ from pathlib import PurePath
 from skillopt_harvesters.claims import Claims, Copies, mark_of
 from skillopt_harvesters.drafts import SessionDraft
 from skillopt_harvesters.records import Kind
+from skillopt_harvesters.sources.base import is_own_folder
 from skillopt_harvesters.sources.codex.decode import Record
 from skillopt_harvesters.sources.codex.forks import made_at
 from skillopt_harvesters.sources.codex.memory import Memory
@@ -71,9 +72,9 @@ class TurnBook:
             if memory.gate.born is None:
                 memory.gate.begin(self.session.id, None)
 
-    def pass_record(self, record: Record) -> None:
+    def pass_time(self, time: str | int | float | None) -> None:
         """Look at the time of a record before it is taken."""
-        if self.memory.gate.pass_time(record.time):
+        if self.memory.gate.pass_time(time):
             self.memory.starting = True
 
     def pass_turn(self, name: str | None, started: float | None = None) -> bool:
@@ -81,6 +82,14 @@ class TurnBook:
         ended = self.memory.gate.pass_turn(name, started)
         self.memory.starting = self.memory.starting or ended
         return ended
+
+    def enter(self, folder: str | None) -> None:
+        """Note the working directory; the session's project is the one it began in."""
+        memory = self.memory
+        if folder and folder != memory.folder:
+            memory.folder = folder
+            self.session.project = self.session.project or folder
+            memory.replay = memory.replay or is_own_folder(folder)
 
     def adopt_latest(self) -> None:
         """Take the latest prompt for the session's own: it stands before the record that says whose it is."""

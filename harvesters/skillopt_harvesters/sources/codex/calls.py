@@ -41,6 +41,8 @@ class CallBook:
     def __init__(self, session: SessionDraft, memory: Memory) -> None:
         self.session = session
         self.memory = memory
+        self._latest: TurnDraft | None = None
+        self._known: dict[str, tuple[TurnDraft, CallDraft]] = {}
 
     def add(self, turn: TurnDraft, told: Call) -> CallDraft | None:
         """Add a call to a turn; None when it is known."""
@@ -64,7 +66,7 @@ class CallBook:
                 commands, files = patches.read_script(value, folder)
                 call.files = files
                 call.command = clip(commands[0], MAX_COMMAND) if len(commands) == 1 else None
-        turn.add_call(call)
+        self._keep(turn, call)
         return call
 
     def close(self, told: Output) -> None:
@@ -102,7 +104,7 @@ class CallBook:
                 return
             name = told.tool or _NAMELESS.get(told.type or "", "mcp")
             call = CallDraft(name=name, id=call_id, closed=True)
-            turn.add_call(call)
+            self._keep(turn, call)
         command = _read_command(told.command)
         if command and call.command is None:
             call.command = clip(command, MAX_COMMAND)
@@ -128,16 +130,23 @@ class CallBook:
             if skill:
                 turn.skills[skill] = None
 
+    def _keep(self, turn: TurnDraft, call: CallDraft) -> None:
+        turn.add_call(call)
+        if not turn.calls_left_out:
+            self._known[call.id] = turn, call
+
     def _find(self, call_id: str) -> tuple[TurnDraft, CallDraft] | None:
-        if call_id:
-            for turn in reversed(self.session.turns):
-                call = turn.find_call(call_id)
-                if call:
-                    return turn, call
-        return None
+        """Return the latest call with an id in the turns that are open."""
+        turns = self.session.turns
+        if not turns or not call_id:
+            return None
+        if turns[-1] is not self._latest:
+            self._latest = turns[-1]
+            self._known = {call.id: (turn, call) for turn in turns for call in turn.calls}
+        return self._known.get(call_id)
 
     def _find_script(self, call_id: str, told: ToolEnd) -> CallDraft | None:
-        """Return the script that made a call and stands for it: the first of its calls, or the one told in it."""
+        """Return the script that made a call and stands for it, as for its first and its only one."""
         if not call_id.startswith(_INNER):
             return None
         command = _read_command(told.command)
@@ -153,8 +162,11 @@ class CallBook:
 
 def _unwrap(value: Any) -> Any:
     """Arguments are JSON in a string; what a custom tool is given is a string that may be anything."""
-    if isinstance(value, str) and value.lstrip()[:1] == "{":
-        inner = decode_any(msgspec.Raw(value.encode("utf-8", "replace")))
+    if isinstance(value, str) and value.startswith("{"):
+        try:
+            inner = msgspec.json.decode(value)
+        except (msgspec.DecodeError, RecursionError):
+            inner = decode_any(msgspec.Raw(value.encode("utf-8", "replace")))
         return inner if isinstance(inner, dict) else value
     return value
 
@@ -178,7 +190,7 @@ def _read_command(raw: msgspec.Raw) -> str | None:
 def _read_error(told: ToolEnd) -> str | None:
     """Return the text of an end that was no good; None when it was."""
     if told.exit_code:
-        return told.aggregated_output or told.stderr or f"exit code {told.exit_code}"
+        return _read_output(told) or f"exit code {told.exit_code}"
     error = decode_any(told.error)
     if isinstance(error, dict):
         error = error.get("message")
@@ -193,5 +205,10 @@ def _read_error(told: ToolEnd) -> str | None:
         if isinstance(answer, dict) and (answer.get("isError") or answer.get("is_error")):
             return str(answer.get("content"))
     if told.success is False or told.status in {"failed", "declined"}:
-        return told.stderr or told.aggregated_output or told.status or "failed"
+        return told.stderr or _read_output(told) or told.status or "failed"
     return None
+
+
+def _read_output(told: ToolEnd) -> str:
+    output = decode_any(told.aggregated_output)
+    return output if isinstance(output, str) and output else told.stderr or ""

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING, Any, BinaryIO
-
-if TYPE_CHECKING:
-    from collections.abc import Buffer
+from typing import Any, BinaryIO
 
 SUFFIX = ".zst"
 MAGIC = b"\x28\xb5\x2f\xfd"
@@ -36,7 +33,7 @@ class Unpacked(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: Buffer) -> int:
+    def readinto(self, buffer: Any) -> int:
         view = memoryview(buffer).cast("B")
         while not self._ready:
             if self.damage or not self._unpack():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -13,26 +14,26 @@ from skillopt_harvesters.sources.codex.records import NULL
 
 PayloadT = TypeVar("PayloadT")
 StructT = TypeVar("StructT", bound=msgspec.Struct)
-Time = str | int | float | None
 
-# How the client opens a line. The kind is known from here, and noise is never decoded.
-_OPENING = re.compile(
-    rb'\{"timestamp":"(?P<time>[^"\\]{0,40})",(?:"ordinal":\d{1,18},)?"type":"(?P<type>\w{1,60})"'
-    rb'(?:,"payload":\{"type":"(?P<inner>\w{1,60})")?'
+# How the client opens a line: time, type, and the type of the payload. Noise is known by it, not decoded.
+OPENING = re.compile(
+    rb'\{"timestamp":"([^"\\]{0,40})",(?:"ordinal":\d{1,18},)?"type":"(\w{1,60})"'
+    rb'(?:,"payload":\{"type":"(\w{1,60})")?'
 )
-_BARE = re.compile(rb'\{"type":"(?P<inner>\w{1,60})"')
-# Between a record and another one that was glued to it stands this, and never inside a JSON string.
+_BARE = re.compile(rb'\{"type":"(\w{1,60})"')
+# Where a record was torn and another one glued to it this stands between, and never inside a JSON string.
 _NEXT = b'{"timestamp":"'
 _REASONING = b'"item":{"type":"Reasoning"'
+_TOTAL = b'"total_token_usage":{'
 _SKILLS = b"### Available skills"
-_DEVELOPER = re.compile(rb'"type":"message",(?:"id":"[^"\\]{0,80}",)?"role":"developer"')
+_DEVELOPER = b'"role":"developer"'
+_CARRIERS = frozenset({"response_item", "event_msg"})
 
 
 class Line(msgspec.Struct, Generic[PayloadT], frozen=True, gc=False):
-    """A line as newer versions write it."""
+    """A line as newer versions write it; its time is read from how it opens."""
 
     payload: PayloadT
-    timestamp: str | int | float | None = None
 
 
 class Record(msgspec.Struct, frozen=True, gc=False):
@@ -47,87 +48,119 @@ class Record(msgspec.Struct, frozen=True, gc=False):
     bare: bool = False
 
 
-_LINES = {kind: msgspec.json.Decoder(Line[struct]).decode for kind, struct in records.KINDS.items()}  # type: ignore[valid-type]
+class Repeats:
+    """What the latest records of the kinds that are repeated most said, as bytes; not kept over readings."""
+
+    def __init__(self) -> None:
+        self._total = b""
+        self._context: tuple[bytes, ...] = ()
+
+    def has_total(self, line: bytes) -> bool:
+        """Tell whether a `token_count` says the same sum as the one before."""
+        start = line.find(_TOTAL)
+        total = line[start : line.find(b"}", start)] if start > 0 else b""
+        same = bool(total) and total == self._total
+        self._total = total
+        return same
+
+    def note_context(self, context: records.Context) -> None:
+        """Remember a `turn_context`."""
+        self._context = tuple(
+            b'"%s":%s' % (key, msgspec.json.encode(value))
+            for key, value in (
+                (b"turn_id", context.turn_id),
+                (b"cwd", context.cwd),
+                (b"model", context.model),
+            )
+            if value is not None
+        )
+
+    def has_context(self, line: bytes) -> bool:
+        """Tell whether a `turn_context` says nothing else of what is read of it."""
+        return len(self._context) == 3 and all(part in line for part in self._context)
+
+
+class Route(msgspec.Struct, frozen=True, gc=False):
+    """What to do with a kind of record: nothing is decoded of noise, and not of what `skim` finds to be."""
+
+    kind: str
+    decode: Any = None
+    skim: Any = None
+
+    def is_noise(self, line: bytes, repeats: Repeats) -> bool:
+        """Tell whether a whole line can be passed over. A torn record may have another one behind it."""
+        noise = self.decode is None if self.skim is None else self.skim(line, repeats)
+        return bool(noise) and line.endswith(b"}}") and line.find(_NEXT, 1) < 0
+
+    def read(self, line: bytes, time: str) -> Record | None:
+        """Return the record on a line; None when it needs patience."""
+        if self.decode is None:
+            return None
+        try:
+            return Record(self.kind, time, self.decode(line).payload)
+        except (msgspec.DecodeError, RecursionError):
+            return None
+
+
+_SKIMS: dict[str, Callable[[bytes, Repeats], bool]] = {
+    "event_msg/token_count": lambda line, repeats: repeats.has_total(line),
+    "event_msg/item_completed": lambda line, _: line.find(_REASONING, 100, 400) > 0,
+    "response_item/message": lambda line, _: line.find(_DEVELOPER, 60, 250) > 0 and _SKILLS not in line,
+    "turn_context": lambda line, repeats: repeats.has_context(line),
+}
+
+
+def _make_routes() -> dict[tuple[bytes, bytes | None], Route]:
+    routes = {}
+    for kind in (*records.KINDS, *records.NOISE):
+        outer, _, inner = kind.encode().partition(b"/")
+        struct = records.KINDS.get(kind)
+        decode = msgspec.json.Decoder(Line[struct]).decode if struct else None  # type: ignore[valid-type]
+        routes[outer, inner or None] = Route(kind, decode, _SKIMS.get(kind))
+    return routes
+
+
+ROUTES = _make_routes()
 _BARES = {
-    kind.partition("/")[2]: msgspec.json.Decoder(struct).decode
+    kind.encode().partition(b"/")[2]: msgspec.json.Decoder(struct).decode
     for kind, struct in records.KINDS.items()
     if kind.startswith("response_item/")
 }
-_STRUCTS: dict[type[msgspec.Struct], msgspec.json.Decoder[Any]] = {
-    kind: msgspec.json.Decoder(kind)
-    for kind in (records.Git, records.Kinds, records.Attribution, records.Target)
-}
-_KIND_NAMES: dict[tuple[bytes, bytes | None], str] = {}
 
 
-def decode_line(line: bytes) -> tuple[list[Record], int]:
-    """Return the records on a line, and how many pieces of it had to be given up."""
-    opening = _OPENING.match(line)
-    if opening is not None:
-        kind = _name_kind(opening["type"], opening["inner"])
-        if _is_noise(kind, line):
-            return [Record(kind, opening["time"].decode("ascii", "replace"))], 0
-        decode = _LINES.get(kind)
-        if decode is not None:
-            try:
-                found: Line[msgspec.Struct] = decode(line)
-            except (msgspec.DecodeError, RecursionError):
-                pass
-            else:
-                return [Record(kind, found.timestamp, found.payload)], 0
-    else:
-        opening = _BARE.match(line)
-        decode_bare = _BARES.get(opening["inner"].decode()) if opening else None
-        if opening is not None and decode_bare is not None:
-            try:
-                return [Record(f"response_item/{opening['inner'].decode()}", None, decode_bare(line), True)], 0
-            except (msgspec.DecodeError, RecursionError):
-                pass
-    values = _decode_values(line)
-    found_records = [_recognise(value) for value in values if isinstance(value, dict)]
-    return found_records, (1 if not found_records else len(values) - len(found_records))
-
-
-def _decode_values(line: bytes) -> list[Any]:
+def decode_bare(line: bytes) -> Record | None:
+    """Return the record on a line without type and payload; None when it needs patience."""
+    opening = _BARE.match(line)
+    decode = _BARES.get(opening[1]) if opening else None
+    if opening is None or decode is None:
+        return None
     try:
-        return [msgspec.json.decode(line)]
+        return Record(f"response_item/{opening[1].decode()}", None, decode(line), bare=True)
     except (msgspec.DecodeError, RecursionError):
-        return decode_leniently(line)
+        return None
 
 
-def _name_kind(outer: bytes, inner: bytes | None) -> str:
-    name = _KIND_NAMES.get((outer, inner))
-    if name is None:
-        name = (outer if inner is None else outer + b"/" + inner).decode()
-        if name in records.KINDS or name in records.NOISE:
-            _KIND_NAMES[outer, inner] = name
-    return name
-
-
-def _is_noise(kind: str, line: bytes) -> bool:
-    """Tell whether a whole line can be skipped. A record that was torn may have another one behind it."""
-    if kind in records.NOISE:
-        noise = True
-    elif kind == "event_msg/item_completed":
-        noise = line.find(_REASONING, 0, 400) > 0
-    elif kind == "response_item/message":
-        noise = _DEVELOPER.search(line, 0, 300) is not None and _SKILLS not in line
-    else:
-        noise = False
-    return noise and line.endswith(b"}}") and line.find(_NEXT, 1) < 0
+def decode_patiently(line: bytes) -> tuple[list[Record], int]:
+    """Return the records on any line, and how many pieces of it had to be given up."""
+    try:
+        values = [msgspec.json.decode(line)]
+    except (msgspec.DecodeError, RecursionError):
+        values = decode_leniently(line)
+    found = [_recognise(value) for value in values if isinstance(value, dict)]
+    return found, (1 if not found else len(values) - len(found))
 
 
 def _recognise(value: dict[str, Any]) -> Record:
     """Return the record in a JSON object, whatever it is."""
     outer, time = value.get("type"), value.get("timestamp")
-    if not isinstance(time, (str, int, float)):
-        time = None
+    outer = outer if isinstance(outer, str) else None
+    time = time if isinstance(time, (str, int, float)) else None
     payload = value
     if "payload" in value:
         payload = value["payload"] if isinstance(value["payload"], dict) else {}
         inner = payload.get("type")
-        kind = f"{outer}/{inner}" if isinstance(inner, str) and outer in _CARRIERS else f"{outer or '(none)'}"
-    elif isinstance(outer, str):
+        kind = f"{outer}/{inner}" if isinstance(inner, str) and outer in _CARRIERS else outer or "(none)"
+    elif outer is not None:
         kind = f"response_item/{outer}"
         if kind not in records.KINDS and kind not in records.NOISE:
             kind = outer
@@ -138,22 +171,7 @@ def _recognise(value: dict[str, Any]) -> Record:
     else:
         kind = "(none)"
     struct = records.KINDS.get(kind)
-    decoded = coerce(payload, struct) if struct else None
-    return Record(kind, time, decoded, payload is value)
-
-
-_CARRIERS = frozenset({"response_item", "event_msg"})
-
-
-def decode_as(raw: msgspec.Raw, kind: type[StructT]) -> StructT:
-    """Decode an object, leaving out the keys whose type is wrong; all are left out when it is none."""
-    decoded: StructT
-    try:
-        decoded = _STRUCTS[kind].decode(raw)
-    except (msgspec.DecodeError, RecursionError):
-        value = decode_any(raw)
-        return coerce(value, kind) if isinstance(value, dict) else kind()
-    return decoded
+    return Record(kind, time, coerce(payload, struct) if struct else None, bare=payload is value)
 
 
 def decode_any(raw: msgspec.Raw) -> Any:
@@ -167,41 +185,6 @@ def decode_any(raw: msgspec.Raw) -> Any:
         return values[0] if len(values) == 1 else None
 
 
-def read_parts(raw: msgspec.Raw) -> list[records.Part]:
-    """Return the parts of a content value, whatever shape it has; a bare string is a part."""
-    try:
-        return _decode_parts(raw)
-    except (msgspec.DecodeError, RecursionError):
-        value = decode_any(raw)
-    items = value if isinstance(value, list) else [value]
-    parts = []
-    for item in items:
-        if isinstance(item, str):
-            parts.append(records.Part("text", item))
-        elif isinstance(item, dict):
-            parts.append(coerce(item, records.Part))
-        else:
-            parts.append(records.Part())
-    return parts
-
-
-def split_parts(parts: list[records.Part], told: msgspec.Raw) -> tuple[list[str], list[str]]:
-    """Return (the user's texts, the client's) of a message's parts, as far as newer versions tell whose."""
-    kinds = decode_as(told, records.Kinds).content_item_kinds or []
-    if len(kinds) != len(parts):
-        kinds = [_UNSAID] * len(parts)
-    own: list[str] = []
-    notes: list[str] = []
-    for part, kind in zip(parts, kinds, strict=True):
-        if part.text:
-            (own if kind == _UNSAID or kind.startswith("user.") else notes).append(part.text)
-    return own, notes
-
-
-_UNSAID = "unknown"
-_decode_parts = msgspec.json.Decoder(list[records.Part]).decode
-
-
 def coerce(value: dict[str, Any], kind: type[StructT]) -> StructT:
     """Build a struct from a mapping, leaving out every field that does not fit."""
     fields: dict[str, Any] = {}
@@ -211,8 +194,10 @@ def coerce(value: dict[str, Any], kind: type[StructT]) -> StructT:
         item = value[field.encode_name]
         nested = _NESTED.get((kind, field.name))
         try:
-            if nested is not None and isinstance(item, dict):
-                fields[field.name] = coerce(item, nested)
+            if nested is records.Part:
+                fields[field.name] = to_parts(item)
+            elif nested is not None:
+                fields[field.name] = coerce(item, nested) if isinstance(item, dict) else None
             elif field.type is msgspec.Raw:
                 fields[field.name] = msgspec.Raw(msgspec.json.encode(item))
             else:
@@ -222,8 +207,26 @@ def coerce(value: dict[str, Any], kind: type[StructT]) -> StructT:
     return kind(**fields)
 
 
+def to_parts(value: Any) -> list[records.Part]:
+    """Return a content value as parts, whatever shape it has; a bare string is a part."""
+    parts = []
+    for item in value if isinstance(value, list) else [value]:
+        if isinstance(item, str):
+            parts.append(records.Part("text", item))
+        else:
+            parts.append(coerce(item, records.Part) if isinstance(item, dict) else records.Part())
+    return parts
+
+
 _NESTED: dict[tuple[type[msgspec.Struct], str], type[msgspec.Struct]] = {
-    (records.Completed, "item"): records.ToolEnd,
+    (records.Meta, "git"): records.Git,
+    (records.Message, "content"): records.Part,
+    (records.Message, "internal_chat_message_metadata_passthrough"): records.Kinds,
+    (records.Task, "turn_attribution"): records.Attribution,
+    (records.Review, "target"): records.Target,
+    (records.Completed, "item"): records.Item,
+    (records.Item, "content"): records.Part,
+    (records.Item, "target"): records.Target,
     (records.TokenCount, "info"): records.TokenInfo,
     (records.TokenInfo, "total_token_usage"): records.Usage,
     (records.TokenInfo, "last_token_usage"): records.Usage,

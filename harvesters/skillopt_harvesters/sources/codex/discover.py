@@ -14,8 +14,10 @@ if TYPE_CHECKING:
 
 _HEAD = 64 * 1024
 _FOLDERS = ("sessions", "archived_sessions")
-_CARRIERS = frozenset({"session_meta", "response_item", "event_msg", "turn_context", "compacted", "world_state"})
-_ITEMS = frozenset({"message", "function_call", "function_call_output", "reasoning", "local_shell_call"})
+_CARRIERS = frozenset(
+    {"session_meta", "response_item", "event_msg", "turn_context", "compacted", "world_state"}
+)
+_ITEMS = ("function_call", "function_call_output", "local_shell_call")
 # Keys of records that other clients write.
 _FOREIGN = frozenset({"uuid", "parentUuid", "sessionId", "isSidechain", "parentId", "data"})
 
@@ -79,13 +81,12 @@ def _judge(record: Any) -> bool | None:
     if not _FOREIGN.isdisjoint(record):
         return False
     kind = record.get("type")
-    if kind in _CARRIERS and "payload" in record:
-        return True
-    if record.get("record_type") == "state":
-        return True
-    if kind is None and {"id", "timestamp"} <= record.keys() and ("instructions" in record or "git" in record):
-        return True
-    if kind == "message" and isinstance(record.get("content"), list):
-        parts = [part.get("type") for part in record["content"] if isinstance(part, dict)]
-        return True if {"input_text", "output_text"} & {part for part in parts if isinstance(part, str)} else None
-    return True if kind in _ITEMS and "call_id" in record else None
+    if kind is None:
+        begins = {"id", "timestamp"} <= record.keys() and ("instructions" in record or "git" in record)
+        return True if begins or record.get("record_type") == "state" else None
+    if kind == "message":
+        content = record.get("content")
+        parts = [part for part in content if isinstance(part, dict)] if isinstance(content, list) else []
+        return True if any(part.get("type") in {"input_text", "output_text"} for part in parts) else None
+    enveloped = isinstance(kind, str) and kind in _CARRIERS and "payload" in record
+    return True if enveloped or (kind in _ITEMS and "call_id" in record) else None

@@ -33,7 +33,7 @@ _HEADLESS_SOURCES = frozenset({"exec", "mcp", "appServer", "app_server"})
 
 
 class Origin(msgspec.Struct, frozen=True, kw_only=True):
-    """Who began a session. `program` is true for the client's own headless mode, `strange` names an unknown."""
+    """Who began a session. `program` is the client's own headless mode, `strange` names an unknown client."""
 
     kind: Kind
     parent: str | None = None

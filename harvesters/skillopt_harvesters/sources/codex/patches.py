@@ -8,7 +8,9 @@ import shlex
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any
 
-_SHELL_TOOLS = frozenset({"shell", "shell_command", "exec_command", "container.exec", "local_shell", "unified_exec"})
+_SHELL_TOOLS = frozenset(
+    {"shell", "shell_command", "exec_command", "container.exec", "local_shell", "unified_exec"}
+)
 _SHELLS = frozenset({"bash", "sh", "zsh", "dash", "ksh", "fish", "pwsh", "powershell", "cmd"})
 _SHELL_FLAG = re.compile(r"-\w*c|-Command|-EncodedCommand|/[cC]", re.ASCII)
 _PATCHED = re.compile(r"^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (?P<path>.{1,4096})$", re.MULTILINE)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import msgspec
 
 from skillopt_harvesters.claims import mark_of
+from skillopt_harvesters.sources.codex.forks import to_ms
 from skillopt_harvesters.sources.codex.words import Words
 
 GIVEN = 1  # to the model: response_item/message
@@ -24,8 +25,13 @@ class Told(msgspec.Struct):
     """A prompt that was told: the mark of its text, when, and in which streams."""
 
     mark: int
-    time: int | None
+    time: str | int | float | None
     streams: int
+
+    def is_close(self, time: str | int | float | None) -> bool:
+        """Whether a record of another stream may tell the same prompt."""
+        one, other = to_ms(self.time), to_ms(time)
+        return one is None or other is None or abs(one - other) <= _CLOSE_MS
 
 
 class Ledger(msgspec.Struct):
@@ -35,16 +41,19 @@ class Ledger(msgspec.Struct):
     seen: int = 0
     fresh: int = 0
 
-    def is_known(self, words: Words, stream: int, time: int | None) -> bool:
+    def is_known(self, words: Words, stream: int, time: str | int | float | None) -> bool:
         """Tell whether the prompt was told before; note that it now is in this stream."""
         mark = mark_of("".join(f"{words.command or ''} {words.prompt}".split()))
         self.seen |= stream
         for told in reversed(self.recent):
             if told.mark != mark:
                 continue
-            close = told.time is None or time is None or abs(time - told.time) <= _CLOSE_MS
-            same_record = told.streams & stream and time is not None and time == told.time
-            if same_record or (close and not told.streams & stream):
+            if told.streams & stream:
+                # Written twice, unless there is no telling.
+                known = time is not None and time == told.time
+            else:
+                known = told.time == time or told.is_close(time)
+            if known:
                 told.streams |= stream
                 return True
         self.recent = [*self.recent[1 - _RECENT :], Told(mark, time, stream)]

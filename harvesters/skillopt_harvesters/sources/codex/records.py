@@ -19,6 +19,13 @@ Count = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
 Status = Annotated[int, msgspec.Meta(ge=-(2**31), lt=2**32)]
 
 
+class Git(msgspec.Struct, frozen=True, gc=False):
+    """The state of the repository when the session began."""
+
+    commit_hash: str | None = None
+    branch: str | None = None
+
+
 class Meta(msgspec.Struct, frozen=True, gc=False):
     """What a session is: `session_meta`, or the first line of an old file."""
 
@@ -31,14 +38,7 @@ class Meta(msgspec.Struct, frozen=True, gc=False):
     thread_source: str | None = None
     parent_thread_id: str | None = None
     forked_from_id: str | None = None
-    git: msgspec.Raw = NULL
-
-
-class Git(msgspec.Struct, frozen=True, gc=False):
-    """The state of the repository when the session began."""
-
-    commit_hash: str | None = None
-    branch: str | None = None
+    git: Git | None = None
 
 
 class Context(msgspec.Struct, frozen=True, gc=False):
@@ -49,13 +49,11 @@ class Context(msgspec.Struct, frozen=True, gc=False):
     model: str | None = None
 
 
-class Message(msgspec.Struct, frozen=True, gc=False):
-    """`response_item/message`: what the model was given or answered."""
+class Part(msgspec.Struct, frozen=True, gc=False):
+    """A part of a message or of a tool's output."""
 
-    role: str | None = None
-    id: str | None = None
-    content: msgspec.Raw = NULL
-    internal_chat_message_metadata_passthrough: msgspec.Raw = NULL
+    type: str | None = None
+    text: str | None = None
 
 
 class Kinds(msgspec.Struct, frozen=True, gc=False):
@@ -64,11 +62,12 @@ class Kinds(msgspec.Struct, frozen=True, gc=False):
     content_item_kinds: list[str] | None = None
 
 
-class Part(msgspec.Struct, frozen=True, gc=False):
-    """A part of a message or of a tool's output."""
+class Message(msgspec.Struct, frozen=True, gc=False):
+    """`response_item/message`: what the model was given or answered."""
 
-    type: str | None = None
-    text: str | None = None
+    role: str | None = None
+    content: list[Part] | None = None
+    internal_chat_message_metadata_passthrough: Kinds | None = None
 
 
 class AgentTask(msgspec.Struct, frozen=True, gc=False):
@@ -108,20 +107,34 @@ class ToolEnd(msgspec.Struct, frozen=True, gc=False):
     status: str | None = None
     exit_code: Status | None = None
     success: bool | None = None
-    aggregated_output: str | None = None
+    aggregated_output: msgspec.Raw = NULL
     stderr: str | None = None
     changes: msgspec.Raw = NULL
     result: msgspec.Raw = NULL
     error: msgspec.Raw = NULL
     tool: str | None = None
-    content: msgspec.Raw = NULL
+
+
+class Target(msgspec.Struct, frozen=True, gc=False):
+    """What is to be reviewed; only `custom` has the user's words."""
+
+    type: str | None = None
+    instructions: str | None = None
+
+
+class Item(ToolEnd, frozen=True, gc=False):
+    """What was completed: a message, the end of a tool, a review that begins or ends."""
+
+    content: list[Part] | None = None
+    target: Target | None = None
 
 
 class Completed(msgspec.Struct, frozen=True, gc=False):
-    """`event_msg/item_completed`."""
+    """`event_msg/item_completed`. An item of another thread is an agent's that works for this one."""
 
+    thread_id: str | None = None
     turn_id: str | None = None
-    item: ToolEnd | None = None
+    item: Item | None = None
 
 
 class UserMessage(msgspec.Struct, frozen=True, gc=False):
@@ -139,21 +152,22 @@ class AgentMessage(msgspec.Struct, frozen=True, gc=False):
     message: str | None = None
 
 
+class Attribution(msgspec.Struct, frozen=True, gc=False):
+    """Who set the agent to work: `user`, `exec`, and perhaps others; or the turn of another agent."""
+
+    turn_trigger: str | None = None
+    parent_turn_id: str | None = None
+
+
 class Task(msgspec.Struct, frozen=True, gc=False):
     """The beginning, end or interruption of the agent's work."""
 
     turn_id: str | None = None
     started_at: int | float | None = None
-    turn_attribution: msgspec.Raw = NULL
+    turn_attribution: Attribution | None = None
     last_agent_message: str | None = None
     error: msgspec.Raw = NULL
     reason: str | None = None
-
-
-class Attribution(msgspec.Struct, frozen=True, gc=False):
-    """Who set the agent to work: `user`, `exec`, and perhaps others."""
-
-    turn_trigger: str | None = None
 
 
 class Rollback(msgspec.Struct, frozen=True, gc=False):
@@ -165,16 +179,9 @@ class Rollback(msgspec.Struct, frozen=True, gc=False):
 class Review(msgspec.Struct, frozen=True, gc=False):
     """The user asked for a review. Older versions say in `prompt` and `user_facing_hint` of what."""
 
-    target: msgspec.Raw = NULL
+    target: Target | None = None
     prompt: str | None = None
     user_facing_hint: str | None = None
-
-
-class Target(msgspec.Struct, frozen=True, gc=False):
-    """What is to be reviewed; only `custom` has the user's words."""
-
-    type: str | None = None
-    instructions: str | None = None
 
 
 class Compacted(msgspec.Struct, frozen=True, gc=False):

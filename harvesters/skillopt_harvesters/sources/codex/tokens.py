@@ -35,20 +35,18 @@ class Meter(msgspec.Struct):
         """Return what a sum says beyond what is counted; nothing for a copied record."""
         if info.total_token_usage is None:
             return Tokens()
-        total = to_tokens(info.total_token_usage)
-        last = to_tokens(info.last_token_usage) if info.last_token_usage else None
-        new = self._advance(total, last)
+        new = self._advance(to_tokens(info.total_token_usage), info.last_token_usage)
         return Tokens() if copied or self.itemised else new
 
-    def _advance(self, total: Tokens, last: Tokens | None) -> Tokens:
+    def _advance(self, total: Tokens, last: Usage | None) -> Tokens:
         before = self.sum
         if before is None:
             self.sum = total
-            return last if self.inherited and last is not None else total
+            return to_tokens(last) if self.inherited and last else total
         if _reaches(total, before):
             self.sum, self.dip = total, None
             return minus(total, before)
-        if total in (last, Tokens()):
+        if total == (to_tokens(last) if last else None) or total == Tokens():
             self.sum, self.dip = total, None
             return total
         # An older sum that comes late is followed by one that goes on from the latest; a counter that
@@ -86,6 +84,5 @@ def minus(one: Tokens, other: Tokens) -> Tokens:
 def _reaches(one: Tokens, other: Tokens) -> bool:
     return (
         one.output >= other.output
-        and one.input + one.cache_read + one.cache_write
-        >= other.input + other.cache_read + other.cache_write
+        and one.input + one.cache_read + one.cache_write >= other.input + other.cache_read + other.cache_write
     )

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from skillopt_harvesters.sources.codex.records import Message
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -34,7 +36,8 @@ _IMAGE_AT_END = re.compile(r"<image(?:\s[^<>]*)?>\s*</image>\Z")
 _REQUEST = re.compile(r"^## My request for Codex:?[ \t]*$", re.MULTILINE)
 _FRAMED = re.compile(r"\s*# \S")
 _PLAN = re.compile(
-    r"\s*(?:PLEASE IMPLEMENT THIS PLAN:|A previous agent produced the plan below to accomplish the user's task\.)"
+    r"\s*(?:PLEASE IMPLEMENT THIS PLAN:"
+    r"|A previous agent produced the plan below to accomplish the user's task\.)"
 )
 _GO_AHEAD = "Implement the plan."
 _INPUT = re.compile(
@@ -43,7 +46,9 @@ _INPUT = re.compile(
 _TYPED_AFTER = re.compile(r"typed after `(?P<name>/[\w:.-]{1,80})`")
 _PROMPT_FILE = "/prompts"
 _TEMPLATE = 200
-_FOLDER = re.compile(r"<cwd>(?P<new>[^<\n]{1,4096})</cwd>|^Current working directory: (?P<old>.{1,4096})$", re.M)
+_FOLDER = re.compile(
+    r"<cwd>(?P<new>[^<\n]{1,4096})</cwd>|^Current working directory: (?P<old>.{1,4096})$", re.M
+)
 _SKILL = re.compile(r"<name>\s*(?P<name>[\w:.-]{1,100})\s*</name>")
 _SHELL = re.compile(r"<command>\n?(?P<line>.*?)\n?</command>", re.DOTALL)
 
@@ -68,6 +73,21 @@ class Words(msgspec.Struct, kw_only=True):
     def is_act(self) -> bool:
         """Whether this opens a turn."""
         return bool(self.prompt or self.command or self.image)
+
+
+def split_parts(message: Message) -> tuple[list[str], list[str]]:
+    """Return (the user's texts, the client's) of a message's parts, as far as newer versions tell whose."""
+    parts = message.content or []
+    told = message.internal_chat_message_metadata_passthrough
+    kinds = (told.content_item_kinds if told else None) or []
+    if len(kinds) != len(parts):
+        return [part.text for part in parts if part.text], []
+    own: list[str] = []
+    notes: list[str] = []
+    for part, kind in zip(parts, kinds, strict=True):
+        if part.text:
+            (own if kind == "unknown" or kind.startswith("user.") else notes).append(part.text)
+    return own, notes
 
 
 def find_words(parts: list[str], notes: Iterable[str] = ()) -> Words:
