@@ -143,8 +143,10 @@ class TurnBook:
             return False
         if memory.program:
             return memory.trigger == "user"
-        kind = memory.kind or (Kind.HUMAN if memory.bare else Kind.HEADLESS)
-        return kind is Kind.HUMAN and memory.trigger != "exec"
+        if memory.kind is None and not memory.bare:
+            self.session.warn("the record that says who spoke is missing; no prompt counts as typed")
+            return False
+        return memory.kind in {None, Kind.HUMAN} and memory.trigger != "exec"
 
     def find_kind(self) -> Kind:
         """Return who spoke. What a program began a person may have gone on with."""

@@ -50,15 +50,15 @@ def find_origin(meta: Meta) -> Origin:
         return Origin(kind=Kind.REPLAY)
     if meta.thread_source == "subagent" or (isinstance(source, dict) and "subagent" in source):
         return Origin(kind=Kind.SUBAGENT, parent=meta.parent_thread_id or _find_parent(source))
-    if source in _HEADLESS_SOURCES or originator.lower().startswith(_PROGRAMS):
+    if (isinstance(source, str) and source in _HEADLESS_SOURCES) or originator.lower().startswith(_PROGRAMS):
         return Origin(kind=Kind.HEADLESS, program=True)
     strange = _find_stranger(source, meta.thread_source, originator)
     return Origin(kind=Kind.HEADLESS if strange else Kind.HUMAN, strange=strange)
 
 
 def _find_stranger(source: Any, thread_source: str | None, originator: str) -> str | None:
-    if isinstance(source, dict):
-        return f"source {next(iter(source), '')!s:.40}"
+    if not isinstance(source, (str, type(None))):
+        return f"source {source!s:.40}"
     if thread_source not in {None, "user"}:
         return f"thread source {thread_source!s:.40}"
     if source == "cli" or not originator or originator.lower().startswith(_PEOPLE):

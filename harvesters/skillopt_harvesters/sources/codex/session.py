@@ -102,11 +102,8 @@ class CodexReader(Reader[Memory]):
             self._take(one)
 
     def finish(self) -> None:
-        memory = self.memory
         self.session.see(to_utc(self._time.decode("ascii", "replace") or None))
         self.session.kind = self.turns.find_kind()
-        if memory.kind is None and not memory.bare:
-            self.session.warn("the record that says who spoke is missing; no prompt counts as typed")
         self.turns.settle()
 
     def _take(self, record: Record) -> None:
