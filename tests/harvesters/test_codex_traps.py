@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 
 import pytest
 from hypothesis import given
@@ -62,6 +63,42 @@ def test_words_behind_an_element_in_the_same_text_are_kept():
     assert find_words([INJECTED[0] + "\nfix it"]).prompt == "fix it"
     for text in ("what does <environment_context> mean?", "<skills>mine</skills>"):
         assert find_words([text]).prompt == text
+
+
+def test_elements_of_the_users_own_are_his_words():
+    text = "<instructions>Be brief.</instructions>\n<document>x</document>\nSum it up."
+    assert find_words([text]).prompt == text
+    text = "<permissions>rw</permissions> is what the file says. Why?"
+    assert find_words([text]).prompt == text
+    assert find_words(["<permissions instructions>x</permissions instructions> and so?"]).prompt == "and so?"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<skill></SKILL>" * 500_000,
+        "<external_x></external_x>" * 300_000,
+        "<skill>" * 1_000_000,
+        "<skill></x>" * 700_000,
+        "<external_" + "x" * 8_000_000,
+        "<image></image>" * 500_000,
+        "a" + "<image></image>" * 500_000,
+        "<image x" * 1_000_000 + "</image>",
+        "# Context\n" + "## My request for Codex:\n" * 300_000,
+        "## User Input\n```\n" * 400_000,
+        "## User Input\n" * 500_000,
+        "\n" * 8_000_000 + "x",
+        "<user_shell_command>" + "<command>" * 800_000 + "</user_shell_command>",
+        "<environment_context>" + "<cwd>" * 1_000_000 + "</environment_context>",
+        "x" + "<" * 8_000_000,
+        "<a" + " " * 8_000_000,
+    ],
+    ids=range(16),
+)
+def test_no_text_takes_long(text):
+    start = time.process_time()
+    find_words([text])
+    assert time.process_time() - start < 5
 
 
 def test_of_what_an_editor_sends_only_the_request_is_the_users():
@@ -316,6 +353,44 @@ def test_going_back_marks_the_turns_behind_as_abandoned(rollout):
     assert [turn.abandoned for turn in r.read().turns] == [False, True, True, True, False]
 
 
+def test_going_back_twice_goes_back_further(rollout):
+    r = rollout()
+    for text in ("one", "two", "three", "four", "five"):
+        r.prompt(text)
+        r.answer("ok")
+    for _ in range(3):
+        r.event("thread_rolled_back", num_turns=1)
+    r.prompt("another way")
+    assert [turn.abandoned for turn in r.read().turns] == [False, False, True, True, True, False]
+    r.event("thread_rolled_back", num_turns=2**53)
+    r.prompt("from the start")
+    assert [turn.abandoned for turn in r.read().turns] == [True] * 6 + [False]
+
+
+def test_going_back_very_often_takes_no_time(rollout):
+    r = rollout()
+    for number in range(2_000):
+        r.prompt(f"prompt {number}")
+        r.answer("ok")
+    for _ in range(20_000):
+        r.event("thread_rolled_back", num_turns=1)
+    start = time.process_time()
+    session = r.read()
+    assert time.process_time() - start < 10
+    assert all(turn.abandoned for turn in session.turns)
+
+
+def test_two_reviews_of_which_the_first_one_does_not_end_are_two(rollout):
+    r = rollout()
+    r.event("entered_review_mode", target={"type": "uncommittedChanges"})
+    r.completed("EnteredReviewMode", target={"type": "uncommittedChanges"})
+    r.event("entered_review_mode", target={"type": "custom", "instructions": "look at a.txt"})
+    assert [(turn.command, turn.prompt) for turn in r.read().turns] == [
+        ("/review", ""),
+        ("/review", "look at a.txt"),
+    ]
+
+
 @pytest.mark.parametrize(
     ("reason", "interrupted"),
     [
@@ -489,8 +564,10 @@ def test_the_session_carries_what_its_first_records_say(rollout):
 def test_times_are_utc_and_may_run_backwards(rollout):
     r = rollout()
     r.prompt("x")
-    for time in ("2026-11-18T09:30:00+02:00", 1795000000, "no time", None, "2026-11-18T23:00:00Z"):
-        r.line({"timestamp": time, "type": "event_msg", "payload": {"type": "agent_message", "message": "y"}})
+    for written in ("2026-11-18T09:30:00+02:00", 1795000000, "no time", None, "2026-11-18T23:00:00Z"):
+        r.line(
+            {"timestamp": written, "type": "event_msg", "payload": {"type": "agent_message", "message": "y"}}
+        )
     session = r.read()
     assert (session.started, session.ended) == ("2026-11-18T07:30:00.000Z", "2026-11-18T23:00:00.000Z")
 
@@ -584,8 +661,8 @@ JSON = st.recursive(
     max_leaves=8,
 )
 KEYS = st.sampled_from(
-    "type id role content message call_id name arguments input output item info turn_id source git usage reason"
-    " num_turns target cwd model thread_id exit_code changes command".split()
+    "type id role content message call_id name arguments input output item info turn_id source git usage"
+    " reason num_turns target cwd model thread_id exit_code changes command".split()
 )
 TYPES = st.sampled_from(["response_item", "event_msg", "session_meta", "turn_context", "token_usage_record"])
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import PurePath
+from typing import TYPE_CHECKING
 
 from skillopt_harvesters.claims import Claims, Copies, mark_of
 from skillopt_harvesters.drafts import SessionDraft
@@ -16,7 +17,12 @@ from skillopt_harvesters.sources.codex.words import Words
 from skillopt_harvesters.times import to_utc
 from skillopt_harvesters.turns import TurnDraft
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_MAX_PATH = 4096
+_MAX_SKILLS = 200
 _PLAIN_ID = re.compile(r"[\w.-]{1,100}")
 # Some servers number their calls; only what looks like chance names one call in all the world.
 _CALL_ID = re.compile(r"call_[A-Za-z0-9]{16,}")
@@ -86,6 +92,7 @@ class TurnBook:
     def enter(self, folder: str | None) -> None:
         """Note the working directory; the session's project is the one it began in."""
         memory = self.memory
+        folder = folder and folder[:_MAX_PATH]
         if folder and folder != memory.folder:
             memory.folder = folder
             self.session.project = self.session.project or folder
@@ -96,6 +103,7 @@ class TurnBook:
         memory, turn = self.memory, self.session.turn
         if turn and turn.copied and turn.is_untouched:
             turn.copied = False
+            memory.standing += 1
             memory.starting, memory.began = False, True
             memory.typed = memory.typed or turn.typed
 
@@ -113,8 +121,16 @@ class TurnBook:
         if not self.copying:
             memory.starting, memory.began = False, True
             memory.typed = memory.typed or typed
+            memory.standing += opened is turn
             self.claim(opened, memory.task)
         return opened
+
+    def go_back(self, count: int) -> None:
+        """Abandon the last turns."""
+        gone = min(count, self.memory.standing)
+        if gone:
+            self.memory.standing -= gone
+            self.session.abandon_last(gone)
 
     def for_agent(self, record: Record) -> TurnDraft:
         """Return the turn that goes on; an agent that goes on by itself opens one."""
@@ -165,3 +181,10 @@ class TurnBook:
     def _open_copies(self) -> Copies:
         name = f"{self.session.client}/{self.session.id}"
         return Copies(name, self._claims, copied_from=self.memory.copied_from, resumed=self._resumed)
+
+
+def add_skills(turn: TurnDraft, names: Iterable[str]) -> None:
+    """Note skills whose instructions were loaded."""
+    for name in names:
+        if len(turn.skills) < _MAX_SKILLS:
+            turn.skills[name] = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import msgspec
@@ -9,13 +10,19 @@ import msgspec
 from skillopt_harvesters.drafts import SessionDraft
 from skillopt_harvesters.records import Signal
 from skillopt_harvesters.sources.codex import patches
+from skillopt_harvesters.sources.codex.book import add_skills
 from skillopt_harvesters.sources.codex.decode import decode_any
 from skillopt_harvesters.sources.codex.memory import Memory
 from skillopt_harvesters.sources.codex.outputs import read_output
 from skillopt_harvesters.sources.codex.records import NULL, Call, Output, ToolEnd
 from skillopt_harvesters.turns import MAX_COMMAND, MAX_ERROR, CallDraft, TurnDraft, clip, digest_of
 
+MAX_ID = 200
+_MAX_NAME = 200
+_MAX_PATH = 4096
 _MAX_PROCESSES = 64
+# A script is still among the latest calls when one that it made is told.
+_MAX_SCRIPTS = 64
 _SCRIPT = "exec"
 # The ids of calls that a script makes.
 _INNER = "exec-"
@@ -46,8 +53,8 @@ class CallBook:
 
     def add(self, turn: TurnDraft, told: Call) -> CallDraft | None:
         """Add a call to a turn; None when it is known."""
-        name = told.name or _NAMELESS.get(told.type or "") or told.type or ""
-        call_id = told.call_id or told.id or ""
+        name = (told.name or _NAMELESS.get(told.type or "") or told.type or "")[:_MAX_NAME]
+        call_id = (told.call_id or told.id or "")[:MAX_ID]
         if call_id and self._find(call_id):
             return None
         given = next((raw for raw in (told.arguments, told.input, told.action) if raw is not NULL), NULL)
@@ -71,7 +78,7 @@ class CallBook:
 
     def close(self, told: Output) -> None:
         """Note what an output says."""
-        found = self._find(told.call_id or "")
+        found = self._find((told.call_id or "")[:MAX_ID])
         if found is None or found[1].closed:
             return
         turn, call = found
@@ -96,13 +103,13 @@ class CallBook:
         """Note how a call ended. Where its call is not told it is added to `turn`, if there is one."""
         if told.source in _USERS:
             return
-        call_id = told.call_id or told.id or ""
+        call_id = (told.call_id or told.id or "")[:MAX_ID]
         found = self._find(call_id)
         call = found[1] if found else self._find_script(call_id, told)
         if call is None:
             if turn is None or told.source in _FOLLOW_UPS:
                 return
-            name = told.tool or _NAMELESS.get(told.type or "", "mcp")
+            name = (told.tool or _NAMELESS.get(told.type or "", "mcp"))[:_MAX_NAME]
             call = CallDraft(name=name, id=call_id, closed=True)
             self._keep(turn, call)
         command = _read_command(told.command)
@@ -110,7 +117,9 @@ class CallBook:
             call.command = clip(command, MAX_COMMAND)
         changes = decode_any(told.changes)
         if isinstance(changes, dict):
-            files = [patches.resolve(str(path), self.memory.folder) for path in list(changes)[:200]]
+            files = [
+                patches.resolve(str(path)[:_MAX_PATH], self.memory.folder) for path in list(changes)[:200]
+            ]
             call.files = list(dict.fromkeys([*call.files, *files]))
         self._end(call, told.exit_code, _read_error(told))
         if call.closed and found is None:
@@ -128,7 +137,7 @@ class CallBook:
         if call.command and call.error is None and not call.exit_code:
             skill = patches.find_skill(call.command, self.session.skills_offered)
             if skill:
-                turn.skills[skill] = None
+                add_skills(turn, [skill])
 
     def _keep(self, turn: TurnDraft, call: CallDraft) -> None:
         turn.add_call(call)
@@ -150,13 +159,11 @@ class CallBook:
         if not call_id.startswith(_INNER):
             return None
         command = _read_command(told.command)
-        for turn in reversed(self.session.turns):
-            for call in reversed(turn.calls):
-                if call.name != _SCRIPT:
-                    continue
-                stands_for = call.command == command or (call.command is None and not call.closed)
-                if call.exit_code is None and stands_for:
-                    return call
+        calls = (call for turn in reversed(self.session.turns) for call in reversed(turn.calls))
+        for call in itertools.islice(calls, _MAX_SCRIPTS):
+            stands_for = call.command == command or (call.command is None and not call.closed)
+            if call.name == _SCRIPT and call.exit_code is None and stands_for:
+                return call
         return None
 
 

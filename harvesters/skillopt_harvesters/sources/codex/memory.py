@@ -16,7 +16,8 @@ class Memory(msgspec.Struct):
     `own` is the id in the session's own `session_meta`, `kind` what that says of who speaks, None before it
     came; `program` that it was a program of the client itself, which a person may take over. `task` is the
     turn that goes on and `trigger` who began it. `starting` says that the copies just ended, `began` that a
-    turn of the session's own was opened. `processes` are the calls whose process still runs, by its id.
+    turn of the session's own was opened, `standing` how many of them the user did not go back behind.
+    `processes` are the calls whose process still runs, by its id.
     """
 
     own: str = ""
@@ -30,6 +31,7 @@ class Memory(msgspec.Struct):
     trigger: str = ""
     starting: bool = False
     began: bool = False
+    standing: int = 0
     reviewing: bool = False
     numbered: int = 0
     gate: Gate = msgspec.field(default_factory=Gate)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import shlex
@@ -20,10 +21,10 @@ _CMD_KEY = re.compile(r"""\{[^{}"'`]{0,200}?\b(?:cmd|command)\s*:\s*""")
 _STRING = json.JSONDecoder(strict=False)
 _MAX_CALLS = 64
 _MAX_FILES = 200
-_SKILL_READ = re.compile(
-    r"\b(?:cat|head|tail|less|more|bat|nl|type|Get-Content|gc|sed\s+-n)\b[^|;&<>\n]*?"
-    r"[/\\]?(?P<name>[\w.-]{1,100})[/\\]SKILL\.md\b"
-)
+_SKILL_FILE = re.compile(r"(?P<name>[\w.-]{1,100})[/\\]SKILL\.md\b")
+_READS = re.compile(r"\b(?:cat|head|tail|less|more|bat|nl|type|Get-Content|gc|sed\s+-n)\b")
+_NEXT_COMMAND = re.compile(r"[|;&<>\n]")
+_SIMPLE_COMMAND = 1000
 
 
 def find_command(name: str, arguments: Any) -> str | None:
@@ -119,8 +120,9 @@ def find_skill(command: str, offered: dict[str, None]) -> str | None:
     """Return the skill whose instructions a command prints; skills are loaded that way."""
     if "SKILL.md" not in command:
         return None
-    match = _SKILL_READ.search(command)
-    if match is None:
-        return None
-    path = match[0].replace("\\", "/")
-    return match["name"] if "skills/" in path or match["name"] in offered else None
+    for match in itertools.islice(_SKILL_FILE.finditer(command), _MAX_CALLS):
+        before = _NEXT_COMMAND.split(command[max(0, match.start() - _SIMPLE_COMMAND) : match.start()])[-1]
+        is_skill = "skills/" in before.replace("\\", "/") or match["name"] in offered
+        if is_skill and _READS.search(before):
+            return match["name"]
+    return None

@@ -46,14 +46,8 @@ class Ledger(msgspec.Struct):
         mark = mark_of("".join(f"{words.command or ''} {words.prompt}".split()))
         self.seen |= stream
         for told in reversed(self.recent):
-            if told.mark != mark:
-                continue
-            if told.streams & stream:
-                # Written twice, unless there is no telling.
-                known = time is not None and time == told.time
-            else:
-                known = told.time == time or told.is_close(time)
-            if known:
+            half = told.mark == mark and not told.streams & stream
+            if half and (told.time == time or told.is_close(time)):
                 told.streams |= stream
                 return True
         self.recent = [*self.recent[1 - _RECENT :], Told(mark, time, stream)]

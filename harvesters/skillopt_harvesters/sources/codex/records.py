@@ -27,7 +27,10 @@ class Git(msgspec.Struct, frozen=True, gc=False):
 
 
 class Meta(msgspec.Struct, frozen=True, gc=False):
-    """What a session is: `session_meta`, or the first line of an old file."""
+    """What a session is: `session_meta`, or the first line of an old file.
+
+    A fork with a `history_base` points to the history it goes on from; any other fork repeats it.
+    """
 
     id: str | None = None
     timestamp: str | int | float | None = None
@@ -38,6 +41,7 @@ class Meta(msgspec.Struct, frozen=True, gc=False):
     thread_source: str | None = None
     parent_thread_id: str | None = None
     forked_from_id: str | None = None
+    history_base: msgspec.Raw = NULL
     git: Git | None = None
 
 
@@ -57,8 +61,9 @@ class Part(msgspec.Struct, frozen=True, gc=False):
 
 
 class Kinds(msgspec.Struct, frozen=True, gc=False):
-    """What newer versions say of a message's parts, one word each: `user.text`, `skills.…`."""
+    """What newer versions say of a message: its turn, and a word on each part: `user.text`, `skills.…`."""
 
+    turn_id: str | None = None
     content_item_kinds: list[str] | None = None
 
 

@@ -9,7 +9,7 @@ from skillopt_harvesters.drafts import SessionDraft
 from skillopt_harvesters.records import Kind, Signal, Tokens
 from skillopt_harvesters.sources.codex import records
 from skillopt_harvesters.sources.codex.book import TurnBook
-from skillopt_harvesters.sources.codex.calls import CallBook
+from skillopt_harvesters.sources.codex.calls import MAX_ID, CallBook
 from skillopt_harvesters.sources.codex.decode import (
     OPENING,
     ROUTES,
@@ -83,7 +83,7 @@ class CodexReader(Reader[Memory]):
             written = opening[1]
             time = written.decode("ascii", "replace")
             # Nearly every record is a little later than the one before.
-            if len(written) == 24 and written > self._time and self._time:
+            if self._time and written > self._time and to_utc(time) == time:
                 self._time = written
             else:
                 self._see(time)
@@ -139,7 +139,9 @@ class CodexReader(Reader[Memory]):
         turns.name_session(meta.id)
         memory.gate.begin(session.id, meta.timestamp or record.time)
         session.see(to_utc(meta.timestamp))
-        if meta.forked_from_id:
+        if isinstance(decode_any(meta.history_base), dict):
+            memory.meter.inherited = True
+        elif meta.forked_from_id:
             turns.expect_copies()
         origin = find_origin(meta)
         memory.kind, memory.program, session.parent = origin.kind, origin.program, origin.parent
@@ -208,7 +210,7 @@ class CodexReader(Reader[Memory]):
 
     def _take_rollback(self, rollback: records.Rollback, _record: Record) -> None:
         if not self.turns.copying:
-            self.session.abandon_last(rollback.num_turns or 0)
+            self.turns.go_back(rollback.num_turns or 0)
 
     def _take_call(self, call: records.Call, record: Record) -> None:
         turn = self.turns.for_agent(record)
@@ -223,6 +225,7 @@ class CodexReader(Reader[Memory]):
 
     def _take_completed(self, completed: records.Completed, record: Record) -> None:
         item = completed.item
+        self.turns.pass_turn(completed.turn_id)
         anothers = completed.thread_id and not (self.turns.copying or self.turns.knows(completed.thread_id))
         if item is None or anothers:
             return
@@ -243,4 +246,4 @@ class CodexReader(Reader[Memory]):
         if told.usage and not self.turns.copying:
             tokens, turn = self.memory.meter.take_call(told.usage), self.turns.latest
             if turn is None or not turn.copied:
-                (turn or self.session).count(told.response_id or self.memory.number(), tokens)
+                (turn or self.session).count((told.response_id or self.memory.number())[:MAX_ID], tokens)

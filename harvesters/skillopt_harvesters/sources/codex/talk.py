@@ -7,7 +7,7 @@ import re
 from skillopt_harvesters.drafts import SessionDraft
 from skillopt_harvesters.records import Kind, Signal
 from skillopt_harvesters.sources.codex import records
-from skillopt_harvesters.sources.codex.book import TurnBook
+from skillopt_harvesters.sources.codex.book import TurnBook, add_skills
 from skillopt_harvesters.sources.codex.decode import Record
 from skillopt_harvesters.sources.codex.memory import Memory
 from skillopt_harvesters.sources.codex.prompts import EVENT, GIVEN, ITEM
@@ -40,6 +40,8 @@ class Talk:
         for text in texts:
             if _SKILL_LIST in text:
                 self._note_skills(text)
+        told = message.internal_chat_message_metadata_passthrough
+        self.turns.pass_turn(told.turn_id if told else None)
         if message.role == "user":
             self._take_prompt(find_words(*split_parts(message)), GIVEN, record)
 
@@ -119,13 +121,14 @@ class Talk:
                     self.turns.open(words, record, typed=self.turns.may_be_typed())
             ledger.fresh = stream
         if self.turns.latest:
-            self.turns.latest.skills.update(dict.fromkeys(words.skills))
+            add_skills(self.turns.latest, words.skills)
 
     def _begin_review(self, target: records.Target | None, words: str | None, record: Record) -> None:
         if target and target.type == "custom":
             words = target.instructions
-        if not self.memory.reviewing and not self.turns.copying:
-            asked = Words(command="/review", prompt=(words or "").strip())
+        asked, latest = Words(command="/review", prompt=(words or "").strip()), self.turns.latest
+        known = self.memory.reviewing and latest is not None and latest.prompt == asked.prompt
+        if not (known or self.turns.copying):
             self.turns.open(asked, record, typed=self.turns.may_be_typed())
             self.memory.reviewing = True
 

@@ -15,11 +15,12 @@ if TYPE_CHECKING:
 # Elements the client puts into the user's messages, each with a closing tag. `external_…` and `codex_…` are
 # whole families of them.
 _INJECTED = """
-environment_context user_instructions instructions turn_aborted skill user_shell_command user_action
-subagent_notification goal_context hook_prompt extension_context skills_instructions permissions
-collaboration_mode multi_agent_role multi_agent_mode model_switch personality_spec realtime_conversation
-external_\\w+ codex_\\w+
+environment_context user_instructions (?-i:INSTRUCTIONS) permissions(?=\\sinstructions>) skills_instructions
+skill turn_aborted user_shell_command user_action subagent_notification goal_context hook_prompt
+extension_context collaboration_mode multi_agent_role multi_agent_mode model_switch personality_spec
+realtime_conversation external_\\w{1,60} codex_\\w{1,60}
 """
+_CLOSING = re.compile(r"</(?P<tag>\w{1,80})(?:\s[^<>]{0,80})?>")
 _TAG = re.compile(rf"\s*<(?P<tag>{'|'.join(_INJECTED.split())})(?:\s[^<>]*)?>", re.IGNORECASE)
 _ANY_TAG = re.compile(r"\s*<(?P<tag>[A-Za-z][\w-]{0,60})(?:\s[^<>]*)?>")
 _CLIENT_SPEAKS = re.compile(
@@ -32,7 +33,8 @@ _CLIENT_SPEAKS = re.compile(
     r"|Your account was flagged))"
 )
 _IMAGE = re.compile(r"\s*</?image(?:\s[^<>]*)?>\s*")
-_IMAGE_AT_END = re.compile(r"<image(?:\s[^<>]*)?>\s*</image>\Z")
+_IMAGE_AT_END = re.compile(r"<image(?:\s[^<>]*)?>\s*</image>")
+_LONGEST_IMAGE = 8192
 _REQUEST = re.compile(r"^## My request for Codex:?[ \t]*$", re.MULTILINE)
 _FRAMED = re.compile(r"\s*# \S")
 _PLAN = re.compile(
@@ -40,9 +42,8 @@ _PLAN = re.compile(
     r"|A previous agent produced the plan below to accomplish the user's task\.)"
 )
 _GO_AHEAD = "Implement the plan."
-_INPUT = re.compile(
-    r"^#{1,4} User Input[ \t]*\n\s*```(?:text)?[ \t]*\n(?P<text>.*?)\n?```[ \t]*$", re.MULTILINE | re.DOTALL
-)
+_INPUT = re.compile(r"^#{1,4} User Input[ \t]*\n\s*```(?:text)?[ \t]*\n", re.MULTILINE)
+_INPUT_END = re.compile(r"\n?```[ \t]*$", re.MULTILINE)
 _TYPED_AFTER = re.compile(r"typed after `(?P<name>/[\w:.-]{1,80})`")
 _PROMPT_FILE = "/prompts"
 _TEMPLATE = 200
@@ -50,7 +51,7 @@ _FOLDER = re.compile(
     r"<cwd>(?P<new>[^<\n]{1,4096})</cwd>|^Current working directory: (?P<old>.{1,4096})$", re.M
 )
 _SKILL = re.compile(r"<name>\s*(?P<name>[\w:.-]{1,100})\s*</name>")
-_SHELL = re.compile(r"<command>\n?(?P<line>.*?)\n?</command>", re.DOTALL)
+_MAX_SKILLS = 100
 
 
 class Words(msgspec.Struct, kw_only=True):
@@ -115,39 +116,46 @@ def find_words(parts: list[str], notes: Iterable[str] = ()) -> Words:
 
 def _take_injected(text: str, words: Words) -> str:
     """Return what is left when the client's words are taken off, and note what they say."""
+    start = 0
     while True:
-        if _CLIENT_SPEAKS.match(text):
+        if _CLIENT_SPEAKS.match(text, start):
             return ""
-        opening = _TAG.match(text)
+        opening = _TAG.match(text, start)
         if opening is None:
             break
-        closing = f"</{opening['tag']}>"
-        end = text.find(closing, opening.end())
-        if end < 0:
-            end = text.lower().find(closing.lower(), opening.end())
-        body = text[opening.end() : end] if end >= 0 else text[opening.end() :]
-        _note(opening["tag"].lower(), body, words)
-        if end < 0:
+        tag = opening["tag"].lower()
+        closings = _CLOSING.finditer(text, opening.end())
+        closing = next((one for one in closings if one["tag"].lower() == tag), None)
+        _note(tag, text[opening.end() : closing.start() if closing else None], words)
+        if closing is None:
             return ""
-        text = text[end + len(closing) :]
-    text = text.strip()
-    if text.startswith("<"):
-        image = _IMAGE.match(text)
-        while image:
-            words.image = True
-            text = text[image.end() :]
-            image = _IMAGE.match(text)
+        start = closing.end()
+    text = _take_images(text[start:].strip(), words)
     if _FRAMED.match(text):
-        requests = list(_REQUEST.finditer(text))
-        if requests:
-            text = text[requests[-1].end() :].strip()
-    while text.endswith("</image>"):
-        image = _IMAGE_AT_END.search(text, max(0, len(text) - 8192))
-        if image is None:
-            break
-        words.image = True
-        text = text[: image.start()].rstrip()
+        request = None
+        for request in _REQUEST.finditer(text):  # noqa: B007
+            pass
+        if request:
+            text = _take_images(text[request.end() :].strip(), words)
     return _GO_AHEAD if _PLAN.match(text) else text
+
+
+def _take_images(text: str, words: Words) -> str:
+    """Return a text without the places of images around it."""
+    start, end = 0, len(text)
+    image = _IMAGE.match(text)
+    while image:
+        start = image.end()
+        image = _IMAGE.match(text, start)
+    while text.endswith("</image>", start, end):
+        opening = text.rfind("<image", max(start, end - _LONGEST_IMAGE), end)
+        if opening < 0 or not _IMAGE_AT_END.fullmatch(text, opening, end):
+            break
+        end = opening
+        while end > start and text[end - 1].isspace():
+            end -= 1
+    words.image = words.image or (start, end) != (0, len(text))
+    return text[start:end]
 
 
 def _note(tag: str, body: str, words: Words) -> None:
@@ -155,11 +163,11 @@ def _note(tag: str, body: str, words: Words) -> None:
         words.interrupted = True
     elif tag == "skill":
         skill = _SKILL.search(body, 0, 4096)
-        if skill:
+        if skill and len(words.skills) < _MAX_SKILLS:
             words.skills.append(skill["name"])
     elif tag == "user_shell_command":
-        line = _SHELL.search(body)
-        words.shell = line["line"].strip() if line else ""
+        line = body.partition("<command>")[2].partition("</command>")
+        words.shell = line[0].strip() if line[1] else ""
     elif tag == "environment_context":
         folder = _FOLDER.search(body)
         if folder:
@@ -172,10 +180,11 @@ def _find_command(text: str) -> tuple[str | None, str]:
     The text seldom tells the file's name; then the command is "/prompts" alone.
     """
     given = _INPUT.search(text)
-    if given is None or len(text) - len(given[0]) < _TEMPLATE:
+    fence = _INPUT_END.search(text, given.end()) if given else None
+    if given is None or fence is None or given.start() + len(text) - fence.end() < _TEMPLATE:
         return None, text
     name = _TYPED_AFTER.search(text)
-    typed = given["text"].strip()
+    typed = text[given.end() : fence.start()].strip()
     return (name["name"] if name else _PROMPT_FILE), "" if typed == "$ARGUMENTS" else typed
 
 
