@@ -1,10 +1,12 @@
 """Transcript files to sessions to recurring tasks."""
 
+from skillopt_harvesters.attribution import SkillRecord
 from skillopt_harvesters.corrections import Correction, find_corrections, is_correction
 from skillopt_harvesters.cursor import Change, FileCursor, changed
 from skillopt_harvesters.errors import HarvestError
+from skillopt_harvesters.families import Family
 from skillopt_harvesters.harvest import Harvest, Harvested, HarvestStats, harvest
-from skillopt_harvesters.mine import mine
+from skillopt_harvesters.mine import Known, Mining, find_families, mine
 from skillopt_harvesters.records import Kind, Session, Signal, Tokens, ToolCall, Turn
 from skillopt_harvesters.redact import redact
 from skillopt_harvesters.sources import SOURCES, Claims, MemoryClaims, Reading, Source, read_file
@@ -14,22 +16,27 @@ __all__ = [
     "Change",
     "Claims",
     "Correction",
+    "Family",
     "FileCursor",
     "Harvest",
     "HarvestError",
     "HarvestStats",
     "Harvested",
     "Kind",
+    "Known",
     "MemoryClaims",
+    "Mining",
     "Reading",
     "Session",
     "Signal",
+    "SkillRecord",
     "Source",
     "Tokens",
     "ToolCall",
     "Turn",
     "changed",
     "find_corrections",
+    "find_families",
     "harvest",
     "is_correction",
     "mine",

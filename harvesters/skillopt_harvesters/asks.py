@@ -81,7 +81,10 @@ class Lesson(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Occurrence(msgspec.Struct, frozen=True, kw_only=True):
-    """One ask in one session. `counted` is False for an ask that belongs to the session copied from."""
+    """One ask in one session. `counted` is False for an ask that belongs to the session copied from.
+
+    `skills` are those the agent loaded to answer it, `said` the short follow-ups of it, as they were typed.
+    """
 
     session: str
     turn: int
@@ -95,6 +98,8 @@ class Occurrence(msgspec.Struct, frozen=True, kw_only=True):
     failed: bool
     lessons: tuple[Lesson, ...] = ()
     verification: str | None = None
+    skills: tuple[str, ...] = ()
+    said: tuple[str, ...] = ()
     counted: bool = True
 
 
@@ -168,6 +173,8 @@ def _describe(session: Session, index: int, asked: Turn, followed: list[tuple[in
         failed=any(not failing.isdisjoint(turn.signals) for _, turn in turns),
         lessons=tuple(_find_lessons(session.id, turns)),
         verification=_find_verification(session.project, [turn for _, turn in turns]),
+        skills=asked.skills,
+        said=tuple(turn.prompt for _, turn in followed if 0 < len(turn.prompt) <= MAX_QUOTE),
         counted=index >= 0,
     )
 
