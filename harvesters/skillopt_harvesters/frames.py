@@ -183,7 +183,7 @@ def _judge_place(terms: tuple[Term, ...], frame: Frame) -> float:
         return 0.0
     if terms[frame.start].tail:
         return _LIKELY
-    if any(term.tail for term in terms):
+    if any(term.tail for term in stays):
         return _UNLIKELY
     if frame.start > 0:
         return 1.0

@@ -9,7 +9,7 @@ from skillopt_harvesters.normalise import fold, normalise
 
 def ask(prompt: str, number: int = 0, **others) -> Occurrence:
     """Return the ask as the first of a session of its own; a later number is a later session."""
-    slash = prompt.split()[0].lower() if prompt.startswith("/") else None
+    slash = prompt.split(maxsplit=1)[0].lower() if prompt.startswith("/") else None
     made = {
         "session": f"s{number:04}",
         "turn": 0,
