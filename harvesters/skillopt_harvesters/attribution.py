@@ -33,11 +33,15 @@ class SkillOrigin(str, Enum):
 
 
 class SkillRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """A skill on disk. `project` is the root of the project it belongs to, None for one of the user's."""
+    """A skill on disk, and the clients that read it there.
+
+    `project` is the root of the project it belongs to, None for one of the user's.
+    """
 
     name: str
     description: str
     path: str
+    clients: tuple[str, ...]
     project: str | None = None
 
 

@@ -7,6 +7,7 @@ many patterns share them.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
@@ -65,8 +66,8 @@ def find_clues(occurrence: Occurrence) -> Iterator[Clue]:
     if occurrence.prompt.startswith("/"):
         names.append(occurrence.skeleton[0].lstrip("/"))
     for name in names:
-        plain = name.rsplit(":", 1)[-1].lower().replace("_", "-")
-        yield Clue(f"skill {plain}", SURE, frozenset(map(unify, plain.split("-"))), plain)
+        words = re.split(r"[-_.]", name.rsplit(":", 1)[-1].lower())
+        yield Clue(f"skill {name}", SURE, frozenset(map(unify, words)), name)
     for text in occurrence.said:
         clue = find_said(text)
         if clue is not None:

@@ -158,7 +158,8 @@ def _attribute(part: Part, one: _Found, loads: Loads, names: Names, how: Mining)
     """Return the skill for tasks that were not found before."""
     skills = how.skills
     if skills is not None:
-        skills = [record for record in skills if record.project in {None, part.root}]
+        client = part.asks[0].client
+        skills = [one for one in skills if one.project in {None, part.root} and client in one.clients]
     plain = name_skill(one.skeletons, one.id, make_title([one.asks[0].prompt]))
     found = find_skill(part.asks, one.words, loads, skills, plain)
     if found is not None and found.origin is SkillOrigin.LOADED:
