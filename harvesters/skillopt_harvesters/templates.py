@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
 STOP_STEMS = frozenset(map(stem, STOP_WORDS))
+QUOTES = "`\"'“‘"
+_ENDS = ".,;:!?`\"'”’"
 _MAX_TEXT = 2_000
 _TOKEN = re.compile(
     r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]|[^\s\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]+"
@@ -63,14 +65,15 @@ def _find_slots(prompt: str, shared: Collection[str]) -> list[tuple[int, int]]:
     for match in _TOKEN.finditer(prompt):
         words = list(_WORD.finditer(match[0]))
         stems = find_stems(match[0])
-        telling = not all(one in STOP_STEMS for one in stems)
+        quoted = match[0][0] in QUOTES
+        telling = quoted or not all(one in STOP_STEMS for one in stems)
         if words and telling and not all(one in shared for one in stems):
             start, stop = match.start() + words[0].start(), match.start() + words[-1].end()
-            if opens:
+            if opens or quoted:
                 slots.append((start, stop))
             else:
                 slots[-1] = (slots[-1][0], stop)
-            opens = match[0][-1] in ".,;:!?"
+            opens = match[0][-1] in _ENDS
         else:
             # Stop words between two of a run belong to it; shared words end it.
             opens = opens or (telling and bool(words))

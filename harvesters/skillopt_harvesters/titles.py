@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from skillopt_harvesters.fences import find_fenced
 from skillopt_harvesters.normalise import STOP_WORDS, strip_polite
-from skillopt_harvesters.templates import STOP_STEMS, find_shared, find_stems
+from skillopt_harvesters.templates import QUOTES, STOP_STEMS, find_shared, find_stems
 
 Titler = Callable[[str, Sequence[str]], str]
 """May give a family a better title: its title and some of its prompts (redacted) in, a title out."""
@@ -35,7 +35,8 @@ def make_title(prompts: Sequence[str]) -> str:
     kept: list[str] = []
     for token in typical.split():
         stems = find_stems(token)
-        if stems and all(one in shared or one in STOP_STEMS for one in stems):
+        stays = shared if token[0] in QUOTES else shared | STOP_STEMS
+        if stems and stays.issuperset(stems):
             kept.append(token)
         elif not kept or kept[-1] != _GAP:
             kept.append(_GAP)

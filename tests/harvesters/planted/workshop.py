@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.harvesters.planted.make import Family, World
 
-_SPECIFY = """## User Input
+SPECIFY = """## User Input
 
 ```text
 {x}
@@ -22,7 +22,7 @@ Given the description of a feature, do this:
 5. Mark what is not clear with a question, three at most, and choose a sensible default elsewhere.
 6. Check the specification against the list of requirements and write the result beside it.
 """
-_PLAN = """## User Input
+PLAN = """## User Input
 
 ```text
 {x}
@@ -40,7 +40,7 @@ You must take the user input into account before you go on, unless it is empty.
 6. Phase one: write the data model, the contracts and a quick start; update the context of the agent.
 7. Report the branch, the path of the plan and the artifacts that were generated.
 """
-_TASKS = """## User Input
+TASKS = """## User Input
 
 ```text
 {x}
@@ -159,9 +159,9 @@ WORKSHOP = World(
             ("Upgrade {x} to the latest version", "bump {x} to the latest version"),
             nouns=("django", "httpx", "numpy", "react", "vite", "celery", "pydantic", "requests", "boto3"),
         ),
-        Family("specify", (_SPECIFY,)),
-        Family("plan", (_PLAN,)),
-        Family("tasks", (_TASKS,)),
+        Family("specify", (SPECIFY,)),
+        Family("plan", (PLAN,)),
+        Family("tasks", (TASKS,)),
         Family("manage-release", (_LONG,)),
         Family("standup", ("{x}", "yesterday: {x}, today: {y}"), command="/standup"),
     ),
