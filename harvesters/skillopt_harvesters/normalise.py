@@ -116,6 +116,8 @@ def content_words(skeleton: tuple[str, ...]) -> list[str]:
 
 def stem(word: str) -> str:
     """Take common English endings off, lightly: tests and test, failing and fail are one."""
+    if word.endswith("ies") and len(word) > 4:
+        return f"{word[:-3]}y"
     for ending in ("ing", "ed", "es", "s"):
         if word.endswith(ending) and len(word) - len(ending) >= 3 and not word.endswith("ss"):
             base = word[: -len(ending)]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from skillopt_harvesters.normalise import FENCED, STOP_WORDS, is_cjk, stem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Sequence
 
 VALUE = "<>"
 # Verbs that say little without what they are about.
@@ -36,6 +36,7 @@ _PREPOSITIONS_TEXT = (
     "for to of in on at by from with into onto about as around covering over under via per using "
     "für von zu aus mit über auf para de del sobre con pour sur dans avec"
 )
+_ARTICLES = frozenset("the a an my our this these der die das le les el los las".split())
 # Characters that carry grammar and no matter.
 _PARTICLES = frozenset("的了吗呢吧啊呀请把给为对在和与是有个一下我你您这那里被让将帮着过并及或")
 # After these comes what something is done to.
@@ -52,15 +53,16 @@ _CJK_DEEDS = frozenset(filter(is_cjk, _SAME.values()))
 class Term(NamedTuple):
     """One word that tells, in its common form; a value is `VALUE`.
 
-    `tail` says that it stands behind a preposition, where values mostly are. In a script without spaces,
-    where nothing tells how far that reaches, it is the first character behind one.
+    `tail` says that it stands behind a preposition, where values mostly are. Where nothing tells how far that
+    reaches, it is the first word or character alone: in a script without spaces, and when an ask opens with
+    what it is about ("the parser has no tests").
     """
 
     word: str
     tail: bool
 
 
-def find_terms(skeleton: Iterable[str]) -> tuple[Term, ...]:
+def find_terms(skeleton: Sequence[str]) -> tuple[Term, ...]:
     """Return the telling words of a skeleton in order: stop words left out, verbs of one deed made one."""
     terms: list[Term] = []
     tail = marked = False
@@ -80,7 +82,8 @@ def find_terms(skeleton: Iterable[str]) -> tuple[Term, ...]:
         elif token in STOP_WORDS or token in PREPOSITIONS:
             tail = tail or (token in PREPOSITIONS and bool(terms))
         elif _APOSTROPHE.split(token)[0] not in STOP_WORDS:
-            terms.append(Term(unify(_APOSTROPHE.split(token)[0]), tail))
+            opens_with_thing = not terms and skeleton[0] in _ARTICLES
+            terms.append(Term(unify(_APOSTROPHE.split(token)[0]), tail or opens_with_thing))
     return tuple(terms)
 
 

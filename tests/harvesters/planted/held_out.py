@@ -33,16 +33,19 @@ Consider what the user typed before anything else, if there is something.
 
 1. Change nothing: this is a report. Stop when one of the three documents is missing.
 2. Build an inventory of requirements, of user actions and of the tasks that cover them.
-3. Detect duplicates, vague adjectives without a measure, underspecified items and conflicts with the constitution.
+3. Detect duplicates, vague adjectives without a measure, underspecified items and conflicts with the
+   constitution.
 4. Give every finding a severity, at most fifty in all, and aggregate the rest in one line.
 5. Print the table of findings, the coverage per requirement, and the metrics.
 6. Offer to suggest concrete edits for the worst findings, and do not make them.
 """
-_INCIDENT = """We had an outage of {x} last night. Read the alerts, the deploy log and the chat export that I put into
-the folder, and reconstruct a timeline in UTC with one line per event. Separate what we knew at the time from what
-we know now. Name the trigger, the contributing factors and the things that went well, but no persons. Propose three
-actions that would have prevented it or shortened it, each with an owner role and a date, and estimate for each how
-much it would have helped. Keep the whole under two pages, and put open questions at the end."""
+_INCIDENT = """\
+We had an outage of {x} last night. Read the alerts, the deploy log and the chat export that I put
+into the folder, and reconstruct a timeline in UTC with one line per event. Separate what we knew at
+the time from what we know now. Name the trigger, the contributing factors and the things that went
+well, but no persons. Propose three actions that would have prevented it or shortened it, each with
+an owner role and a date, and estimate for each how much it would have helped. Keep the whole under
+two pages, and put open questions at the end."""
 
 HELD_OUT = World(
     families=(
