@@ -7,7 +7,8 @@ from skillopt_harvesters.cursor import Change, FileCursor, changed
 from skillopt_harvesters.errors import HarvestError
 from skillopt_harvesters.families import Family
 from skillopt_harvesters.harvest import Harvest, Harvested, HarvestStats, harvest
-from skillopt_harvesters.mine import Known, Mining, find_families, mine
+from skillopt_harvesters.mine import find_families, mine
+from skillopt_harvesters.mining import Known, Mining
 from skillopt_harvesters.records import Kind, Session, Signal, Tokens, ToolCall, Turn
 from skillopt_harvesters.redact import redact
 from skillopt_harvesters.sources import SOURCES, Reading, Resume, Source, read_file

@@ -44,6 +44,10 @@ class SkillRecord(msgspec.Struct, frozen=True, kw_only=True):
     clients: tuple[str, ...]
     project: str | None = None
 
+    def is_for(self, root: str | None, client: str) -> bool:
+        """Tell whether the client reads it when it works in this project."""
+        return self.project in {None, root} and client in self.clients
+
 
 class Attribution(msgspec.Struct, frozen=True):
     """A skill by name, and why."""

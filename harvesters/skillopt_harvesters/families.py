@@ -6,14 +6,15 @@ and which skill it belongs to is told for each project by itself, unless the use
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
 from skillopt_harvesters.asks import Occurrence
+from skillopt_harvesters.digests import digest
 from skillopt_harvesters.grouping import Cluster, Pattern, when
+from skillopt_harvesters.mining import Mining
 from skillopt_harvesters.templates import Template, find_shared, make_template
 from skillopt_replay.tasks import Task
 
@@ -54,27 +55,20 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
     recurred: tuple[str, str, int]
 
 
-def find_parts(
-    asks: Iterable[Occurrence],
-    min_occurrences: int,
-    find_root: Callable[[str], str],
-    *,
-    across_projects: bool = False,
-) -> list[Part]:
-    """Return the projects' shares of a family that recur: asked in at least `min_occurrences` sessions."""
+def find_parts(asks: Iterable[Occurrence], how: Mining) -> list[Part]:
+    """Return the projects' shares of a family that recur, or that have tasks already."""
     by_root: dict[str | None, list[Occurrence]] = {}
     for one in asks:
-        root = find_root(one.project) if one.project and not across_projects else None
-        by_root.setdefault(root, []).append(one)
+        by_root.setdefault(how.find_root(one), []).append(one)
     parts = []
     for root, own in by_root.items():
         first: dict[str, Occurrence] = {}
         for one in own:
             if one.counted:
                 first.setdefault(one.session, one)
-        if len(first) >= min_occurrences:
-            recurred = when(list(first.values())[min_occurrences - 1])
-            parts.append(Part(root=root, asks=tuple(own), recurred=recurred))
+        if first and (len(first) >= how.min_occurrences or how.find_known(own)):
+            enough = list(first.values())[: how.min_occurrences][-1]
+            parts.append(Part(root=root, asks=tuple(own), recurred=when(enough)))
     return parts
 
 
@@ -131,8 +125,3 @@ def group_sessions(parts: Sequence[Part]) -> dict[str, str]:
             older, newer = sorted(ends, key=order.__getitem__)
             parents[newer] = older
     return {session: digest("group", root(session)) for session in parents}
-
-
-def digest(*parts: str) -> str:
-    """Return twelve hex digits that stand for the parts."""
-    return hashlib.sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()[:12]

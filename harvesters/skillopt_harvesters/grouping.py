@@ -13,7 +13,7 @@ from skillopt_harvesters.seconds import Second, find_refinements, find_seconds
 from skillopt_harvesters.terms import find_terms
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from skillopt_harvesters.asks import Occurrence
 
@@ -43,10 +43,11 @@ def when(occurrence: Occurrence) -> tuple[str, str, int]:
     return (occurrence.started or "", occurrence.session, occurrence.turn)
 
 
-def group(occurrences: Iterable[Occurrence]) -> list[Cluster]:
-    """Return the clusters of asks, the one asked first in front; what only refines another ask is left out.
+def group(occurrences: Iterable[Occurrence], *, keep: Collection[str] = ()) -> list[Cluster]:
+    """Return the clusters of asks, the one asked first in front.
 
-    Nothing is compared with everything: the work grows with the number of distinct asks.
+    What only refines another ask is left out, unless its folded words are in `keep`. Nothing is compared with
+    everything: the work grows with the number of distinct asks.
     """
     ordered = sorted(occurrences, key=when)
     seconds = find_seconds(ordered)
@@ -65,17 +66,19 @@ def group(occurrences: Iterable[Occurrence]) -> list[Cluster]:
         ]
     )
     clusters = [Cluster(tuple(patterns[at] for at in numbers)) for numbers in _join(len(patterns), links)]
-    return _leave_out(seconds, clusters)
+    return _leave_out(seconds, clusters, keep)
 
 
-def _leave_out(seconds: Sequence[Second], clusters: Sequence[Cluster]) -> list[Cluster]:
+def _leave_out(
+    seconds: Sequence[Second], clusters: Sequence[Cluster], keep: Collection[str]
+) -> list[Cluster]:
     kinds = {
         one.folded: number
         for number, cluster in enumerate(clusters)
         for pattern in cluster.patterns
         for one in pattern.asks
     }
-    refining = find_refinements(seconds, kinds)
+    refining = find_refinements(seconds, kinds).difference(keep)
     kept = []
     for cluster in clusters:
         patterns = [

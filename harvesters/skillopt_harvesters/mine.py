@@ -6,64 +6,38 @@ is a task. Only what the user typed becomes a check, and only for tasks of the p
 A task's id follows from its project and its wording alone, so that what it was used for is never forgotten,
 whatever sessions are added. Its family and its skill are named by the earliest asks. New sessions may show
 that two families are one, and older ones that turn up late may found a family anew: what was found before
-and is given as `known` stays as it was.
+and is given as known stays as it was.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
 from skillopt_harvesters.asks import Occurrence, find_asks
-from skillopt_harvesters.attribution import Attribution, Loads, SkillOrigin, SkillRecord, find_skill
+from skillopt_harvesters.attribution import Attribution, Loads, SkillOrigin, find_skill
 from skillopt_harvesters.checks import build_checks, find_rules
+from skillopt_harvesters.digests import digest
 from skillopt_harvesters.families import (
     Family,
     Part,
     Variable,
     describe_patterns,
-    digest,
     find_main,
     find_parts,
     find_wordings,
     group_sessions,
 )
 from skillopt_harvesters.grouping import Cluster, group
+from skillopt_harvesters.mining import Known, Mining
 from skillopt_harvesters.names import Names, name_skill
 from skillopt_harvesters.records import Session
 from skillopt_harvesters.templates import Template
-from skillopt_harvesters.titles import Titler, clip_title, make_title
+from skillopt_harvesters.titles import clip_title, make_title
 from skillopt_replay.tasks import Task
 
 _TITLED_WORDINGS = 20
-
-
-class Known(msgspec.Struct, frozen=True, kw_only=True):
-    """What a task was found to be the first time it was mined."""
-
-    family: str
-    skill: str
-    skill_origin: str
-
-
-class Mining(msgspec.Struct, frozen=True, kw_only=True):
-    """How to mine.
-
-    An ask recurs when `min_occurrences` sessions of one project have it, or with `across_projects` of any.
-    `find_root` maps a recorded working directory to the project it belongs to. `skills` are those on disk
-    (None: not known). `known` is what was found before, by task id. `titler` may better the titles, and
-    changes nothing else.
-    """
-
-    min_occurrences: int = 2
-    across_projects: bool = False
-    find_root: Callable[[str], str] = str
-    skills: Sequence[SkillRecord] | None = None
-    known: Mapping[str, Known] = {}
-    titler: Titler | None = None
-
-
 _PLAIN = Mining()
 
 
@@ -79,14 +53,14 @@ def mine(sessions: Iterable[Session], how: Mining = _PLAIN) -> list[Task]:
 
 def find_families(sessions: Iterable[Session], how: Mining = _PLAIN) -> list[Family]:
     """Return what `how.min_occurrences` sessions or more have in common, across projects, oldest first."""
-    clusters = group(one for session in sessions for one in find_asks(session))
-    loads = Loads(one for cluster in clusters for one in cluster.asks)
-    found = [_describe(cluster, how) for cluster in clusters if _recurs(cluster, how)]
+    asks = [one for session in sessions for one in find_asks(session)]
+    loads = Loads(asks)
+    found = [one for cluster in group(asks, keep=how.find_known(asks)) if (one := _describe(cluster, how))]
     parts = sorted(((part, one) for one in found for part in one.parts), key=lambda pair: pair[0].recurred)
     groups = group_sessions([part for part, _ in parts])
     names = Names()
     for part, one in parts:
-        for known in _find_known(part, how).values():
+        for known in how.find_known(part.asks).values():
             names.reserve(known.skill, one.id, part.root)
     tasks: dict[int, list[Task]] = {}
     for part, one in parts:
@@ -99,7 +73,7 @@ def find_families(sessions: Iterable[Session], how: Mining = _PLAIN) -> list[Fam
             wordings=tuple(find_wordings(one.asks).values()),
             variables=one.variables,
             sessions=tuple(dict.fromkeys(ask.session for ask in one.asks if ask.counted)),
-            projects=tuple(dict.fromkeys(how.find_root(ask.project) for ask in one.asks if ask.project)),
+            projects=tuple(dict.fromkeys(how.root_of(ask.project) for ask in one.asks if ask.project)),
             tasks=tuple(tasks.get(id(one), ())),
         )
         for one in found
@@ -119,24 +93,18 @@ class _Found(msgspec.Struct, frozen=True, kw_only=True):
     parts: tuple[Part, ...]
 
 
-def _recurs(cluster: Cluster, how: Mining) -> bool:
-    sessions = {one.session for pattern in cluster.patterns for one in pattern.asks if one.counted}
-    return len(sessions) >= how.min_occurrences
-
-
-def _describe(cluster: Cluster, how: Mining) -> _Found:
+def _describe(cluster: Cluster, how: Mining) -> _Found | None:
+    """Return what there is to say of a cluster; None of one that does not recur."""
     asks = tuple(cluster.asks)
-    parts = find_parts(asks, how.min_occurrences, how.find_root, across_projects=how.across_projects)
-    known = next((one for part in parts for one in _find_known(part, how).values()), None)
-    prompts = list(find_wordings(find_main(cluster).asks).values())
-    title = make_title(prompts)
-    if how.titler is not None:
-        title = clip_title(how.titler(title, prompts[:_TITLED_WORDINGS])) or title
+    parts = find_parts(asks, how)
+    if not parts and len({one.session for one in asks if one.counted}) < how.min_occurrences:
+        return None
+    known = next((one for part in parts for one in how.find_known(part.asks).values()), None)
     templates, variables = describe_patterns(cluster)
     first = cluster.patterns[0]
     return _Found(
         id=known.family if known else digest("family", *asks[0].skeleton),
-        title=title,
+        title=_title(cluster, how),
         asks=asks,
         words=frozenset(first.core),
         skeletons=tuple(dict.fromkeys(one.skeleton for one in first.asks)),
@@ -146,25 +114,25 @@ def _describe(cluster: Cluster, how: Mining) -> _Found:
     )
 
 
-def _find_known(part: Part, how: Mining) -> dict[str, Known]:
-    """Return what was found before of the part's asks, by their folded form, oldest first."""
-    if not how.known:
-        return {}
-    ids = {one.folded: _name_task(part.root, one.folded) for one in part.asks}
-    return {folded: how.known[name] for folded, name in ids.items() if name in how.known}
+def _title(cluster: Cluster, how: Mining) -> str:
+    prompts = list(find_wordings(find_main(cluster).asks).values())
+    title = make_title(prompts)
+    if how.titler is None:
+        return title
+    return clip_title(how.titler(title, prompts[:_TITLED_WORDINGS])) or title
 
 
 def _attribute(part: Part, one: _Found, loads: Loads, names: Names, how: Mining) -> Attribution:
-    """Return the skill for tasks that were not found before."""
+    """Return the skill for those of the part's tasks that were not found before."""
     skills = how.skills
     if skills is not None:
         client = part.asks[0].client
-        skills = [one for one in skills if one.project in {None, part.root} and client in one.clients]
+        skills = [record for record in skills if record.is_for(part.root, client)]
     plain = name_skill(one.skeletons, one.id, make_title([one.asks[0].prompt]))
     found = find_skill(part.asks, one.words, loads, skills, plain)
     if found is not None and found.origin is SkillOrigin.LOADED:
         return found
-    known = next(iter(_find_known(part, how).values()), None)
+    known = next(iter(how.find_known(part.asks).values()), None)
     if known is not None:
         return Attribution(known.skill, SkillOrigin(known.skill_origin))
     return found or Attribution(names.find(plain, one.id, part.root), SkillOrigin.NEW)
@@ -175,7 +143,7 @@ def _build_tasks(
 ) -> Iterator[Task]:
     rules = find_rules(part.asks)
     corrections = tuple(dict.fromkeys(lesson.origin for one in part.asks for lesson in one.lessons))
-    known = _find_known(part, how)
+    known = how.find_known(part.asks)
     wordings: dict[str, list[Occurrence]] = {}
     for one in part.asks:
         wordings.setdefault(one.folded, []).append(one)
@@ -188,7 +156,7 @@ def _build_tasks(
         before = known.get(folded)
         template = found.templates[folded]
         yield Task(
-            id=_name_task(part.root, folded),
+            id=how.name_task(first),
             family=before.family if before else found.id,
             title=found.title,
             prompt=first.prompt,
@@ -215,7 +183,3 @@ def _tell_origin(before: Known | None, skill: Attribution) -> str:
     if before is None or before.skill == skill.skill:
         return skill.origin.value
     return before.skill_origin
-
-
-def _name_task(root: str | None, folded: str) -> str:
-    return digest("task", root or "", folded)

@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
-from skillopt_harvesters.families import digest
+from skillopt_harvesters.digests import digest
 from skillopt_harvesters.normalise import FENCED, STOP_WORDS, stem
 from skillopt_replay.skills import MAX_NAME
 

@@ -14,6 +14,7 @@ MAX_TOKENS = 200
 # Marks the skeleton of a template whose values stand in a fence.
 FENCED = "<fenced>"
 _MAX_CHARACTERS = 8_000
+_MOST_WORDS = 20_000
 
 # Placeholders, in the order they are tried; the text of each alternative stands for a value.
 _VALUE = re.compile(
@@ -114,6 +115,7 @@ def content_words(skeleton: tuple[str, ...]) -> list[str]:
     return [stem(token) for token in skeleton if not token.startswith("<") and token not in STOP_WORDS]
 
 
+@lru_cache(maxsize=_MOST_WORDS)
 def stem(word: str) -> str:
     """Take common English endings off, lightly: tests and test, failing and fail are one."""
     if word.endswith("ies") and len(word) > 4:
@@ -127,6 +129,7 @@ def stem(word: str) -> str:
     return word.rstrip("e") if len(word) > 4 else word
 
 
+@lru_cache(maxsize=_MOST_WORDS)
 def is_cjk(token: str) -> bool:
     """Tell a character of a script that writes no spaces; one of them alone says little."""
     return bool(_CJK_CHARACTER.fullmatch(token))

@@ -24,7 +24,7 @@ def mine_tasks(connection: sqlite3.Connection, settings: Settings, env: Mapping[
     how = Mining(
         min_occurrences=settings.night.min_occurrences,
         across_projects=settings.mine.across_projects,
-        find_root=projects.find_root,
+        root_of=projects.find_root,
         skills=find_skills(roots, env=env, home=home),
         known=read_known(connection),
     )
