@@ -100,9 +100,12 @@ def speakers_of(folded: str) -> list[Phrases]:
 
 
 def readers_of(folded: str) -> list[Phrases]:
-    """Return the lexicons to read a text with: its languages', or all that nothing in it speaks against."""
-    spoken = speakers_of(folded)
-    return spoken or [one for one in lexicons() if not one.inside["foreign"].search(folded)]
+    """Return the lexicons to read a text with: its languages', or those that nothing in it speaks against.
+
+    A script of its own shows a language by its characters, so that one is never guessed.
+    """
+    guesses = (one for one in lexicons() if one.lexicon.spaced)
+    return speakers_of(folded) or [one for one in guesses if not one.inside["foreign"].search(folded)]
 
 
 def _count(phrases: Phrases, name: str, folded: str) -> int:
@@ -136,7 +139,9 @@ def _decide(acts: list[Act], *, asks_back: bool, telling_counts: bool) -> Reply:
         return Reply.CONSENT
     if _directs(first, done, telling_counts=telling_counts):
         return Reply.CORRECTION
-    return next((reply for act, reply in _PLAIN if act in done), Reply.UNCLEAR)
+    goes_on = first is Act.ADDITION and Act.QUESTION not in done
+    plain = next((reply for act, reply in _PLAIN if act in done), Reply.UNCLEAR)
+    return Reply.ADDITION if goes_on else plain
 
 
 def _opens_task(first: Act | None, done: set[Act]) -> bool:

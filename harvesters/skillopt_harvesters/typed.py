@@ -21,7 +21,8 @@ _NOT_TYPED = re.compile(
 )
 _FAILURE = re.compile(
     r"Traceback \(most recent call last\)"
-    r"|^[ \t]{0,20}(?:[\w.]{1,80}(?:Error|Exception)|ERROR|FATAL|FAILED|panic|fatal|error(?:\[\w+\])?)\b ?(?::|\[|-)"
+    r"|^[ \t]{0,20}(?:[\w.]{1,80}(?:Error|Exception)|ERROR|FATAL|FAILED|panic|fatal|error(?:\[\w+\])?)\b"
+    r" ?(?::|\[|-)"
     r"|\b(?:npm|pnpm|yarn) (?:ERR!|error\b)"
     r"|\bexit(?:ed)? (?:with )?(?:code|status)[: ]+[1-9]"
     r"|^[ \t]{0,20}at [\w.$<>]{1,200} ?\(.{1,300}:\d+\)"

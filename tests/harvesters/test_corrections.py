@@ -251,9 +251,23 @@ def test_no_string_of_its_own_words_crashes_it_and_fragments_stand_in_the_text(w
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize(
     "piece",
-    'a |no |use |key_|token=a |a://|sk-a-|<system-reminder>|`|"|a/|a.|A_|thank you |不|用 a,|，|。|\n|> |again: '.split(
-        "|"
-    ),
+    [
+        *[
+            "a ",
+            "no ",
+            "use ",
+            "key_",
+            "token=a ",
+            "a://",
+            "sk-a-",
+            "<system-reminder>",
+            "`",
+            '"',
+            "a/",
+            "a.",
+        ],
+        *["A_", "thank you ", "again: ", "> ", "\n", "不", "用 a,", "，", "。", "don't a "],
+    ],
 )
 def test_no_repetition_stalls_a_pattern(piece):
     text = "no, " + piece * (60_000 // len(piece))
