@@ -21,6 +21,8 @@ _CLAUSE_END = re.compile(rf"[,;:]+(?=\s|[{_HAN}]|\Z)|(?<=[{_HAN}])[,;:]|\s[-–�
 _GAP = re.compile(r"[\s,.!?;:()\[\]'\"“”*_~…–—\u2600-\u27bf\U0001f000-\U0001faff\ufe0f\u200d-]+")
 _APPLAUSE = re.compile("[👍👌🎉✅🙏💯🚀]")
 _BOOS = re.compile("[👎😡🤬]")
+# What a prompt opens with when it brings a file or a command of its own along.
+_MENTION = re.compile(r"@[\w./-]")
 _WORD = re.compile(rf"[{_HAN}]{{2}}|[^\s{_HAN}]+")
 
 
@@ -34,10 +36,13 @@ class Act(str, Enum):
     CONTRAST = "contrast"
     OBJECTION = "objection"  # says outright that something is not right, or gives a rule
     DENIAL = "denial"  # no: an objection or an answer
+    ABSENCE = "absence"  # no trailers
+    ASIDE = "aside"  # by the way
     DEMAND = "demand"  # says how something has to be
     TELLING = "telling"  # an instruction or a statement, without a mark of what it is for
     STEP = "step"  # what one does with good work
     ADDITION = "addition"
+    ALSO = "also"  # said of a clause that ends with "as well"
     TASK = "task"
     QUESTION = "question"
     REMARK = "remark"
@@ -48,6 +53,8 @@ def read_clauses(text: str, lexicons: Sequence[Phrases]) -> list[Act]:
     acts: list[Act] = []
     if not lexicons:
         return acts
+    if _MENTION.match(text):
+        acts.append(Act.TASK)
     if _APPLAUSE.search(text):
         acts.append(Act.PRAISE)
     if _BOOS.search(text):
@@ -58,7 +65,7 @@ def read_clauses(text: str, lexicons: Sequence[Phrases]) -> list[Act]:
         fitting = next((one for one in lexicons if one.inside["marks"].search(text, start, end)), lexicons[0])
         found = _Clause(text, start, end, stop, fitting, first=first, asks=asks).read()
         # "In short: ..." says what the next clause is about.
-        heads = text[end : end + 1] == ":" and found == [Act.TELLING] and end < stop
+        heads = text[end : end + 1] == ":" and found == [Act.TELLING] and _GAP.sub("", text[end:stop])
         acts.extend([] if heads else found)
     return acts
 
@@ -104,6 +111,8 @@ class _Clause:
                 return acts + whole
             if not self._peel(acts):
                 break
+        if self._holds("too"):
+            acts.append(Act.ALSO)
         acts.append(self._read_rest(sequel=Act.ADDITION in acts))
         return acts
 
@@ -114,7 +123,9 @@ class _Clause:
             ("sequels", Act.ADDITION),
             ("additions", Act.ADDITION),
             ("fillers", None),
+            ("absences", Act.ABSENCE),
             ("denials", Act.DENIAL),
+            ("assents", Act.PRAISE),
             ("requests", None),
         ):
             if self._blocks(name):
@@ -150,7 +161,7 @@ class _Clause:
         rule = self._begins("prohibitions") or self._begins("pairs_alone")
         if self._begins("objections") or (rule and not sequel):
             return Act.OBJECTION
-        return Act.REMARK if self._begins("asides") else None
+        return Act.ASIDE if self._begins("asides") else None
 
     def _read_work(self) -> Act | None:
         """Read what names some work to do. A complaint inside a task describes it, outside it is one."""
@@ -163,7 +174,9 @@ class _Clause:
     def _read_statement(self) -> Act:
         if self._holds("obligations"):
             return Act.DEMAND
-        if self._begins("remarks") or self._holds("asides"):
+        if self._holds("asides"):
+            return Act.ASIDE
+        if self._begins("remarks"):
             return Act.REMARK
         back = self._begins("backward")
         return Act.REMARK if back and self._is_over(back.end()) else Act.TELLING

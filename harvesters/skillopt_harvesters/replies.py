@@ -20,6 +20,7 @@ from skillopt_harvesters.normalise import content_words, normalise
 from skillopt_harvesters.typed import shows_failure, typed_part
 
 _MAX_TELLING = 240
+_MAX_AUTOMATIC = 80
 _SAME_TEMPLATE = 0.5
 _TAIL = 400
 _MAX_COMPARED = 1_000
@@ -52,7 +53,10 @@ def classify_reply(text: str, *, asked: str = "", answer: str = "", outright: bo
     acts = read_clauses(said, readers_of(said))
     if asked and _is_same_template(said, fold_marks(asked)) and not _OUTRIGHT & set(acts):
         return Reply.ASK
-    telling_counts = bool(speakers_of(said)) and len(said) <= _MAX_TELLING and not outright
+    telling_counts = _is_known(said, asked) and len(said) <= _MAX_TELLING and not outright
+    if Act.AGAIN in acts and _offers(answer):
+        # "Shall I fix it?" - "fix it".
+        acts = [Act.CONSENT if act is Act.AGAIN else act for act in acts]
     return _decide(acts, asks_back=asks_back(answer), telling_counts=telling_counts)
 
 
@@ -60,7 +64,11 @@ def is_automatic(text: str) -> bool:
     """Tell whether a prompt says no more than "go on" or "fine": "continue", "继续", "thanks"."""
     said = fold_marks(typed_part(text))
     acts = set(read_clauses(said, readers_of(said)))
-    return bool(acts) and acts <= {Act.PRAISE, Act.CONSENT, Act.AGAIN, Act.ADDITION, Act.DENIAL, Act.DROP}
+    return (
+        bool(acts)
+        and len(said) <= _MAX_AUTOMATIC
+        and acts <= {Act.PRAISE, Act.CONSENT, Act.AGAIN, Act.ADDITION, Act.DENIAL, Act.DROP}
+    )
 
 
 def leans_on_before(folded: str, *, few: bool) -> bool:
@@ -82,8 +90,13 @@ def asks_back(answer: str) -> bool:
     tail = fold_marks(answer[-_TAIL:]).rstrip()
     if not _ASKS.search(tail):
         return False
-    question = re.split(r"[.!\n]\s", tail)[-1]
-    return not any(one.inside["offers"].search(question) for one in lexicons())
+    return not _offers(re.split(r"[.!\n]\s", tail)[-1])
+
+
+def _offers(answer: str) -> bool:
+    """Whether an answer ends with an offer to do something more."""
+    tail = fold_marks(answer[-_TAIL:])
+    return any(one.inside["offers"].search(tail) for one in lexicons())
 
 
 @cache
@@ -108,12 +121,25 @@ def readers_of(folded: str) -> list[Phrases]:
     return speakers_of(folded) or [one for one in guesses if not one.inside["foreign"].search(folded)]
 
 
+def _is_known(said: str, asked: str) -> bool:
+    """Whether there is a lexicon for a text: its words show it, or it is in letters of the ask's language."""
+    if speakers_of(said):
+        return True
+    return any(
+        not one.inside["foreign"].search(said)
+        for one in speakers_of(fold_marks(asked[:_MAX_COMPARED]))
+        if one.lexicon.spaced
+    )
+
+
 def _count(phrases: Phrases, name: str, folded: str) -> int:
     return sum(1 for _ in phrases.inside[name].finditer(folded))
 
 
 _OUTRIGHT = {Act.OBJECTION, Act.DENIAL}
 _TELLS = {Act.DEMAND, Act.TELLING, Act.AGAIN}
+_SAID_AFTER_NO = {Act.DEMAND, Act.TELLING, Act.TASK, Act.REMARK, Act.STEP}
+_BESIDES = {Act.ASIDE, Act.ALSO}
 _PLAIN = (
     (Act.TASK, Reply.ASK),
     (Act.QUESTION, Reply.QUESTION),
@@ -131,7 +157,7 @@ def _decide(acts: list[Act], *, asks_back: bool, telling_counts: bool) -> Reply:
     first = next((act for act in acts if act not in {Act.PRAISE, Act.CONTRAST, Act.CONSENT}), None)
     if _opens_task(first, done):
         return Reply.ASK
-    if Act.OBJECTION in done:
+    if Act.OBJECTION in done and first is not Act.DROP:
         return Reply.CORRECTION
     if Act.DROP in done:
         return Reply.DROP
@@ -152,13 +178,13 @@ def _opens_task(first: Act | None, done: set[Act]) -> bool:
 
 def _directs(first: Act | None, done: set[Act], *, telling_counts: bool) -> bool:
     """Whether a prompt without an outright objection still tells the agent about what it just did."""
-    if Act.DENIAL in done and done & {Act.DEMAND, Act.TELLING, Act.TASK, Act.REMARK}:
+    if Act.DENIAL in done and done & _SAID_AFTER_NO:
         return True
     if first is Act.ADDITION:
         return False
     praised = Act.PRAISE in done and Act.CONTRAST not in done
-    plain = Act.TELLING in done and first is not Act.REMARK and not praised
-    return Act.DEMAND in done or first is Act.AGAIN or (plain and telling_counts)
+    plain = telling_counts and Act.TELLING in done and first is not Act.REMARK and not done & _BESIDES
+    return Act.DEMAND in done or first is Act.AGAIN or ((plain or Act.ABSENCE in done) and not praised)
 
 
 def _is_same_template(said: str, asked: str) -> bool:

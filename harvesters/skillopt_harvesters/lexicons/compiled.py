@@ -42,9 +42,9 @@ class Phrases(msgspec.Struct, frozen=True, eq=False, kw_only=True):
 
 _FRONTS = (
     "fillers requests contrasts sequels additions objections denials prohibitions repeats questions doubts "
-    "steps deeds things adds known manners remarks pairs_alone asides leaning backward"
+    "assents absences steps deeds things adds known manners remarks pairs_alone asides leaning backward"
 ).split()
-_INSIDE = "complaints instead obligations asides offers backward".split()
+_INSIDE = "too complaints instead obligations asides offers backward".split()
 _PIECES = "praise consent drops fillers repeats sequels".split()
 _FORMS = "pairs wanted unwanted unwanted_commands facts printed".split()
 
@@ -70,7 +70,7 @@ def _either(patterns: Sequence[str]) -> str:
 
 
 def _front(patterns: Sequence[str], lexicon: Lexicon) -> re.Pattern[str]:
-    edge = r"(?!\w)" if lexicon.spaced else ""
+    edge = r"(?![\w-])" if lexicon.spaced else ""
     return re.compile(_either(patterns) + edge, re.IGNORECASE)
 
 

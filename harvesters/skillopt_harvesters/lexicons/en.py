@@ -22,7 +22,10 @@ _FOREIGN = (
 _GOOD = (
     r"(?:good|great|fine|nice|ok(?:ay)?|perfect|right|correct|better|awesome|excellent|clear|beautiful|lovely"
     r"|amazing|solid|clean|green|done|it|all|sufficient|enough|impressive|brilliant|fantastic|wonderful|sweet"
-    r"|helpful|neat|cool)"
+    r"|helpful|neat|cool|gorgeous|superb|stellar|elegant|slick|spot on|terrific|outstanding|delightful|handy"
+    r"|tidy|crisp|readable|smooth|fast|quick|useful|accurate|sensible|reasonable|acceptable|complete|fixed"
+    r"|solved|resolved|sorted|ready|incredible|marvell?ous|splendid|phenomenal|magic|pretty|sharp|consistent"
+    r"|up to date|in order|on point|top|ace|dope)"
 )
 _VERY = r"(?:(?:all|now|very|so|really|much|just|exactly|absolutely|totally|pretty|perfectly|already) )*"
 _THAT = r"(?:(?:that|this|it|everything|all|they|those|these|which)(?:'s|'re| is| are| was)?)"
@@ -60,6 +63,8 @@ LEXICON = Lexicon(
         i(?:'d| would) like(?: you)? to / i(?:'d| would) like
         i(?:'d| would) (?:rather|prefer)(?: (?:to|have|you to))? / i prefer
         i (?:want|need)(?: you)?(?: to)? / let's / let us / you (?:can|could|may|might) / feel free to
+        (?:can|could) (?:we|i)(?: please| just| maybe)* (?:have|get|make|keep|use|move|put|drop|remove|\
+        change|switch|rename|avoid|limit|see)
         we (?:want|need)(?: to)? / make sure(?: that| to)? / be sure to / ensure(?: that)? / how about
         """
     ),
@@ -71,7 +76,15 @@ LEXICON = Lexicon(
     ),
     sequels=phrases(
         r"""
-        now / then / next(?: up| step)? / after that / afterwards? / moving on / finally / later
+        now / then / next(?! time)(?: up| step)? / after that / afterwards? / moving on / finally / later
+        """
+    ),
+    assents=phrases(
+        r"""
+        ye+s+ / ye+p+ / ye+a+h+ / yup / sure / exactly / agreed / absolutely / great / perfect / excellent
+        awesome / nice / cool / sweet / good / lovely / amazing / fantastic / wonderful / brilliant
+        thanks? / thank you / thx / ty / cheers / lgtm / of course / got it / makes sense / understood
+        i like / i love / love / congrats / bravo
         """
     ),
     additions=phrases(
@@ -81,6 +94,7 @@ LEXICON = Lexicon(
         same (?:for|with) / do (?:the )?same / do (?:it|that) for
         """
     ),
+    too=phrases(r"(?:as well|too|also|while (?:you(?:'re| are)|we(?:'re| are)) at it)(?=\W*\Z)"),
     praise=phrases(
         rf"""
         ye+s+ / ye+p+ / ye+a+h+ / yup / y / sure(?: thing)? / exactly / correct / agreed / absolutely
@@ -112,12 +126,24 @@ LEXICON = Lexicon(
         (?:everything|all) (?:works|passes|is (?:fine|good|ok|green)) / green(?: now| again)?
         tests? pass(?:es)?(?: now)? / you're (?:welcome|the best|amazing|awesome) / nailed it
         you (?:nailed|fixed|got) it / much better / to (?:me|go) / for (?:me|now) / by me / overall / work
-        job / again
+        job
+        (?!(?:.* )?(?:nothing|never|neither|no|not|none|only|hardly|barely|nobody|still|sometimes|if|until|\
+        unless|when|once|whether|what|which|how|why|who|where|make|makes|ensure|check|find|see|\
+        until) )(?:[\w'-]{{1,20}} ){{1,3}}(?:(?:is|are|looks?|reads?|sounds?|\
+        seems?) (?!better){_VERY}(?!enough|all|it|done){_GOOD}|works|passes|matches|agrees|(?:checks|lines|\
+        adds) (?:out|up))(?: now| again| here)?
+        (?:the )?(?:numbers|totals|figures|results|tests|things|values) (?:now |all )?(?:check out|line up|\
+        add up|match|work|pass|agree)(?: now)?
+        (?:\w+ )?(?:matches|fits) (?:my|our|the|what) \w+(?: \w+)?
+        (?:that|this|it)(?:'ll| will| does| should) (?:do|work|help)(?: (?:for now|nicely|it|fine))?
+        (?:i )?(?:really |absolutely )?(?:love|like|dig|adore) (?:it|this|that)
         # They sound like a no.
         no+[, ]+(?:(?:more|other|further|real|big|new)[, ]+)*(?:problems?|worries|thanks?|thx|thank you|ty|\
         need(?:ed)?|rush|hurry|changes?(?: needed| required)?|issues?|idea|errors?|failures?|questions?|\
-        doubt|objections?|complaints?|biggie|sweat|notes|comments?|remarks?|wonder|further|\
-        more)(?: (?:anymore|any more|found|needed|from me|left|here|now|so far|at all))*
+        doubt|objections?|complaints?|biggie|sweat|notes|comments?|remarks?|edits?|nits?|feedback|\
+        concerns?|suggestions?|findings?|regressions?|differences?|surprises?|conflicts?|warnings?|\
+        blockers?|wonder|further|more)(?: (?:anymore|any more|found|needed|from (?:me|my side|us)|\
+        on my (?:side|end)|left|here|now|so far|at all))*
         no+[, ]+(?:{_THAT} )?{_VERY}{_GOOD}(?: (?:now|for now|as it is))?
         no+[, ]+{_THAT} (?:works?|looks?|reads?|sounds?)(?: {_GOOD})? / no+[, ]+looks? (?:good|great|fine)
         no+[, ]+(?:leave|keep) it(?: as(?: it)? is)? / no+[, ]+i(?:'m| am) (?:good|fine|done|ok)
@@ -145,7 +171,7 @@ LEXICON = Lexicon(
     ),
     drops=phrases(
         r"""
-        never ?mind / nvm / forget (?:it|that|about it)
+        never ?mind / nvm / forget (?:about )?(?:it|that|this)
         (?:scratch|scrap|drop|skip|cancel|abort) (?:that|it|this)
         let's (?:drop|skip|leave|scrap|forget) (?:it|that|this)
         (?:i|we)(?:'ll| will)(?: just)? (?:do|write|fix|handle|finish) (?:it|this|that)(?: (?:myself|\
@@ -178,6 +204,7 @@ LEXICON = Lexicon(
         """
     ),
     denials=phrases(r"no+ / nope / nah"),
+    absences=phrases(r"no(?= [\w`])"),
     prohibitions=phrases(
         r"""
         (?:please )?(?:don't|do not|never|always|avoid|stop \w+ing|no more|quit \w+ing)
@@ -216,7 +243,7 @@ LEXICON = Lexicon(
         commit / push / merge / deploy / release / publish / ship / tag / run / rerun / re-run
         test (?:it|that|this) / open (?:an?|the) (?:pr|pull request|mr|issue|ticket) / open it / close
         save / execute / apply / install / start / launch / bump / squash / rebase / send / submit / stage
-        upload / plot
+        upload
         """
     ),
     deeds=phrases(
@@ -230,8 +257,10 @@ LEXICON = Lexicon(
         expose / introduce / query / calculate / compute / estimate / prepare / propose / suggest
         brainstorm / reproduce / diagnose / walk me through / show me / compose / train / evaluate / monitor
         scrape / download / fetch / clone / cache / containeri[sz]e / automate / figure out / teach
-        inspect / make (?:an?|me) / enable / disable / delete the / turn / print / count / show / test
-        outline / parse / import / export / which command / simplify the
+        inspect
+        make (?!it\b|the\b|this|that|them|these|those|sure|each|every|all\b|both|one\b|your?\b|its)\w+
+        enable / disable / delete the / turn / print / count / show / test / outline / parse / import
+        export / which command / simplify the
         """
     ),
     things=phrases(r"an? / some / another / new / me an? / all / any / every"),
@@ -265,9 +294,12 @@ LEXICON = Lexicon(
         vanish(?:es|ed)? / disappear(?:s|ed)? / (?:is|are) (?:gone|left out|cut off)
         (?:syntax|type|runtime|compile|import|key|name|value) ?errors? / errors? (?:out|again)
         exits? (?:immediately|with) / returns? (?:nothing|null|none|an error|[45]\d\d) / off by (?:one|a)
-        makes no sense / only works / (?:even )?worse / regress(?:ion|ed|es)
-        (?:doesn't|don't|does not|do not)(?=\W*\Z) / violates? / exceeds?
-        (?:has|have) (?:no|an? (?:bug|typo|error|mistake)) / typo / stack ?trace
+        (?:threw|throws?|gave|gives|got|gets?|getting|see|seeing|raises?|raised|caused|causes|\
+        shows) (?:me )?(?:an?|the|this|that|these|some)? ?(?:\w+ )?(?:errors?|exceptions?|warnings?|\
+        failures?)
+        makes no sense / lacks? / still(?! (?:works?|passes|runs|good|fine|ok|great|love|like|happy)\b)
+        only works / (?:even )?worse / regress(?:ion|ed|es) / (?:doesn't|don't|does not|do not)(?=\W*\Z)
+        violates? / exceeds? / (?:has|have) (?:no|an? (?:bug|typo|error|mistake)) / typo / stack ?trace
         """
     ),
     instead=phrases(r"instead / rather than"),
@@ -283,7 +315,11 @@ LEXICON = Lexicon(
         (?:in|for) this (?:repo\w*|project|codebase|team)
         """
     ),
-    asides=phrases(r"note(?: that)? / fyi / btw / by the way / for your information"),
+    asides=phrases(
+        r"""
+        note(?: that)? / fyi / btw / by the way / for your information / here(?:'?s| is| are)
+        """
+    ),
     offers=phrases(
         r"""
         (?:would you like|do you want|would you prefer|shall i|want me to|should i (?:also|go ahead|\

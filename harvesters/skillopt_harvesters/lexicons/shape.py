@@ -45,7 +45,9 @@ class Lexicon(msgspec.Struct, frozen=True, kw_only=True):
     requests: tuple[str, ...]  # could you, I want: what follows is an instruction
     contrasts: tuple[str, ...]  # but, except: takes back the praise before it
     sequels: tuple[str, ...]  # now, next: what follows comes after the work
+    assents: tuple[str, ...]  # yes, thanks: what follows is said in agreement
     additions: tuple[str, ...]  # also, and: what follows comes on top of it
+    too: tuple[str, ...]  # as well: at the end of a clause, the same
 
     # What a whole clause may be.
     praise: tuple[str, ...]  # thanks, that works, no problem: the work is accepted
@@ -55,6 +57,7 @@ class Lexicon(msgspec.Struct, frozen=True, kw_only=True):
     # How a clause may begin.
     objections: tuple[str, ...]  # that's wrong, you forgot, undo it
     denials: tuple[str, ...]  # no: an objection, unless the agent had asked something
+    absences: tuple[str, ...]  # no before a noun: there is none of it, or there should be
     prohibitions: tuple[str, ...]  # don't, never, always: a rule
     repeats: tuple[str, ...]  # try again, redo
     questions: tuple[str, ...]  # what, how, does it
