@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skillopt_harvesters.corrections import find_corrections
 from skillopt_harvesters.lexicons import LEXICONS, Lexicon
 from skillopt_harvesters.lexicons.compiled import compile_lexicon
-from skillopt_harvesters.replies import Reply, asks_back, classify_reply, is_automatic
+from skillopt_harvesters.replies import Reply, asks_back, classify_reply, is_automatic, lexicons
 
 REPLIES = ("looked-at", "held-out")
 
@@ -112,30 +113,29 @@ def test_every_entry_of_every_lexicon_is_a_pattern_and_every_language_is_listed_
     assert len(set(languages)) == len(languages) >= 2
 
 
-def test_a_further_language_is_one_lexicon():
-    german = make_german()
-    phrases = compile_lexicon(german)
-    assert phrases.fronts["objections"].match("das ist falsch")
-    assert phrases.forms["pairs"][0].search("nimm pnpm statt npm")["unwanted"] == "npm"
+def test_a_further_language_is_one_lexicon(monkeypatch):
+    monkeypatch.setattr("skillopt_harvesters.replies.LEXICONS", (*LEXICONS, make_german()))
+    lexicons.cache_clear()
+    try:
+        said = "das ist falsch, nimm pnpm statt npm"
+        assert classify_reply(said) is Reply.CORRECTION
+        [correction] = find_corrections(said)
+    finally:
+        lexicons.cache_clear()
+    assert (correction.wanted, correction.unwanted) == ("pnpm", "npm")
 
 
 def make_german() -> Lexicon:
-    none: dict[str, object] = {
-        name: "" if name in {"bare", "end", "fill", "empty"} else () for name in Lexicon.__struct_fields__
-    }
     return Lexicon(
-        **{
-            **none,
-            "language": "de",
-            "spaced": True,
-            "marks": ("nicht", "das", "ist"),
-            "objections": ("das ist falsch",),
-            "bare": r"\S{1,80}",
-            "end": r"(?=\s|\Z)",
-            "doing": ("nimm",),
-            "contrast": ("statt",),
-            "pairs": (r"\b{do}\s+{wanted}\s+{not}\s+{unwanted}{end}",),
-        }
+        language="de",
+        spaced=True,
+        marks=("nicht", "das", "ist"),
+        objections=("das ist falsch",),
+        bare=r"\S{1,80}",
+        end=r"(?=\s|\Z)",
+        doing=("nimm",),
+        contrast=("statt",),
+        pairs=(r"\b{do}\s+{wanted}\s+{not}\s+{unwanted}{end}",),
     )
 
 
