@@ -51,4 +51,14 @@ _FIRST = (
     ) strict""",
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST,)
+_RESUMABLE = (
+    # Heads of turns say whose copy a turn is; the records of a session are kept together, eight bytes each.
+    "drop table records",
+    "create table heads (head integer primary key, session text not null) strict",
+    "create table marks (session text not null, marks blob not null) strict",
+    "create index marks_by_session on marks (session)",
+    # Transcripts are read once more, now remembering how to go on.
+    "delete from files",
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _RESUMABLE)

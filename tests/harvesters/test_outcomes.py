@@ -187,7 +187,7 @@ def test_the_outcomes_planted_in_a_corpus_are_found(tmp_path):
         for one in json.loads((tmp_path / "truth.json").read_text(encoding="utf-8"))["sessions"]
         if one["kind"] != "headless"
     ]
-    told = [find_outcomes(read_file(SOURCES["claude"], tmp_path / one["file"]).session) for one in planted]
+    told = [find_outcomes(read_file(SOURCES["claude"], tmp_path / one["file"])[0].session) for one in planted]
     assert all(len(found) == 1 for found in told)
     right = sum(found[0].outcome.value == one["outcome"] for found, one in zip(told, planted, strict=True))
     assert right / len(planted) >= 0.9
