@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from skillopt_harvesters.asks import Occurrence, quote_of
 from skillopt_harvesters.lessons import Lesson
 from skillopt_harvesters.normalise import STOP_WORDS
-from skillopt_replay.tasks import Check, CommandSucceeds, Contains, Matches, Origin
+from skillopt_replay.commands import contains_command
+from skillopt_replay.tasks import Check, CommandMatched, CommandSucceeds, Contains, Matches, Origin
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -68,9 +69,19 @@ def build_checks(prompt: str, own: Iterable[Occurrence], rules: Sequence[Lesson]
         if occurrence.counted:
             origin = Origin(occurrence.session, occurrence.turn, quote_of(occurrence.prompt))
             for command in occurrence.verifications:
+                if _is_forbidden(command, checks.values()):
+                    continue
                 check = CommandSucceeds(command=command, origin=origin, met_before=True)
                 checks.setdefault(_identity(check), check)
     return tuple(checks.values())
+
+
+def _is_forbidden(command: str, checks: Iterable[Check]) -> bool:
+    """Whether the user said not to run what verified the work: "use `make check`, not `pytest`"."""
+    return any(
+        isinstance(check, CommandMatched) and check.negate and contains_command(command, check.command)
+        for check in checks
+    )
 
 
 def _stands_in(check: Check, prompt: str) -> bool:

@@ -119,8 +119,20 @@ def test_the_contrast_in_an_ask_made_again_teaches():
     ]
 
 
+def test_a_verification_the_user_ruled_out_is_no_check():
+    asked = turn("run the checks of this project", ran=[("pytest -q", 0)])
+    told = turn("No, use `make check`, not `pytest`", ran=[("make check", 0)])
+    plain = session(turn("run the checks of this project", ran=[("pytest -q", 0)]), name="b")
+    [task] = mine([session(asked, told, name="a"), plain])
+    assert brief(task.checks) == [
+        (CommandMatched, "make check", False, False),
+        (CommandMatched, "pytest", True, False),
+        (CommandSucceeds, "make check", False, True),
+    ]
+
+
 def test_every_check_says_whose_words_it_rests_on():
-    one = turn("install the packages", ran=[("npm install", 0), ("npm test", 0)])
+    one = turn("install the packages", ran=[("npm install", 0), ("make test", 0)])
     sessions = [session(one, turn("no, use pnpm, not npm"), name="a"), session(one, name="b")]
     [task] = mine(sessions)
     assert [(c.origin.session, c.origin.turn, c.origin.quote) for c in task.checks] == [
