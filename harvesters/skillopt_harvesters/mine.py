@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
-from skillopt_harvesters.asks import Occurrence, find_asks
+from skillopt_harvesters.asks import Occurrence, find_asks, mark_asked_again
 from skillopt_harvesters.attribution import Attribution, Loads, SkillOrigin, find_skill
 from skillopt_harvesters.checks import build_checks, find_rules
 from skillopt_harvesters.digests import digest
@@ -29,7 +29,7 @@ from skillopt_harvesters.families import (
     find_wordings,
     group_sessions,
 )
-from skillopt_harvesters.grouping import Cluster, group
+from skillopt_harvesters.grouping import Cluster, group, when
 from skillopt_harvesters.mining import Known, Mining
 from skillopt_harvesters.names import Names, name_skill
 from skillopt_harvesters.records import Session
@@ -53,7 +53,7 @@ def mine(sessions: Iterable[Session], how: Mining = _PLAIN) -> list[Task]:
 
 def find_families(sessions: Iterable[Session], how: Mining = _PLAIN) -> list[Family]:
     """Return what `how.min_occurrences` sessions or more have in common, across projects, oldest first."""
-    asks = [one for session in sessions for one in find_asks(session)]
+    asks = mark_asked_again(sorted((one for session in sessions for one in find_asks(session)), key=when))
     loads = Loads(asks)
     found = [one for cluster in group(asks, keep=how.find_known(asks)) if (one := _describe(cluster, how))]
     parts = sorted(((part, one) for one in found for part in one.parts), key=lambda pair: pair[0].recurred)
