@@ -16,7 +16,7 @@ import msgspec
 
 from skillopt_harvesters.cluster import Core, compare
 from skillopt_harvesters.corrections import find_corrections
-from skillopt_harvesters.normalise import FENCED, normalise
+from skillopt_harvesters.normalise import FENCED, is_cjk, normalise
 from skillopt_harvesters.terms import LIGHT, VALUE, find_terms, unify
 from skillopt_harvesters.vocabulary import looks_like_command
 
@@ -44,7 +44,9 @@ _GENERIC_TEXT = (
     "remove removed do done not commit push pull request merge branch perfect ship nice "
     "great thanks thank cool awesome looks lgtm welcome now then next also"
 )
-_GENERIC = frozenset(unify(word) for word in _GENERIC_TEXT.split())
+_GENERIC = frozenset(unify(word) for word in _GENERIC_TEXT.split()) | frozenset(
+    "不对错重来再试次还没改行好这样要别又是有问题失败"
+)
 
 
 class Clue(msgspec.Struct, frozen=True):
@@ -82,9 +84,11 @@ def find_said(text: str) -> Clue | None:
     """
     words = frozenset(term.word for term in find_terms(normalise(text)) if term.word != VALUE)
     telling = words - _GENERIC
-    if not telling:
+    # Two characters of a script without spaces are about one word.
+    said = sum(0.5 if is_cjk(word) else 1.0 for word in telling)
+    if said < 1:
         return None
-    weight = (_WEAK, _MIDDLING, SURE)[min(len(telling), 3) - 1]
+    weight = (_WEAK, _MIDDLING, SURE)[min(int(said), 3) - 1]
     corrections = find_corrections(text)
     if any(looks_like_command(part) for one in corrections for part in (one.wanted, one.unwanted) if part):
         weight = _WEAK

@@ -55,7 +55,8 @@ def test_a_skill_or_the_same_specific_words_afterwards_make_one_family(seen):
         "looks good, thanks",
         "no, use pnpm, not npm",
         "now commit and push it",
-        "不对",
+        "不对,重来",
+        "还是有问题",
     ],
 )
 def test_words_that_could_follow_anything_join_nothing(said):
