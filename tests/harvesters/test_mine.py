@@ -227,6 +227,11 @@ def test_only_people_ask(sessions):
     assert (task.occurrences, len(task.sessions)) == (2, 2)
 
 
+def test_what_a_program_puts_together_to_try_a_skill_is_no_ask(sessions):
+    tried = "Complete the task.\n\n# Skill\n(none)\n\n# Memory\n(none)\n\n# Task\nadd a changelog entry for X"
+    assert mine(sessions(*[[("user", tried), ("agent", "done")]] * 3)) == []
+
+
 def test_an_ask_made_twice_in_one_session_does_not_recur(sessions):
     script = [("user", "add a changelog entry for X"), ("agent", "done")]
     assert mine(sessions(script * 2)) == []
