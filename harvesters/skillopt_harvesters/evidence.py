@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from skillopt_harvesters.asks import Occurrence
 
 # How much a clue speaks for two patterns being one, how much it takes, and how much between akin ones.
-_WEAK, _MIDDLING, SURE = 0.25, 0.5, 1.0
+_WEAK, _MIDDLING, _SURE = 0.25, 0.5, 1.0
 _ENOUGH, _ENOUGH_FOR_AKIN = 0.75, 0.5
 _AKIN = 0.25
-ONCE = 0.5
+_ONCE = 0.5
 _FEW = 6
 _LOADED_SHARE = 1 / 4
 _SAID_SHARE = 1 / 20
@@ -52,7 +52,7 @@ _GENERIC = frozenset(unify(word) for word in _GENERIC_TEXT.split()) | frozenset(
 class Clue(msgspec.Struct, frozen=True):
     """One thing seen with several patterns.
 
-    `weight` says how much two patterns sharing it speaks for their being one; at `SURE` no more is needed.
+    `weight` says how much two patterns sharing it speaks for their being one; at `_SURE` no more is needed.
     `words` are those of the clue itself, `skill` is the name when it is a loaded skill or a slash command.
     """
 
@@ -69,7 +69,7 @@ def find_clues(occurrence: Occurrence) -> Iterator[Clue]:
         names.append(occurrence.skeleton[0].lstrip("/"))
     for name in names:
         words = re.split(r"[-_.]", name.rsplit(":", 1)[-1].lower())
-        yield Clue(f"skill {name}", SURE, frozenset(map(unify, words)), name)
+        yield Clue(f"skill {name}", _SURE, frozenset(map(unify, words)), name)
     for text in occurrence.said:
         clue = find_said(text)
         if clue is not None:
@@ -88,7 +88,7 @@ def find_said(text: str) -> Clue | None:
     said = sum(0.5 if is_cjk(word) else 1.0 for word in telling)
     if said < 1:
         return None
-    weight = (_WEAK, _MIDDLING, SURE)[min(int(said), 3) - 1]
+    weight = (_WEAK, _MIDDLING, _SURE)[min(int(said), 3) - 1]
     corrections = find_corrections(text)
     if any(looks_like_command(part) for one in corrections for part in (one.wanted, one.unwanted) if part):
         weight = _WEAK
@@ -142,7 +142,7 @@ def find_links(patterns: Sequence[Seen]) -> list[Link]:
             alike.update(pairs)
         # What is loaded in every session there is cannot be told from a habit, unless the asks name it.
         named = any(_names(clue, patterns[number]) for number in holders)
-        most = clue.weight if named or clue.skill is None or 3 * (total - inside) >= inside else ONCE
+        most = clue.weight if named or clue.skill is None or 3 * (total - inside) >= inside else _ONCE
         for pair in pairs:
             weight = min(most, *(_weigh(clue, counts[number], patterns[number]) for number in pair))
             weights[pair] = weights.get(pair, 0.0) + weight
@@ -165,7 +165,7 @@ def _find_least(clue: Clue, sessions: int) -> float:
 def _weigh(clue: Clue, count: int, seen: Seen) -> float:
     """Return how much a clue says of a pattern: a skill loaded once may have been loaded by mistake."""
     once = clue.skill is not None and count < 2 and not _names(clue, seen)
-    return min(clue.weight, ONCE) if once else clue.weight
+    return min(clue.weight, _ONCE) if once else clue.weight
 
 
 def _names(clue: Clue, seen: Seen) -> bool:
