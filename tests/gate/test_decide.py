@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillopt_gate.decide import decided, hopeless, judge
+from skillopt_gate.decide import judge
 from skillopt_gate.eprocess import start, wealth
+from skillopt_gate.stopping import decided, hopeless
 from skillopt_gate.verdicts import Decision, Evidence, Pair, Policy
 from skillopt_gate.vetoes import suspects
 
