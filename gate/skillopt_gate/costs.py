@@ -13,9 +13,9 @@ import msgspec
 from skillopt_gate.exact import sign_flip_test
 from skillopt_gate.verdicts import Pair, Policy
 
-LEVEL = 0.05
-# Fewer tasks can never show a rise at this level: the exact test of four gives 1/16 at best.
-FEWEST = 5
+LEVEL = 0.01
+# Fewer tasks can never show a rise at this level: the exact test of six gives 1/64 at best.
+FEWEST = 7
 
 
 class Rise(msgspec.Struct, frozen=True, kw_only=True):

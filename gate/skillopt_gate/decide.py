@@ -108,7 +108,7 @@ def conclude(standing: Standing, policy: Policy) -> tuple[Decision, str, tuple[s
         return Decision.NOT_ENOUGH, reasons.wait(standing.lost), (standing.lost,)
     if policy.mode in MEAN_MODES:
         return _conclude_by_mean(standing, policy)
-    harm = (reasons.breaks(standing.broken),) if standing.broken else ()
+    harm: tuple[str, ...] = (reasons.breaks(standing.broken),) if standing.broken else ()
     harm = harm or find_excess(standing.cost, standing.time, policy)
     if harm:
         return Decision.REJECT, reasons.no("; ".join(harm)), harm

@@ -10,6 +10,8 @@ decided in any order and overlap, as they do when several skills wait for eviden
 
 from __future__ import annotations
 
+import math
+
 import msgspec
 
 # gamma_t = t^-EXPONENT / zeta(EXPONENT). Of the exponents tried, 1.6 loses the fewest good candidates among
@@ -38,7 +40,7 @@ def share_of(place: int) -> float:
     """Return gamma: the share of alpha that the candidate at `place` (from 1) gets."""
     if place < 1:
         raise ValueError("places in a family are counted from 1")
-    return pow(float(place), -EXPONENT) / _ZETA
+    return math.pow(place, -EXPONENT) / _ZETA
 
 
 def level_for(family: Family, place: int, *, alpha: float) -> float:
