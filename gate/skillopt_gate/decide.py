@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from skillopt_gate import reasons
 from skillopt_gate.costs import find_excess
-from skillopt_gate.eprocess import wealth
+from skillopt_gate.eprocess import rules_out, wealth
 from skillopt_gate.interval import bootstrap_interval
 from skillopt_gate.pairs import count
 from skillopt_gate.standing import Standing, seeded_by, weigh
@@ -151,6 +151,10 @@ def _conclude_over_nights(standing: Standing, policy: Policy) -> tuple[Decision,
         return Decision.ACCEPT, reasons.yes(values, odds), ()
     if after.tasks >= policy.min_tasks and standing.wealth < policy.futility:
         return Decision.REJECT, reasons.no(f"{reasons.score(values)}; {odds}"), objections
+    hoped = 2 * policy.min_effect
+    if after.margin == 0 and rules_out(after, hoped):
+        why = reasons.ruled_out(after, hoped)
+        return Decision.REJECT, reasons.no(f"{why}; {odds}"), (why,)
     if after.nights >= policy.max_nights:
         return Decision.REJECT, reasons.no(f"{after.nights} nights did not settle it; {odds}"), objections
     if objections:

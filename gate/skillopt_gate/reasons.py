@@ -59,6 +59,11 @@ def too_small(effect: float, floor: float, when: str) -> str:
     return f"the mean gain {when} is {effect:+.3f}, below the {floor:+.3f} that counts"
 
 
+def ruled_out(evidence: Evidence, gain: float) -> str:
+    """Say that a gain worth waiting for is no longer likely."""
+    return f"the mean gain over {evidence.tasks} tasks is {evidence.effect:+.3f}, which rules out {gain:+.3f}"
+
+
 def exact(p_value: float, level: float) -> str:
     """Quote tonight's exact test."""
     return f"one night's exact test gives p = {_digits(p_value)}, {_digits(level)} needed"
@@ -89,15 +94,17 @@ def guarantee(
         return "no guarantee: a skill that changes nothing passes this mode in up to half of all nights"
     if policy.control == "family":
         return (
-            f"of all candidates accepted for your skills at most {policy.family_alpha:.0%} are expected to be"
-            " useless; this holds for the whole, not for this one"
+            f"of 32 candidates in a row at most {policy.family_alpha:.0%} of the accepted ones are useless,"
+            " on average; this holds for them together, not for this one"
         )
     alone = f"a useless candidate passes with a chance of at most {_digits(level)}, each on its own"
     if policy.mode != "evidence" or family_level is None:
         return f"{alone}; nothing is promised for all candidates of a year together"
     if wealth * family_level >= 1:
-        return f"{alone}; as one of all it passes too, of which at most {policy.family_alpha:.0%} are useless"
-    return f"{alone}; as one of all your candidates it would need {_digits(1 / family_level)} to 1"
+        return (
+            f"{alone}; it passes as one of many too, of which at most {policy.family_alpha:.0%} are useless"
+        )
+    return f"{alone}; as one of many candidates it would need {_digits(1 / family_level)} to 1"
 
 
 def _tasks(number: int) -> str:

@@ -38,36 +38,48 @@ def advance(
     identity: str,
     problems: Sequence[str] = (),
     shorter: bool = False,
+    rewritten: bool = False,
     level: float | None = None,
 ) -> Next:
     """Say what to run after the results in `pairs`; `waiting` are the tasks left, in their order.
 
-    A candidate with structural problems is not run at all. Stopping early is fair in evidence mode only,
-    and never skips a guard: what is left when it is as good as accepted are past failures.
+    A candidate with structural problems is not run at all. In evidence mode the tasks that failed before come
+    first, since a gain shows there; guards, which can only veto, run once the evidence suffices, and all of
+    them before it is accepted. A night with fewer than `min_tasks` past failures runs its guards as well.
     """
     if problems:
         return Next(task=None, why="the document itself is refused, so nothing needs to run")
     if waiting:
         if hopeless(pairs, len(waiting), evidence, policy, identity=identity, shorter=shorter, level=level):
             return Next(task=None, why="not even a clean sweep of the tasks left would let it pass tonight")
-        guards = [one for one in waiting if one.guard]
-        if pairs and decided(
-            pairs,
-            evidence,
-            policy,
-            identity=identity,
-            shorter=shorter,
-            guards_left=len(guards),
-            level=level,
-        ):
-            return Next(task=None, why="the evidence suffices and no guard task is left")
-        without_guards = pairs and decided(
-            pairs, evidence, policy, identity=identity, shorter=shorter, level=level
+        suffices = bool(pairs) and decided(
+            pairs, evidence, policy, identity=identity, shorter=shorter, rewritten=rewritten, level=level
         )
-        # Once the evidence suffices only the guards can change the verdict.
-        chosen = guards[0] if without_guards else waiting[0]
-        return Next(task=chosen.task, why="a guard task" if chosen.guard else "a task that failed before")
+        chosen = _choose(pairs, waiting, policy, suffices=suffices, shorter=shorter)
+        if chosen.task is not None or suffices:
+            return chosen
     doubtful = suspects(pairs, policy)
     if doubtful:
         return Next(task=doubtful[0], why="it looks broken, and is run again before it vetoes", again=True)
-    return Next(task=None, why="every task has run")
+    why = "every task has run" if not waiting else "guard tasks wait until the evidence suffices"
+    return Next(task=None, why=why)
+
+
+def _choose(
+    pairs: Sequence[Pair], waiting: Sequence[Waiting], policy: Policy, *, suffices: bool, shorter: bool
+) -> Next:
+    """Choose among the waiting tasks; without one the night's first runs are over."""
+    guards = [one for one in waiting if one.guard]
+    if suffices:
+        if not guards:
+            return Next(task=None, why="the evidence suffices and no guard task is left")
+        return Next(task=guards[0].task, why="a guard task, now that the evidence suffices")
+    if policy.mode != "evidence" or shorter:
+        return Next(task=waiting[0].task, why="the next task in turn")
+    failures = [one for one in waiting if not one.guard]
+    if failures:
+        return Next(task=failures[0].task, why="a task that failed before, where a gain can show")
+    complete = sum(bool(pair.incumbent and pair.candidate) for pair in pairs)
+    if complete >= policy.min_tasks:
+        return Next(task=None, why="")
+    return Next(task=guards[0].task, why="a guard task, for want of tasks that failed before")

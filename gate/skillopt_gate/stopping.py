@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from skillopt_gate.decide import conclude
+from skillopt_gate.eprocess import rules_out
 from skillopt_gate.pairs import Difference, compare
 from skillopt_gate.standing import weigh, weigh_differences
 from skillopt_gate.verdicts import MEAN_MODES, Decision, Evidence, Pair, Policy
@@ -23,9 +24,10 @@ def hopeless(
 ) -> bool:
     """Tell whether the rest of the night is not worth running: `remaining` tasks, all won, change nothing.
 
-    Evidence mode: wealth is below the futility bound now and could not reach 1/alpha tonight. One-night
-    mode: the exact test could not reach its level. Stopping for this costs power at most, never validity.
-    The modes of means stop when even that mean could not rise; with the gate off nothing is hopeless.
+    Evidence mode: the candidate would be dropped now, and its wealth could not reach 1/alpha tonight.
+    One-night mode: the exact test could not reach its level. Stopping for this costs power at most, never
+    validity. The modes of means stop when even that mean could not rise; with the gate off nothing is
+    hopeless.
     """
     if policy.mode == "off":
         return False
@@ -39,9 +41,8 @@ def hopeless(
     if policy.mode == "one-night":
         return best.p_value > best.look_level or len(best.differences) < policy.min_tasks
     now = weigh_differences(differences, evidence, policy, identity=identity, shorter=shorter, level=level)
-    return (
-        now.after.tasks >= policy.min_tasks and now.wealth < policy.futility and best.wealth * best.level < 1
-    )
+    drops = now.wealth < policy.futility or (not shorter and rules_out(now.after, 2 * policy.min_effect))
+    return now.after.tasks >= policy.min_tasks and drops and best.wealth * best.level < 1
 
 
 def decided(

@@ -54,7 +54,8 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
 
     `identity` names target, client version and judge; evidence restarts when it changes.
     `seen` are the tasks already bet on, so that each counts once; `gain` is the sum of their
-    differences. `margin` is the loss the test allows for (0 unless the candidate only shortens).
+    differences, `squares` of their squares. `margin` is the loss the test allows for (0 unless the candidate
+    shortens).
     """
 
     identity: str
@@ -66,6 +67,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     ties: int = 0
     gain: float = 0.0
     margin: float = 0.0
+    squares: float = 0.0
 
     @property
     def tasks(self) -> int:
@@ -84,11 +86,13 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     `alpha`: chance of ever accepting a skill that is no better. `min_effect`: smallest mean gain worth
     having. `min_tasks`: fewer tasks decide nothing (tonight's in one-night mode, else all nights').
     `coverage`: share of pairs that must be complete, and of runs that must be valid on each side.
-    `futility`: wealth below which a candidate is dropped. `max_nights`: then it is dropped too.
+    `futility`: wealth below which a candidate is dropped; it is dropped too after `max_nights`, and when the
+    tasks so far speak against a gain of twice `min_effect`.
     `mode`: "evidence" (e-process over nights), "one-night" (exact test of tonight alone, final), "strict",
     "soft" or "mixed" (the mean of that metric is strictly higher tonight), "off" (no evidence asked for).
     `control`: "candidate" keeps the chance of accepting a useless candidate below `alpha` for each one;
-    "family" keeps the expected share of useless ones among all accepted below `family_alpha`.
+    "family" keeps the expected share of useless ones among all accepted below `family_alpha`, in every block
+    of 32 candidates of all skills.
     `max_cost_ratio`, `max_time_ratio`: how many times the cost or time of a run may rise (0: any).
     `pass_mark`: score from which a run counts as passed in the regression veto. `max_error_gap`: how far
     the shares of lost runs may lie apart. `margin`: the loss ruled out for a candidate that only shortens.

@@ -41,7 +41,19 @@ def test_once_the_evidence_suffices_only_guards_still_run():
     ran = [pair(f"t{at}", 0.0, 1.0) for at in range(7)]
     waiting = [Waiting("failed before"), Waiting("guard", guard=True), Waiting("another")]
     step = advance(ran, waiting, None, POLICY, identity="x")
-    assert (step.task, step.why) == ("guard", "a guard task")
+    assert (step.task, step.why) == ("guard", "a guard task, now that the evidence suffices")
+    ran.append(pair("guard", 1.0, 1.0))
+    assert advance(ran, [waiting[0], waiting[2]], None, POLICY, identity="x").task is None
+
+
+def test_guards_wait_while_tasks_that_failed_before_are_enough_for_a_night():
+    waiting = [Waiting("guard", guard=True), Waiting("failed before")]
+    step = advance([], waiting, None, POLICY, identity="x")
+    assert step.task == "failed before"
+    ran = [pair(f"t{at}", 0.0, float(at < 2)) for at in range(5)]
+    step = advance(ran, waiting[:1], None, POLICY, identity="x")
+    assert (step.task, step.why) == (None, "guard tasks wait until the evidence suffices")
+    assert advance(ran[:4], waiting[:1], None, POLICY, identity="x").task == "guard"
 
 
 def test_a_hopeless_candidate_stops_early():
