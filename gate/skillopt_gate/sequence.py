@@ -6,8 +6,10 @@ from collections.abc import Sequence
 
 import msgspec
 
-from skillopt_gate.stopping import decided, hopeless
-from skillopt_gate.verdicts import Evidence, Pair, Policy
+from skillopt_gate.decide import conclude
+from skillopt_gate.standing import weigh
+from skillopt_gate.stopping import hopeless
+from skillopt_gate.verdicts import Decision, Evidence, Pair, Policy
 from skillopt_gate.vetoes import suspects
 
 
@@ -49,17 +51,24 @@ def advance(
     """
     if problems:
         return Next(task=None, why="the document itself is refused, so nothing needs to run")
-    if waiting:
+    standing = weigh(
+        pairs, evidence, policy, identity=identity, shorter=shorter, rewritten=rewritten, level=level
+    )
+    vetoes = policy.mode in {"evidence", "one-night"}
+    doubtful = suspects(pairs, policy) if vetoes else ()
+    broken = sorted(set(standing.broken) - set(doubtful)) if vetoes else []
+    if broken:
+        return Next(task=None, why=f"it breaks {broken[0]} for good")
+    outcome, _, _ = conclude(msgspec.structs.replace(standing, broken=()), policy)
+    suffices = policy.mode == "evidence" and bool(pairs) and outcome is Decision.ACCEPT
+    if waiting and not (suffices and doubtful):
         if hopeless(pairs, len(waiting), evidence, policy, identity=identity, shorter=shorter, level=level):
             return Next(task=None, why="not even a clean sweep of the tasks left would let it pass tonight")
-        suffices = bool(pairs) and decided(
-            pairs, evidence, policy, identity=identity, shorter=shorter, rewritten=rewritten, level=level
-        )
         chosen = _choose(pairs, waiting, policy, suffices=suffices, shorter=shorter)
         if chosen.task is not None or suffices:
             return chosen
-    doubtful = suspects(pairs, policy)
-    if doubtful:
+    # What the evidence alone turns down needs no second look at what it may have broken.
+    if doubtful and outcome is not Decision.REJECT:
         return Next(task=doubtful[0], why="it looks broken, and is run again before it vetoes", again=True)
     why = "every task has run" if not waiting else "guard tasks wait until the evidence suffices"
     return Next(task=None, why=why)
