@@ -27,7 +27,7 @@ from skillopt_gate.verdicts import Evidence
 STAKES: tuple[float, ...] = tuple(round(0.1 + 0.05 * step, 2) for step in range(18))
 
 FEWEST_TO_RULE_OUT = 12
-ONE_SIDED_95 = 1.645
+ONE_SIDED_90 = 1.282
 # A dozen ties do not mean that no task can ever differ.
 SMALLEST_VARIANCE = 0.02
 
@@ -96,7 +96,7 @@ def wealth(evidence: Evidence) -> float:
 
 
 def rules_out(evidence: Evidence, gain: float) -> bool:
-    """Tell whether the tasks so far speak against a mean gain of `gain`: over 1.645 standard errors below it.
+    """Tell whether the tasks so far speak against a mean gain of `gain`: over 1.282 standard errors below it.
 
     Not a test that may be read at any time: it only lets a candidate go earlier, which costs power and no
     validity. In simulation it ends useless candidates in half the nights (benchmarks/bench_gate_streams.py).
@@ -106,7 +106,7 @@ def rules_out(evidence: Evidence, gain: float) -> bool:
     # Evidence stored without squares: no square is larger than 1.
     squares = evidence.squares or float(evidence.wins + evidence.losses)
     variance = max(squares / evidence.tasks - evidence.effect**2, SMALLEST_VARIANCE)
-    return gain - evidence.effect > ONE_SIDED_95 * sqrt(variance / evidence.tasks)
+    return gain - evidence.effect > ONE_SIDED_90 * sqrt(variance / evidence.tasks)
 
 
 @lru_cache(maxsize=4096)
