@@ -92,7 +92,7 @@ def _plan(
     listen: Listener,
 ) -> Plan:
     listen(Event(stage="mine"))
-    tasks = mine_tasks(connection, settings)
+    tasks = mine_tasks(connection, settings, env)
     listen(Event(stage="mine", done=len(tasks), total=len(tasks), detail=f"{len(tasks)} tasks"))
     return make_plan(
         tasks,
