@@ -40,7 +40,7 @@ def rollout(tmp_path):
     made: list[Rollout] = []
 
     def make(**meta) -> Rollout:
-        made.append(Rollout(tmp_path, ms=1_795_000_000_000 + len(made) * 3_600_000, **meta))
+        made.append(Rollout(tmp_path, ms=1_794_996_000_000 + len(made) * 3_600_000, **meta))
         return made[-1]
 
     return make
@@ -239,24 +239,33 @@ def test_an_image_alone_is_a_turn_without_words(rollout):
     assert [turn.answer for turn in session.turns] == ["which?", "a red square"]
 
 
+TEMPLATE = (
+    "---\ndescription: Make a plan\n---\n\n## User Input\n\n```text\n{}\n```\n\nYou **MUST** read it.\n"
+    "The text the user typed after `/speckit.specify` in the message is the feature.\n" + "1. Do.\n" * 60
+)
+
+
 def test_of_a_prompt_file_the_users_part_stands_in_the_fence(rollout):
-    body = (
-        "---\ndescription: Make a plan\n---\n\n## User Input\n\n```text\n{}\n```\n\nYou **MUST** read it.\n"
-    )
-    body += (
-        "The text the user typed after `/speckit.specify` in the message is the feature.\n" + "1. Do.\n" * 60
-    )
     r = rollout()
-    r.prompt(body.format("add a login page"))
+    r.prompt(TEMPLATE.format("add a login page"))
     r.answer("ok")
-    r.prompt(body.format("$ARGUMENTS").replace("typed after `/speckit.specify`", "typed"))
-    session = r.read()
-    assert [(turn.command, turn.prompt) for turn in session.turns] == [
+    r.prompt(TEMPLATE.format("$ARGUMENTS"))
+    assert [(turn.command, turn.prompt) for turn in r.read().turns] == [
         ("/speckit.specify", "add a login page"),
-        ("/prompts", ""),
+        ("/speckit.specify", ""),
     ]
     short = "## User Input\n\n```text\nx\n```"
     assert find_words([short]).prompt == short
+
+
+def test_a_prompt_file_without_a_name_is_known_by_its_text(rollout):
+    one = TEMPLATE.replace("after `/speckit.specify` ", "")
+    other = one.replace("Make a plan", "Make tasks")
+    commands = [find_words([file.format(text)]).command for file in (one, other) for text in ("x", "y")]
+    assert commands[0] == commands[1] != commands[2] == commands[3]
+    assert commands[0].startswith("/prompts:")
+    # What the user typed names nothing.
+    assert find_words([one.format("see: typed after `/other`")]).command == commands[0]
 
 
 def test_a_plan_the_user_agreed_to_is_the_agents_words():
@@ -430,7 +439,7 @@ def test_the_end_of_a_turn_tells_errors_and_a_lost_answer(rollout):
     r.prompt("three")
     r.event("error", message="stream disconnected")
     session = r.read()
-    assert [turn.signals for turn in session.turns] == [(Signal.ERROR,), (), (Signal.ERROR,)]
+    assert [Signal.ERROR in turn.signals for turn in session.turns] == [True, False, True]
     assert session.turns[1].answer == "the answer"
 
 
