@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from abc import abstractmethod
 from collections.abc import Mapping
 from enum import Enum
@@ -108,8 +109,7 @@ def make_cursor(path: Path, marks: Marks, file: BinaryIO, reading: Reading | Non
 
 def hash_prefix(file: BinaryIO, offset: int) -> str:
     """Return the hash of the first 4 KiB and the last 1 KiB of the bytes before `offset`."""
-    file.seek(0)
-    digest = hashlib.sha256(file.read(min(_HEAD, offset)))
-    file.seek(max(0, offset - _TAIL))
-    digest.update(file.read(min(_TAIL, offset)))
+    number = file.fileno()
+    digest = hashlib.sha256(os.pread(number, min(_HEAD, offset), 0))
+    digest.update(os.pread(number, min(_TAIL, offset), max(0, offset - _TAIL)))
     return digest.hexdigest()[:32]

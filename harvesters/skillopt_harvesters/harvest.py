@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -17,6 +17,7 @@ from skillopt_harvesters.sources.base import Marks, Reading, Resume, Source
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
+    from io import BufferedReader
     from typing import TypeAlias
 
     Recall: TypeAlias = Callable[[str, str], Session | None]
@@ -127,16 +128,18 @@ class Harvest:
 
         Beside each stands whether it has a cursor.
         """
-        found: list[tuple[int, str, bool]] = []
+        found: list[tuple[int, str, Path, bool]] = []
         folders: dict[str, str] = {}
         for root in source.roots(self._env, self._home):
             for path in source.discover(root, warn=self.stats.warn):
                 try:
-                    real = _resolve(os.fspath(path), folders)
+                    given = os.fspath(path)
+                    real = _resolve(given, folders)
                     if real in seen:
                         continue
                     real.encode("utf-8")
-                    marks = source.stat(Path(real))
+                    place = path if real == given else Path(real)
+                    marks = source.stat(place)
                 except (OSError, UnicodeEncodeError) as error:
                     self._give_up(path, error)
                     continue
@@ -144,8 +147,9 @@ class Harvest:
                 self.stats.files_seen += 1
                 before = self._marks_of(real)
                 if marks != before:
-                    found.append((marks.mtime_ns, real, before is not None))
-        return [(Path(real), is_known) for _, real, is_known in sorted(found)]
+                    found.append((marks.mtime_ns, real, place, before is not None))
+        found.sort(key=lambda one: one[:2])
+        return [(place, is_known) for _, _, place, is_known in found]
 
     def _take(self, source: Source, path: Path, cursor: FileCursor | None) -> Iterator[Harvested]:
         try:
@@ -155,7 +159,7 @@ class Harvest:
                 resume = self._resume(source, path, cursor, change)
                 file.seek(0)
                 reading: Reading | None = None
-                if resume or source.recognise(_peek(file)):
+                if resume or source.recognise(file.peek()[:HEAD]):
                     self.stats.files_read += 1
                     before = resume.offset if resume else 0
                     for reading in source.read(file, path, claims=self._claims, resume=resume):
@@ -223,23 +227,16 @@ def _resolve(path: str, folders: dict[str, str]) -> str:
     return os.path.join(real, name)  # noqa: PTH118
 
 
-def _open(path: Path) -> BinaryIO:
+def _open(path: Path) -> BufferedReader:
     """Open a regular file. Raises OSError for anything else, which may have taken its place."""
     number = os.open(path, _FLAGS)
     try:
         if not stat.S_ISREG(os.fstat(number).st_mode):
             raise OSError(0, "it is no regular file")
-        return os.fdopen(number, "rb", buffering=HEAD)
+        return open(number, "rb", buffering=HEAD)  # noqa: PTH123, SIM115 - a number is no path
     except BaseException:
         os.close(number)
         raise
-
-
-def _peek(file: BinaryIO) -> bytes:
-    """Return the beginning of a file without moving on."""
-    head = file.read(HEAD)
-    file.seek(0)
-    return head
 
 
 def harvest(

@@ -69,8 +69,8 @@ class StoreClaims:
         """Write what is held; call it inside a transaction."""
         # In order, so that the pages of the tree are visited once.
         self._connection.executemany("insert or ignore into heads values (?, ?)", sorted(self._heads.items()))
-        for session, marks in self._marks.items():
-            self._write_marks(session, marks)
+        rows = [(session, self._join(session, marks).tobytes()) for session, marks in self._marks.items()]
+        self._connection.executemany("insert into marks values (?, ?)", rows)
         if self._all is not None:
             self._claimed.update(self._marks)
             self._all.update(self._heads)
@@ -78,11 +78,13 @@ class StoreClaims:
                 self._all = None
         self._heads, self._marks, self._held = {}, {}, 0
 
-    def _write_marks(self, session: str, marks: array[int]) -> None:
-        if self._all is None or session in self._claimed:
-            query = "select marks from marks where session = ?"
-            rows = self._connection.execute(query, (session,)).fetchall()
-            if len(rows) >= _PIECES:
-                marks = array("q", b"".join(row["marks"] for row in rows)) + marks
-                self._connection.execute("delete from marks where session = ?", (session,))
-        self._connection.execute("insert into marks values (?, ?)", (session, marks.tobytes()))
+    def _join(self, session: str, marks: array[int]) -> array[int]:
+        """Return the marks to write: with the earlier ones, taken out, when those are many pieces."""
+        if self._all is not None and session not in self._claimed:
+            return marks
+        query = "select marks from marks where session = ?"
+        rows = self._connection.execute(query, (session,)).fetchall()
+        if len(rows) < _PIECES:
+            return marks
+        self._connection.execute("delete from marks where session = ?", (session,))
+        return array("q", b"".join(row["marks"] for row in rows)) + marks

@@ -12,7 +12,7 @@ from skillopt_harvesters.sources.claude import records
 
 def is_own_folder(folder: str) -> bool:
     """Tell whether a working directory is one of our own replays'."""
-    return any(part.startswith(OWN_FOLDER) for part in PureWindowsPath(folder).parts)
+    return OWN_FOLDER in folder and any(part.startswith(OWN_FOLDER) for part in PureWindowsPath(folder).parts)
 
 
 def is_from_client(origin: msgspec.Raw) -> bool:

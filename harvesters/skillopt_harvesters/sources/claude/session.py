@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 from itertools import compress
-from pathlib import PurePath, PureWindowsPath
+from pathlib import PureWindowsPath
 
 import msgspec
 
@@ -52,8 +53,8 @@ class ClaudeReader(Reader[Memory]):
 
     def __init__(self, session: SessionDraft, memory: Memory, claims: Claims, *, resumed: bool) -> None:
         super().__init__(session, memory, claims, resumed=resumed)
-        path = PurePath(session.path)
-        self.is_agent = path.name.startswith("agent-") or path.parent.name == "subagents"
+        folder, name = os.path.split(session.path)
+        self.is_agent = name.startswith("agent-") or os.path.basename(folder) == "subagents"  # noqa: PTH119
         self.copies = Copies(
             f"{session.client}/{session.id}", claims, copied_from=memory.copied_from, resumed=resumed
         )
@@ -115,8 +116,13 @@ class ClaudeReader(Reader[Memory]):
         openers = [self._may_open_turn(record) for record in found]
         if self.copies.are_own(marks, compress(marks, openers)):
             self._note_contexts(found)
+            take, take_assistant = self._take, self._take_assistant
             for record in found:
-                self._take(record, copied=False)
+                # Most records are an agent's: they take the short way.
+                if record.type != "assistant" or record.is_sidechain or _withdraws(record):
+                    take(record, copied=False)
+                else:
+                    take_assistant(record, copied=False)
         else:
             for record, mark, opens in zip(found, marks, openers, strict=True):
                 self._take_seen(record, mark, opens=opens)
@@ -139,9 +145,7 @@ class ClaudeReader(Reader[Memory]):
 
     def _take(self, record: Record, *, copied: bool) -> None:
         kind = record.type
-        if not copied and (
-            record.retracted_message_uuids is not NULL or record.supersedes_uuids is not NULL
-        ):
+        if not copied and _withdraws(record):
             self._withdraw(record)
         if record.is_sidechain and not self.is_agent:
             self.memory.sidechains += 1
@@ -321,8 +325,12 @@ class ClaudeReader(Reader[Memory]):
         if not copied:
             if model is not None:
                 self.session.model = model
-            if message.usage is not None:
-                self._count(name, message.usage, turn)
+            usage = message.usage
+            if usage is not None:
+                if turn.copied or len(turns) > 1:
+                    self._count(name, usage, turn)
+                else:
+                    turn.count(name, usage)
         if record.attribution_skill:
             self._load_skill(turn, record.attribution_skill)
         content = message.content
@@ -398,3 +406,7 @@ class ClaudeReader(Reader[Memory]):
             match = _SKILL_FOLDER.match(text)
             if match and self.turn:
                 self._load_skill(self.turn, PureWindowsPath(match["folder"].strip()).name)
+
+
+def _withdraws(record: Record) -> bool:
+    return record.retracted_message_uuids is not NULL or record.supersedes_uuids is not NULL
