@@ -8,7 +8,7 @@ from skillopt_harvesters.harvest import Harvest, Harvested, HarvestStats, harves
 from skillopt_harvesters.mine import mine
 from skillopt_harvesters.records import Kind, Session, Signal, Tokens, ToolCall, Turn
 from skillopt_harvesters.redact import redact
-from skillopt_harvesters.sources import SOURCES, Reading, Resume, Source, read_file
+from skillopt_harvesters.sources import SOURCES, Reading, Resume, Source, load_sources, read_file
 
 __all__ = [
     "SOURCES",
@@ -34,6 +34,7 @@ __all__ = [
     "find_corrections",
     "harvest",
     "is_correction",
+    "load_sources",
     "mine",
     "read_file",
     "redact",

@@ -19,7 +19,7 @@ class Claims(Protocol):
     """Remembers owners, in memory for one harvest or in a database. Sessions are named `client/id`.
 
     A *head* is the record that opens a turn: the prompt, or the first of an agent that goes on by itself. A
-    *mark* is a record's id in eight bytes (`mark_of`, `marks_of`). Heads say whose copy a turn is, marks which of its
+    *mark* is a record's id in eight bytes (`mark_of`). Heads say whose copy a turn is, marks which of its
     records are copies.
     """
 
@@ -28,7 +28,7 @@ class Claims(Protocol):
         ...
 
     def marks_of(self, session: str) -> Collection[int]:
-        """Return the marks of all records a session claimed; a collection that later claims do not change."""
+        """Return the marks of all records a session claimed. Later claims do not change what was returned."""
         ...
 
     def claim(self, session: str, heads: Iterable[int], marks: Iterable[int]) -> None:

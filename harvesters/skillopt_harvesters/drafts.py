@@ -14,7 +14,8 @@ import msgspec
 from skillopt_harvesters.marks import mark_of
 from skillopt_harvesters.records import Kind, Session, Tokens, Turn
 from skillopt_harvesters.redact import redact_within
-from skillopt_harvesters.turns import MAX_OPEN_CALLS, MAX_PROMPT, Counts, TurnDraft, add_tokens, bound, fold
+from skillopt_harvesters.tokens import MAX_OPEN_CALLS, Counts, add_tokens, bound, fold
+from skillopt_harvesters.turns import MAX_PROMPT, TurnDraft
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -35,7 +36,7 @@ _OPEN = 2
 class SessionDraft(msgspec.Struct):
     """A session being read. Its fields are what is carried over; `closed` is taken from the stored session.
 
-    `closed` are the session's own turns that have ended, `kept` their number, `size` the characters they hold.
+    `closed` are the session's own turns that have ended, `kept` their number, `size` their characters.
     `parents` says by the mark of a record which turn answered it and where among the own ones that stands;
     `previous` is the last closed turn, also when it is another session's.
     """
@@ -127,7 +128,7 @@ class SessionDraft(msgspec.Struct):
 
     def count(self, call: str, counts: Counts) -> None:
         """Count a model call that belongs to no turn, or correct what was counted of it."""
-        self.usage[call] = counts  # type: ignore[assignment] - `redact` makes tokens of them
+        self.usage[call] = counts  # type: ignore[assignment]  # `redact` makes tokens of them
         if len(self.usage) >= 2 * MAX_OPEN_CALLS:
             self.counted = fold(self.usage, self.counted)
 

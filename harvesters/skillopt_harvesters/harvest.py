@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import stat
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,21 +10,19 @@ import msgspec
 
 from skillopt_harvesters.claims import Claims, MemoryClaims
 from skillopt_harvesters.cursor import Change, Cursors, FileCursor, compare, make_cursor
+from skillopt_harvesters.files import open_regular, resolve
 from skillopt_harvesters.records import Session
 from skillopt_harvesters.richness import replaces
 from skillopt_harvesters.sources.base import Marks, Reading, Resume, Source
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
-    from io import BufferedReader
     from typing import TypeAlias
 
     Recall: TypeAlias = Callable[[str, str], Session | None]
 
 HEAD = 64 * 1024
 _MAX_WARNINGS = 200
-# A pipe that took the place of a file must not block, and nothing that is opened may become our terminal.
-_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_BINARY", 0)
 # What a faulty source may raise; errors of whoever keeps the claims are none of these, and pass.
 _FAULTS = (
     ArithmeticError,
@@ -121,7 +118,7 @@ class Harvest:
 
     def _load_marks(self, path: str) -> Marks | None:
         cursor = self._cursors.get(path)
-        return cursor and cursor.marks
+        return None if cursor is None else cursor.marks
 
     def _find_changed(self, source: Source, seen: set[str]) -> list[tuple[Path, bool]]:
         """Return the files that are not as they were, oldest first, however many roots or links lead to one.
@@ -130,30 +127,43 @@ class Harvest:
         """
         found: list[tuple[int, str, Path, bool]] = []
         folders: dict[str, str] = {}
-        for root in source.roots(self._env, self._home):
-            for path in source.discover(root, warn=self.stats.warn):
-                try:
-                    given = os.fspath(path)
-                    real = _resolve(given, folders)
-                    if real in seen:
-                        continue
-                    real.encode("utf-8")
-                    place = path if real == given else Path(real)
-                    marks = source.stat(place)
-                except (OSError, UnicodeEncodeError) as error:
-                    self._give_up(path, error)
-                    continue
-                seen.add(real)
-                self.stats.files_seen += 1
-                before = self._marks_of(real)
-                if marks != before:
-                    found.append((marks.mtime_ns, real, place, before is not None))
+        try:
+            for path in self._discover(source):
+                known = self._look_at(source, path, seen, folders)
+                if known is not None:
+                    found.append(known)
+        except (OSError, *_FAULTS) as error:
+            self._blame(source, error)
         found.sort(key=lambda one: one[:2])
         return [(place, is_known) for _, _, place, is_known in found]
 
+    def _discover(self, source: Source) -> Iterator[Path]:
+        for root in source.roots(self._env, self._home):
+            yield from source.discover(root, warn=self.stats.warn)
+
+    def _look_at(
+        self, source: Source, path: Path, seen: set[str], folders: dict[str, str]
+    ) -> tuple[int, str, Path, bool] | None:
+        """Return a file's time, real path and whether it has a cursor; None when there is nothing to read."""
+        try:
+            given = os.fspath(path)
+            real = resolve(given, folders)
+            if real in seen:
+                return None
+            real.encode("utf-8")
+            place = path if real == given else Path(real)
+            marks = source.stat(place)
+        except (OSError, UnicodeEncodeError) as error:
+            self._give_up(path, error)
+            return None
+        seen.add(real)
+        self.stats.files_seen += 1
+        before = self._marks_of(real)
+        return (marks.mtime_ns, real, place, before is not None) if marks != before else None
+
     def _take(self, source: Source, path: Path, cursor: FileCursor | None) -> Iterator[Harvested]:
         try:
-            with _open(path) as file:
+            with open_regular(path, buffering=HEAD) as file:
                 marks = source.stat(path)
                 change = compare(cursor, marks, file)
                 resume = self._resume(source, path, cursor, change)
@@ -176,12 +186,9 @@ class Harvest:
         except OSError as error:
             self._give_up(path, error)
         except _FAULTS as error:
-            self.stats.skipped += 1
-            self.stats.warn(f"{path}: the reader of {source.name} failed: {type(error).__name__}: {error}")
+            self._blame(source, error, f"{path}: ")
 
-    def _resume(
-        self, source: Source, path: Path, cursor: FileCursor | None, change: Change
-    ) -> Resume | None:
+    def _resume(self, source: Source, path: Path, cursor: FileCursor | None, change: Change) -> Resume | None:
         """Return where to go on, when what was read of the file still stands."""
         if cursor is None or not cursor.state or not (change is Change.APPENDED or source.rewrites):
             return None
@@ -210,33 +217,14 @@ class Harvest:
         self._counted[key] = len(session.turns)
         return True
 
+    def _blame(self, source: Source, error: Exception, where: str = "") -> None:
+        self.stats.skipped += 1
+        self.stats.warn(f"{where}the reader of {source.name} failed: {type(error).__name__}: {error}")
+
     def _give_up(self, path: Path, error: Exception) -> None:
         self.stats.skipped += 1
         reason = error.strerror if isinstance(error, OSError) else "its name is not valid text"
         self.stats.warn(f"cannot read {os.fsencode(path).decode('utf-8', 'replace')}: {reason}")
-
-
-def _resolve(path: str, folders: dict[str, str]) -> str:
-    """Return the real path. `folders` remembers those of folders, which many files share."""
-    if os.path.islink(path):  # noqa: PTH114 - many files, no Path object each
-        return os.path.realpath(path)
-    folder, name = os.path.split(path)
-    real = folders.get(folder)
-    if real is None:
-        real = folders[folder] = os.path.realpath(folder)
-    return os.path.join(real, name)  # noqa: PTH118
-
-
-def _open(path: Path) -> BufferedReader:
-    """Open a regular file. Raises OSError for anything else, which may have taken its place."""
-    number = os.open(path, _FLAGS)
-    try:
-        if not stat.S_ISREG(os.fstat(number).st_mode):
-            raise OSError(0, "it is no regular file")
-        return open(number, "rb", buffering=HEAD)  # noqa: PTH123, SIM115 - a number is no path
-    except BaseException:
-        os.close(number)
-        raise
 
 
 def harvest(

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from io import BytesIO
-from os.path import commonprefix
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 from skillopt_harvesters.salvage import PADDING, decode_leniently, is_json, mend
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from io import BufferedIOBase
 
 __all__ = ["MAX_LINE", "PADDING", "LineReader", "decode_leniently"]
 
@@ -41,7 +42,7 @@ class LineReader:
         self.offset = offset
         self.overlong = 0
         self.noise_lines = 0
-        self._prefix = commonprefix(noise)
+        self._prefix = os.path.commonprefix(noise) or b""  # noqa: RUF071 - bytes, not paths
         # The beginning of a record that seems to be broken, and may go on in the next chunk.
         self._pending: list[bytes] = []
 
@@ -57,7 +58,7 @@ class LineReader:
         return not self._pending
 
     def split(self, chunk: memoryview) -> list[bytes]:
-        r"""Return the lines of a chunk. They may still end in b"\n"; cutting it off is a copy of every byte."""
+        r"""Return the lines of a chunk. They may still end in b"\n": cutting it off would copy every byte."""
         lines = BytesIO(chunk).readlines()
         if self._pending or not _are_usual(lines):
             lines, self._pending = mend(self._pending + lines, limit=self.limit)
@@ -126,7 +127,7 @@ class LineReader:
 def _fill(stream: BinaryIO, buffer: bytearray, start: int) -> int:
     """Read into a buffer from `start` on; return the number of bytes, 0 at the end."""
     with memoryview(buffer) as view, view[start:] as room:
-        return stream.readinto(room) or 0  # type: ignore[attr-defined,no-any-return] - every binary stream has it
+        return cast("BufferedIOBase", stream).readinto(room) or 0
 
 
 def _strip_mark(line: bytearray, offset: int) -> bytearray:

@@ -19,7 +19,7 @@ def mark_of(record: str) -> int:
 
 
 def marks_of(records: Sequence[str]) -> list[int]:
-    """Return the marks of many records. Of a UUID both halves are combined, of anything else a hash is taken."""
+    """Return the marks of records: of a UUID both halves combined, of anything else a hash."""
     digits = "".join(records).replace("-", "")
     if len(digits) == 32 * len(records) and set(map(len, records)) == {36}:
         try:
@@ -100,9 +100,9 @@ class MarkSet(Collection[int]):
     def __iter__(self) -> Iterator[int]:
         yield from self._latest
         for number, bucket in enumerate(self._buckets):
-            for at in range(0, len(bucket or b""), _WIDTH):
-                assert bucket is not None
-                mark = int.from_bytes(bucket[at : at + _WIDTH], "big") << 16 | number
+            held = bucket or b""
+            for at in range(0, len(held), _WIDTH):
+                mark = int.from_bytes(held[at : at + _WIDTH], "big") << 16 | number
                 yield mark - (1 << 64) if mark >> 63 else mark
 
     def _is_older(self, mark: int) -> bool:

@@ -70,9 +70,7 @@ def salvage(line: bytes) -> tuple[list[Any], int]:
         return [], 1
 
 
-def mend(
-    parts: list[bytes], *, limit: int, final: bool = False
-) -> tuple[list[bytes], list[bytes]]:
+def mend(parts: list[bytes], *, limit: int, final: bool = False) -> tuple[list[bytes], list[bytes]]:
     """Return lines without blank ones and with broken records joined, and those that may yet go on.
 
     Writers that do not escape the line ends inside a string break their records. A line that opens an object

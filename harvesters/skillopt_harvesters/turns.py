@@ -1,54 +1,53 @@
-"""Tool calls and turns while they are being read; common to all clients.
+"""Turns while they are being read; common to all clients.
 
 Redaction and size limits happen here, so that no client can forget them.
 """
 
 from __future__ import annotations
 
-import hashlib
 from functools import lru_cache
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import msgspec
 
+from skillopt_harvesters.calls import (
+    MAX_COMMAND,
+    MAX_ERROR,
+    MAX_ID,
+    MAX_NAME,
+    MAX_NAMES,
+    CallDraft,
+    clip,
+    digest_of,
+)
 from skillopt_harvesters.corrections import is_correction
 from skillopt_harvesters.records import Signal, Tokens, ToolCall, Turn
 from skillopt_harvesters.redact import redact_within
+from skillopt_harvesters.tokens import MAX_OPEN_CALLS, Counts, add_tokens, bound, fold
 from skillopt_harvesters.verify import is_verification
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+__all__ = [
+    "MAX_ANSWER",
+    "MAX_COMMAND",
+    "MAX_ERROR",
+    "MAX_PROMPT",
+    "CallDraft",
+    "TextDraft",
+    "TurnDraft",
+    "add_tokens",
+    "clip",
+    "digest_of",
+]
+
 MAX_PROMPT = 65_536
 MAX_ANSWER = 65_536
-MAX_COMMAND = 8_192
-MAX_ERROR = 2_048
 MAX_CALLS = 5_000
-MAX_OPEN_CALLS = 16
 # Characters of all commands, errors and paths of a turn.
 MAX_TURN = 4 * 1024 * 1024
-_MAX_NAME = 200
-_MAX_NAMES = 100
-_MAX_ID = 256
-_MAX_CODE = 1 << 31
-_TOKEN_BITS = 48
-_SLACK = 8_192
 _REPEATED = 512
-
-
-def clip(text: str, limit: int) -> str:
-    """Cut a text to what redaction looks at before it cuts to `limit`; bounds the memory of a draft."""
-    return text if len(text) <= limit + _SLACK else text[: limit + _SLACK]
-
-
-def digest_of(arguments: bytes | msgspec.Raw) -> str:
-    """Return the digest of a tool call's arguments as the client wrote them."""
-    return hashlib.sha256(arguments).hexdigest()[:16]
-
-
-@lru_cache(maxsize=4096)
-def _redact_repeated(text: str, limit: int) -> str:
-    return redact_within(text, limit)
 
 
 @lru_cache(maxsize=4096)
@@ -56,91 +55,11 @@ def _verifies_repeated(command: str) -> bool:
     return is_verification(command)
 
 
-def _redact(text: str, limit: int) -> str:
-    """Redact; of commands and paths, which come again and again, the latest are remembered."""
-    return _redact_repeated(text, limit) if len(text) <= _REPEATED else redact_within(text, limit)
-
-
 def _verifies(call: ToolCall) -> bool:
     command = call.command
     if not command or call.exit_code != 0:
         return False
     return _verifies_repeated(command) if len(command) <= _REPEATED else is_verification(command)
-
-
-class Counts(Protocol):
-    """Tokens as a client tells them: what it does not tell is None."""
-
-    @property
-    def input(self) -> int | None: ...
-
-    @property
-    def output(self) -> int | None: ...
-
-    @property
-    def cache_read(self) -> int | None: ...
-
-    @property
-    def cache_write(self) -> int | None: ...
-
-
-class CallDraft(msgspec.Struct, gc=False):
-    """A tool call, perhaps still waiting for its result.
-
-    `id` is the client's id of the call, by which the result finds it; `source` the record it came from;
-    `closed` says that the result is there. Set the error with `fail`: a turn may have thousands of long ones.
-    """
-
-    name: str
-    id: str = ""
-    digest: str = ""
-    command: str | None = None
-    files: list[str] = []
-    exit_code: int | None = None
-    error: str | None = None
-    source: str = ""
-    closed: bool = False
-
-    def clip(self) -> int:
-        """Cut every text to what can be kept; return about how many characters that are."""
-        size = len(self.name) + len(self.id)
-        if size > _MAX_NAME:
-            self.name, self.id = self.name[:_MAX_NAME], self.id[:_MAX_ID]
-        command, files = self.command, self.files
-        if command is not None:
-            size += len(command)
-            if size > MAX_COMMAND:
-                self.command = clip(command, MAX_COMMAND)
-        if files:
-            self.files = [clip(path, MAX_ERROR) for path in files[:_MAX_NAMES]]
-            size += sum(map(len, self.files))
-        return size
-
-    def fail(self, error: str) -> None:
-        """Set the error; kept are its first `MAX_ERROR` characters, redacted."""
-        self.error = redact_within(error, MAX_ERROR)
-
-    def redact(self) -> None:
-        """Redact in place; doing it again changes nothing."""
-        if self.command is not None:
-            self.command = _redact(self.command, MAX_COMMAND)
-        if self.error is not None:
-            self.error = _redact(self.error, MAX_ERROR)
-        if self.files:
-            self.files = [_redact(path, MAX_ERROR) for path in self.files]
-        if self.exit_code is not None and not -_MAX_CODE <= self.exit_code < _MAX_CODE:
-            self.exit_code = None
-
-    def build(self) -> ToolCall:
-        """Return the call; it has been redacted."""
-        return ToolCall(
-            name=self.name,
-            arguments_digest=self.digest,
-            command=self.command,
-            exit_code=self.exit_code,
-            error=self.error,
-            files=tuple(self.files),
-        )
 
 
 class TextDraft(msgspec.Struct, gc=False):
@@ -186,7 +105,7 @@ class TurnDraft(msgspec.Struct):
     def say(self, message: str, text: str, source: str = "") -> None:
         """Add visible text. Only the last two messages are kept: the last one may be withdrawn."""
         texts = self.texts
-        message, source = message[:_MAX_ID], source[:_MAX_ID]
+        message, source = message[:MAX_ID], source[:MAX_ID]
         if texts and sum(len(piece.text) for piece in texts if piece.message == message) > MAX_ANSWER:
             return
         texts.append(TextDraft(message, clip(text, MAX_ANSWER), source))
@@ -205,8 +124,8 @@ class TurnDraft(msgspec.Struct):
 
     def find_call(self, call_id: str) -> CallDraft | None:
         """Return the latest call with the client's id."""
-        if len(call_id) > _MAX_ID:
-            call_id = call_id[:_MAX_ID]
+        if len(call_id) > MAX_ID:
+            call_id = call_id[:MAX_ID]
         for call in reversed(self.calls):
             if call.id == call_id:
                 return call
@@ -215,7 +134,7 @@ class TurnDraft(msgspec.Struct):
     def count(self, call: str, counts: Counts) -> None:
         """Count a model call, or correct what was counted of it; only the latest calls can be corrected."""
         usage = self.usage
-        usage[call] = counts  # type: ignore[assignment] - `redact` makes tokens of them
+        usage[call] = counts  # type: ignore[assignment]  # `redact` makes tokens of them
         if len(usage) >= 2 * MAX_OPEN_CALLS:
             self.counted = fold(usage, self.counted)
 
@@ -235,14 +154,14 @@ class TurnDraft(msgspec.Struct):
     def redact(self) -> None:
         """Redact and bound everything in place; doing it again changes nothing."""
         self.prompt = redact_within(self.prompt, MAX_PROMPT)
-        self.command = self.command and self.command[:_MAX_NAME]
-        self.refusals = [redact_within(words, MAX_PROMPT) for words in self.refusals[:_MAX_NAMES] if words]
+        self.command = self.command and self.command[:MAX_NAME]
+        self.refusals = [redact_within(words, MAX_PROMPT) for words in self.refusals[:MAX_NAMES] if words]
         for piece in self.texts:
             piece.text = redact_within(piece.text, MAX_ANSWER)
         for call in self.calls:
             call.redact()
-        self.skills = {name[:_MAX_NAME]: None for name in list(self.skills)[:_MAX_NAMES]}
-        self.usage = {call[:_MAX_ID]: bound(counts) for call, counts in self.usage.items()}
+        self.skills = {name[:MAX_NAME]: None for name in list(self.skills)[:MAX_NAMES]}
+        self.usage = {call[:MAX_ID]: bound(counts) for call, counts in self.usage.items()}
 
     def close(self, before: Turn | None) -> Turn:
         """Return the finished turn. `before` is the turn whose answer the prompt may correct."""
@@ -253,7 +172,7 @@ class TurnDraft(msgspec.Struct):
         """Return the turn as it is so far; it has been redacted."""
         calls = tuple([call.build() for call in self.calls])
         signals = set(self.signals)
-        if any([call.error is not None for call in calls]):
+        if any(call.error is not None for call in calls):
             signals.add(Signal.ERROR)
         if any(map(_verifies, calls)):
             signals.add(Signal.VERIFIED)
@@ -279,30 +198,3 @@ class TurnDraft(msgspec.Struct):
             typed=self.typed,
             abandoned=self.abandoned,
         )
-
-
-def fold(usage: dict[str, Tokens], counted: Tokens) -> Tokens:
-    """Take the older half of the calls out of `usage` and return what was counted with them."""
-    oldest = list(usage)[: len(usage) // 2]
-    return add_tokens([counted, *(bound(usage.pop(call)) for call in oldest)])
-
-
-def add_tokens(parts: Iterable[Tokens]) -> Tokens:
-    """Return the sum."""
-    given = fresh = read = written = 0
-    for part in parts:
-        given += part.input
-        fresh += part.output
-        read += part.cache_read
-        written += part.cache_write
-    return Tokens(given, fresh, read, written)
-
-
-def bound(counts: Counts) -> Tokens:
-    """Return the tokens, without what no model call can have taken."""
-    given, fresh = counts.input or 0, counts.output or 0
-    read, written = counts.cache_read or 0, counts.cache_write or 0
-    if (given | fresh | read | written) >> _TOKEN_BITS:
-        told = (given, fresh, read, written)
-        return Tokens(*(0 if count >> _TOKEN_BITS else count for count in told))
-    return Tokens(given, fresh, read, written)

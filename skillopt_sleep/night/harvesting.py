@@ -9,10 +9,10 @@ from pathlib import Path
 
 import msgspec
 
-from skillopt_harvesters import SOURCES, harvest
+from skillopt_harvesters import harvest, load_sources
 from skillopt_sleep.events import Event, Listener, ignore
 from skillopt_sleep.store.batches import batches
-from skillopt_sleep.store.index import StoreCursors
+from skillopt_sleep.store.cursors import StoreCursors
 
 
 class HarvestReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,9 +37,10 @@ def update_index(
     """
     began = time.monotonic()
     home = Path(env.get("HOME") or Path.home())
+    warnings: list[str] = []
     with batches(connection) as batch:
         run = harvest(
-            SOURCES.values(),
+            load_sources(warnings.append).values(),
             StoreCursors(connection),
             env=env,
             home=home,
@@ -52,9 +53,7 @@ def update_index(
             if harvested.cursor is not None:
                 batch.add_cursor(harvested.cursor)
                 listen(
-                    Event(
-                        stage="harvest", done=run.stats.files_read, detail=f"{run.stats.sessions} sessions"
-                    )
+                    Event(stage="harvest", done=run.stats.files_read, detail=f"{run.stats.sessions} sessions")
                 )
         batch.forget(run.stats.gone)
     stats = run.stats
@@ -73,6 +72,6 @@ def update_index(
         sessions=stats.sessions,
         turns=stats.turns,
         skipped=stats.skipped,
-        warnings=stats.told,
+        warnings=(*warnings, *stats.told),
         seconds=round(time.monotonic() - began, 3),
     )

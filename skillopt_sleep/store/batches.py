@@ -10,7 +10,8 @@ from contextlib import contextmanager
 from skillopt_harvesters.cursor import FileCursor
 from skillopt_harvesters.records import Session
 from skillopt_sleep.store.claims import StoreClaims
-from skillopt_sleep.store.index import forget_files, pack_session, read_session, save_cursors, save_sessions
+from skillopt_sleep.store.cursors import forget_files, save_cursors
+from skillopt_sleep.store.index import pack_session, read_session, save_sessions
 
 # What a kill may cost is read once more; each write waits for the disk.
 _SECONDS = 1.0

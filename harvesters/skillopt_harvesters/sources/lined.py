@@ -46,8 +46,8 @@ class Reader(ABC, Generic[MemoryT]):
     def take_chunk(self, chunk: memoryview) -> bool:
         """Take a run of lines in one step, or return False when that cannot be done: then they come singly.
 
-        The chunk is overwritten afterwards. A client whose files are large overrides this; most of the time is spent on what does not change a
-        session.
+        The chunk is overwritten afterwards. A client whose files are large overrides this: most of its time
+        goes by with steps that each record costs.
         """
         return False
 

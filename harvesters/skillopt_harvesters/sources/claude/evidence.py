@@ -9,6 +9,9 @@ import msgspec
 from skillopt_harvesters.sources.base import OWN_FOLDER
 from skillopt_harvesters.sources.claude import records
 
+# Who starts the client for a person; programs are `sdk-...`.
+PEOPLE = frozenset({"cli", "claude-desktop", "claude-vscode"})
+
 
 def is_own_folder(folder: str) -> bool:
     """Tell whether a working directory is one of our own replays'."""
