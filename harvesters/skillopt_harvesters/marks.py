@@ -38,9 +38,10 @@ def _fold(numbers: bytes) -> list[int]:
 
 
 def _digest_of(record: str) -> bytes:
-    if len(record) == 36:
+    digits = record.replace("-", "")
+    if len(record) == 36 and len(digits) == 32:
         try:
-            return bytes.fromhex(record.replace("-", "")[:32].ljust(32, "x"))
+            return bytes.fromhex(digits)
         except ValueError:
             pass
     return hashlib.blake2b(record.encode("utf-8", "surrogatepass"), digest_size=16).digest()

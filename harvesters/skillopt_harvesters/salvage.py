@@ -10,10 +10,11 @@ import msgspec
 PADDING = b"\r\n\x00 \t"
 # A broken record is looked for in so many lines, and tried so many times.
 _MAX_PARTS = 1_000
-_MAX_TRIES = 16
-# Characters read again and again in search of a whole record on a line; bounds the time of a hostile one.
-_MAX_WORK = 8 * 1024 * 1024
-_TRY = 64
+_MAX_TRIES = 32
+# Bytes read again and again in search of a whole record on a line; bounds the time of a hostile one.
+_MAX_WORK = 64 * 1024 * 1024
+_TRY = 512
+_BLANKS = " \t\r\n\0"
 _JSON = json.JSONDecoder(strict=False)
 _check = msgspec.json.Decoder(msgspec.Raw).decode
 
@@ -32,42 +33,74 @@ def decode_leniently(line: bytes) -> list[Any]:
     return salvage(line)[0]
 
 
-def salvage(line: bytes) -> tuple[list[Any], int]:
+def salvage(line: bytes, *, key: str = "timestamp") -> tuple[list[Any], int]:
     """Return the JSON values on a line that a strict decoder refused, and how many others were torn.
 
     Invalid UTF-8 and lone surrogates become replacement characters, raw control characters are kept. A
     record torn by a crash may have the next one glued to it: then the whole record at the end of the line
-    is found by trying every place where an object with a string key opens.
+    is found by trying every place where an object with a string key opens. Where that might as well be a
+    part of the torn record, it has to have the `key` that only whole records have.
     """
-    text = line.decode("utf-8", errors="replace")
+    text = line.decode("utf-8", errors="replace").rstrip(_BLANKS)
     values: list[Any] = []
-    position, work = _skip_blanks(text, 0), 0
-    torn = False
-    while position < len(text):
+    position = _skip_blanks(text, 0)
+    torn = 0
+    while position < len(text) and not torn:
         try:
-            value, end = _JSON.raw_decode(text, position)
-        except json.JSONDecodeError as error:
-            torn = True
-            work += max(error.pos - position, 0)
+            value, position = _JSON.raw_decode(text, position)
         except (ValueError, RecursionError):
-            torn = True
-            work += len(text) - position
+            torn = 1
+            glued = _find_whole(text, position + 1) or _find_readable(text, position + 1)
+            if glued and (key in glued[0] or not _may_be_part(text, glued[1])):
+                values.append(glued[0])
         else:
-            work += end - position
-            end = _skip_blanks(text, end)
-            # After a tear only a record that reaches the end of the line is whole; a smaller one is a part.
-            if not torn or end == len(text):
-                values.append(value)
-                position = end
-                continue
-        work += _TRY
-        position = text.find('{"', position + 1)
-        if position < 0 or work > _MAX_WORK:
-            break
+            position = _skip_blanks(text, position)
+            values.append(value)
     try:
-        return [_without_surrogates(value) for value in values], int(torn)
+        return [_without_surrogates(value) for value in values], torn
     except RecursionError:
         return [], 1
+
+
+def _find_whole(text: str, start: int) -> tuple[dict[str, Any], int] | None:
+    """Return the object that ends with the text, and where it opens, if it is flawless.
+
+    Only one place can be right: what opens inside that object ends before it.
+    """
+    data = text[start:].encode()
+    view = memoryview(data)
+    at, work = data.find(b'{"'), 0
+    while at >= 0 and work < _MAX_WORK:
+        try:
+            _check(view[at:])
+        except msgspec.DecodeError as error:
+            work += len(data) - at if "truncated" in str(error) else _TRY
+        except RecursionError:
+            work += _TRY
+        else:
+            return msgspec.json.decode(view[at:]), start + len(data[:at].decode())
+        at = data.find(b'{"', at + 1)
+    return None
+
+
+def _find_readable(text: str, start: int) -> tuple[dict[str, Any], int] | None:
+    """Return the same of an object that only a lenient decoder reads; the first places are tried."""
+    at, tries = text.find('{"', start), 0
+    while at >= 0 and tries < _MAX_TRIES:
+        try:
+            value, end = _JSON.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            tries += 1
+        else:
+            if end == len(text):
+                return value, at
+        at = text.find('{"', at + 1)
+    return None
+
+
+def _may_be_part(text: str, position: int) -> bool:
+    """Tell whether the object that opens there stands where a value of another one may stand."""
+    return text[:position].rstrip()[-1:] in {":", ",", "["}
 
 
 def mend(parts: list[bytes], *, limit: int, final: bool = False) -> tuple[list[bytes], list[bytes]]:
@@ -79,12 +112,14 @@ def mend(parts: list[bytes], *, limit: int, final: bool = False) -> tuple[list[b
     a record whose end is not among them is given back.
     """
     lines: list[bytes] = []
-    number = 0
+    number, work = 0, 0
     while number < len(parts):
         line = parts[number].strip(PADDING)
         end = number + 1
-        if _may_be_broken(line, parts[end : end + 1]) and not is_json(line):
-            found = _find_end(parts, number, limit=limit)
+        may_be_broken = work < _MAX_WORK and _may_be_broken(line, parts[end : end + 1], final=final)
+        if may_be_broken and not is_json(line):
+            found, cost = _find_end(parts, number, limit=limit)
+            work += cost
             if found is None and not final:
                 return lines, parts[number:]
             if found:
@@ -96,33 +131,38 @@ def mend(parts: list[bytes], *, limit: int, final: bool = False) -> tuple[list[b
     return lines, []
 
 
-def _may_be_broken(line: bytes, following: list[bytes]) -> bool:
+def _may_be_broken(line: bytes, following: list[bytes], *, final: bool) -> bool:
     """Tell whether a line looks as if its record ended in one of the next lines."""
-    if not line.startswith(b'{"') or not following:
+    if not line.startswith(b'{"') or (final and not following):
         return False
-    after = following[0].lstrip(PADDING)
+    after = following[0].lstrip(PADDING) if following else b""
     return not line.endswith(b"}") or (after != b"" and not after.startswith(b"{"))
 
 
-def _find_end(parts: list[bytes], start: int, *, limit: int) -> int | None:
-    """Return the number of the part behind a broken record, 0 when it has no end, None when none yet."""
-    length, tries = len(parts[start]), 0
+def _find_end(parts: list[bytes], start: int, *, limit: int) -> tuple[int | None, int]:
+    """Return the number of the part behind a broken record, and what it cost to find out.
+
+    The number is 0 when the record has no end, None when its end is not among the parts.
+    """
+    length, tries, cost = len(parts[start]), 0, 0
     for end in range(start + 1, len(parts)):
         part = parts[end].strip(PADDING)
         length += len(parts[end])
+        cost += _TRY
         if length > limit or end - start > _MAX_PARTS or (part.startswith(b'{"') and is_json(part)):
-            return 0
+            return 0, cost
         if part.endswith(b"}"):
+            cost += length
             if _is_value(b"".join(parts[start : end + 1])):
-                return end + 1
+                return end + 1, cost
             tries += 1
             if tries == _MAX_TRIES:
-                return 0
-    return None
+                return 0, cost
+    return None, cost
 
 
 def _is_value(line: bytes) -> bool:
-    text = line.decode("utf-8", errors="replace").strip(" \t\r\n\0")
+    text = line.decode("utf-8", errors="replace").strip(_BLANKS)
     try:
         _, end = _JSON.raw_decode(text)
     except (ValueError, RecursionError):
@@ -131,7 +171,7 @@ def _is_value(line: bytes) -> bool:
 
 
 def _skip_blanks(text: str, position: int) -> int:
-    while position < len(text) and text[position] in " \t\r\n\x00":
+    while position < len(text) and text[position] in _BLANKS:
         position += 1
     return position
 

@@ -13,6 +13,7 @@ from skillopt_harvesters import harvest, load_sources
 from skillopt_sleep.events import Event, Listener, ignore
 from skillopt_sleep.store.batches import batches
 from skillopt_sleep.store.cursors import StoreCursors
+from skillopt_sleep.store.snapshots import restore_snapshots
 
 
 class HarvestReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,15 +30,22 @@ class HarvestReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def update_index(
-    connection: sqlite3.Connection, env: Mapping[str, str], *, listen: Listener = ignore
+    connection: sqlite3.Connection,
+    env: Mapping[str, str],
+    *,
+    snapshots: Path | None = None,
+    listen: Listener = ignore,
 ) -> HarvestReport:
     """Read what is new. What was read of a file is stored together or not at all, many files at a time.
 
-    What was read of a file stays known when the client deletes the file.
+    What was read of a file stays known when the client deletes the file; what was mined of it also when the
+    database is lost, if its folder of `snapshots` is given.
     """
     began = time.monotonic()
     home = Path(env.get("HOME") or Path.home())
     warnings: list[str] = []
+    if snapshots is not None:
+        restore_snapshots(connection, snapshots, warn=warnings.append)
     with batches(connection) as batch:
         run = harvest(
             load_sources(warnings.append).values(),

@@ -23,12 +23,12 @@ _SAVE_SESSION = (
 )
 
 
-def save_session(connection: sqlite3.Connection, session: Session) -> None:
+def save_session(connection: sqlite3.Connection, session: Session, *, reader: int = READER) -> None:
     """Insert the session, or replace what an earlier harvest read of it."""
-    save_sessions(connection, [pack_session(session)])
+    save_sessions(connection, [pack_session(session, reader=reader)])
 
 
-def pack_session(session: Session) -> tuple[str | int | bytes | None, ...]:
+def pack_session(session: Session, *, reader: int = READER) -> tuple[str | int | bytes | None, ...]:
     """Return the session's row."""
     return (
         session.client,
@@ -39,7 +39,7 @@ def pack_session(session: Session) -> tuple[str | int | bytes | None, ...]:
         session.ended,
         session.path,
         msgspec.msgpack.encode(session),
-        READER,
+        reader,
     )
 
 
@@ -55,10 +55,10 @@ def read_session(connection: sqlite3.Connection, client: str, session: str) -> S
     row = connection.execute(
         "select body from sessions where client = ? and id = ? and reader = ?", (client, session, READER)
     ).fetchone()
-    return None if row is None else _decode(row["body"])
+    return None if row is None else unpack_session(row["body"])
 
 
-def _decode(body: bytes) -> Session | None:
+def unpack_session(body: bytes) -> Session | None:
     """Return None for what another version of this program stored in a way that cannot be read."""
     try:
         return _session.decode(body)
@@ -76,7 +76,7 @@ def read_sessions(connection: sqlite3.Connection, *, kind: str | None = None) ->
     where, values = ("where kind = ?", (kind,)) if kind else ("", ())
     query = f"select body from sessions {where} order by started is null, started, id"  # noqa: S608
     for row in connection.execute(query, values):
-        session = _decode(row["body"])
+        session = unpack_session(row["body"])
         if session is not None:
             yield session
 

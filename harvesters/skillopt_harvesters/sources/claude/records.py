@@ -149,7 +149,7 @@ def decode_line(line: bytes) -> tuple[list[Record], int]:
     try:
         return [decode_record(line)], 0
     except (msgspec.DecodeError, RecursionError):
-        values, torn = salvage(line)
+        values, torn = salvage(line, key="sessionId")
     records = [_coerce(value, Record) for value in values if isinstance(value, dict)]
     return records, torn + len(values) - len(records)
 
