@@ -10,6 +10,7 @@ from skillopt_harvesters import mine
 from skillopt_harvesters.records import Kind
 from skillopt_replay.tasks import Task
 from skillopt_sleep.config import Settings
+from skillopt_sleep.errors import AppError
 from skillopt_sleep.events import Event, Listener, ignore
 from skillopt_sleep.store.index import read_sessions
 from skillopt_sleep.store.snapshots import save_snapshots
@@ -27,5 +28,6 @@ def keep_mined(
     """Keep snapshots of the sessions that tasks were mined from. A full disk costs those, not the night."""
     try:
         save_snapshots(connection, folder, {session for task in tasks for session in task.sessions})
-    except OSError as error:
-        listen(Event(stage="mine", detail=f"no snapshots could be kept: {error.strerror or error}"))
+    except (OSError, AppError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error.message
+        listen(Event(stage="mine", detail=f"no snapshots could be kept: {reason}"))
