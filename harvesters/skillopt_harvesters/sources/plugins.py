@@ -43,7 +43,7 @@ def _load(point: EntryPoint) -> tuple[Source | None, str]:
         source = loaded() if isinstance(loaded, type) else loaded
         name, rewrites = source.name, source.rewrites
         missing = [method for method in _METHODS if not callable(getattr(source, method, None))]
-    except Exception as error:  # noqa: BLE001 - foreign code may raise anything, and must not cost the harvest
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - foreign code must not cost the harvest
         return None, f"{type(error).__name__}: {error}"
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         return None, f"its name {name!r} is none (small letters, digits, - and _)"
