@@ -153,6 +153,8 @@ class Harvest:
             real.encode("utf-8")
             place = path if real == given else Path(real)
             marks = source.stat(place)
+        except FileNotFoundError:
+            return None
         except (OSError, UnicodeEncodeError) as error:
             self._give_up(path, error)
             return None
