@@ -1,5 +1,6 @@
 """Transcript files to sessions to recurring tasks."""
 
+from skillopt_harvesters.claims import Claims, MemoryClaims
 from skillopt_harvesters.corrections import Correction, find_corrections, is_correction
 from skillopt_harvesters.cursor import Change, FileCursor, changed
 from skillopt_harvesters.errors import HarvestError
@@ -7,7 +8,7 @@ from skillopt_harvesters.harvest import Harvest, Harvested, HarvestStats, harves
 from skillopt_harvesters.mine import mine
 from skillopt_harvesters.records import Kind, Session, Signal, Tokens, ToolCall, Turn
 from skillopt_harvesters.redact import redact
-from skillopt_harvesters.sources import SOURCES, Claims, MemoryClaims, Reading, Source, read_file
+from skillopt_harvesters.sources import SOURCES, Reading, Resume, Source, read_file
 
 __all__ = [
     "SOURCES",
@@ -22,6 +23,7 @@ __all__ = [
     "Kind",
     "MemoryClaims",
     "Reading",
+    "Resume",
     "Session",
     "Signal",
     "Source",

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from enum import Enum
 from typing import TYPE_CHECKING, BinaryIO
 
 import msgspec
+
+from skillopt_harvesters.sources.base import Marks, Reading, stat_file
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,7 +21,7 @@ class FileCursor(msgspec.Struct, frozen=True, kw_only=True):
     """What is known about a file that was read. `offset` is the byte after the last whole record.
 
     `prefix_hash` covers the first 4 KiB and the last 1 KiB before the offset, so that a file that was
-    written anew under the same name is noticed.
+    written anew under the same name is noticed. `session` and `state` are for going on at the offset.
     """
 
     path: str
@@ -29,6 +30,8 @@ class FileCursor(msgspec.Struct, frozen=True, kw_only=True):
     mtime_ns: int
     offset: int
     prefix_hash: str
+    session: str = ""
+    state: bytes = b""
 
 
 class Change(str, Enum):
@@ -41,20 +44,20 @@ class Change(str, Enum):
     GONE = "gone"
 
 
-def changed(path: Path, cursor: FileCursor | None) -> Change:
+def changed(path: Path, cursor: FileCursor | None, marks: Marks | None = None) -> Change:
     """Compare a file with its cursor. Opens it only when its size, time or inode differ.
 
-    Raises OSError when the file is there but cannot be read.
+    `marks` are the file's own unless given. Raises OSError when the file is there but cannot be read.
     """
     try:
-        status = path.stat()
+        now = marks or stat_file(path)
     except FileNotFoundError:
         return Change.GONE
     if cursor is None:
         return Change.NEW
-    if _marks(status) == (cursor.inode, cursor.size, cursor.mtime_ns):
+    if now == Marks(cursor.inode, cursor.size, cursor.mtime_ns):
         return Change.UNCHANGED
-    if status.st_ino != cursor.inode or status.st_size <= cursor.size or status.st_size < cursor.offset:
+    if now.inode != cursor.inode or now.size <= cursor.size or now.size < cursor.offset:
         return Change.REWRITTEN
     try:
         with path.open("rb", buffering=0) as file:
@@ -64,16 +67,18 @@ def changed(path: Path, cursor: FileCursor | None) -> Change:
     return Change.APPENDED if same else Change.REWRITTEN
 
 
-def make_cursor(path: Path, status: os.stat_result, file: BinaryIO, offset: int) -> FileCursor:
-    """Return the cursor of an open file. `status` was taken before reading, so that growth is not missed."""
-    inode, size, mtime_ns = _marks(status)
+def make_cursor(path: Path, marks: Marks, file: BinaryIO, reading: Reading | None) -> FileCursor:
+    """Return the cursor of an open file. `marks` were taken before reading, so that growth is not missed."""
+    offset = reading.offset if reading else 0
     return FileCursor(
         path=str(path),
-        inode=inode,
-        size=size,
-        mtime_ns=mtime_ns,
+        inode=marks.inode,
+        size=marks.size,
+        mtime_ns=marks.mtime_ns,
         offset=offset,
         prefix_hash=hash_prefix(file, offset),
+        session=reading.session.id if reading and reading.session else "",
+        state=reading.state if reading else b"",
     )
 
 
@@ -84,7 +89,3 @@ def hash_prefix(file: BinaryIO, offset: int) -> str:
     file.seek(max(0, offset - _TAIL))
     digest.update(file.read(min(_TAIL, offset)))
     return digest.hexdigest()[:32]
-
-
-def _marks(status: os.stat_result) -> tuple[int, int, int]:
-    return status.st_ino, status.st_size, status.st_mtime_ns

@@ -1,143 +1,29 @@
-"""Turns and sessions while they are being read; common to all clients.
+"""A session while it is being read; common to all clients.
 
-A source fills drafts in file order and closes the session at the end. Redaction, size limits and the
-signals that follow from the turns themselves happen here, so that no client can forget them.
+A source opens turns in file order and closes the session at the end. Only the last two turns are open: what
+came before is closed and redacted, so that memory holds a session's digest. `freeze` and `thaw` carry a
+draft over to the harvest that reads what was appended.
 """
 
 from __future__ import annotations
 
-import hashlib
-from dataclasses import dataclass, field
-from datetime import datetime, timezone
-from typing import TYPE_CHECKING
+import msgspec
 
-from skillopt_harvesters.corrections import is_correction
-from skillopt_harvesters.records import Kind, Session, Signal, Tokens, ToolCall, Turn
-from skillopt_harvesters.redact import redact_within
-from skillopt_harvesters.verify import is_verification
+from skillopt_harvesters.records import Kind, Session, Tokens, Turn
+from skillopt_harvesters.turns import TurnDraft, add_tokens
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-MAX_PROMPT = 65_536
-MAX_ANSWER = 65_536
-MAX_COMMAND = 8_192
-MAX_ERROR = 2_048
+MAX_TURNS = 20_000
 MAX_WARNINGS = 20
+_MAX_NAMES = 100
+_OPEN = 2
 
 
-@dataclass
-class CallDraft:
-    """A tool call waiting for its result. `source` is the record it came from."""
+class SessionDraft(msgspec.Struct):
+    """A session being read. Its fields are what is carried over; `closed` is taken from the stored session.
 
-    name: str
-    digest: str = ""
-    command: str | None = None
-    files: tuple[str, ...] = ()
-    exit_code: int | None = None
-    error: str | None = None
-    source: str = ""
-
-    def close(self) -> ToolCall:
-        return ToolCall(
-            name=self.name[:200],
-            arguments_digest=self.digest,
-            command=None if self.command is None else redact_within(self.command, MAX_COMMAND),
-            exit_code=self.exit_code,
-            error=None if self.error is None else redact_within(self.error, MAX_ERROR),
-            files=tuple(redact_within(path, MAX_ERROR) for path in self.files),
-        )
-
-
-def digest_of(arguments: bytes) -> str:
-    """Return the digest of a tool call's arguments as the client wrote them."""
-    return hashlib.sha256(arguments).hexdigest()[:16]
-
-
-@dataclass
-class TextDraft:
-    """A piece of the agent's visible text; pieces of one message are joined."""
-
-    message: str
-    text: str
-    source: str = ""
-
-
-@dataclass
-class TurnDraft:
-    """A turn being read."""
-
-    prompt: str = ""
-    command: str | None = None
-    typed: bool = True
-    started: str | None = None
-    parent: str | None = None
-    copied: bool = False
-    abandoned: bool = False
-    texts: list[TextDraft] = field(default_factory=list)
-    calls: list[CallDraft] = field(default_factory=list)
-    refusals: list[str] = field(default_factory=list)
-    signals: set[Signal] = field(default_factory=set)
-    skills: dict[str, None] = field(default_factory=dict)
-    usage: dict[str, Tokens] = field(default_factory=dict)
-
-    @property
-    def is_untouched(self) -> bool:
-        """Whether the agent has done nothing in it yet."""
-        return not (self.texts or self.calls or self.usage)
-
-    def say(self, message: str, text: str, source: str = "") -> None:
-        """Add visible text. Only the last two messages are kept: the last one may be withdrawn."""
-        self.texts.append(TextDraft(message, text[: MAX_ANSWER * 2], source))
-        kept = list(dict.fromkeys(piece.message for piece in self.texts))[-2:]
-        if len(self.texts) > 2:
-            self.texts = [piece for piece in self.texts if piece.message in kept]
-
-    def withdraw(self, sources: Iterable[str]) -> None:
-        """Forget what the named records said and did."""
-        gone = set(sources)
-        self.texts = [piece for piece in self.texts if piece.source not in gone]
-        self.calls = [call for call in self.calls if call.source not in gone]
-
-    @property
-    def answer(self) -> str:
-        if not self.texts:
-            return ""
-        last = self.texts[-1].message
-        return "\n\n".join(piece.text for piece in self.texts if piece.message == last).strip()
-
-    def close(self, before: Turn | None) -> Turn:
-        """Return the finished turn. `before` is the turn whose answer the prompt may correct."""
-        prompt = redact_within(self.prompt, MAX_PROMPT)
-        calls = tuple(call.close() for call in self.calls)
-        signals = set(self.signals)
-        if any(call.error is not None for call in calls):
-            signals.add(Signal.ERROR)
-        if any(call.command and call.exit_code == 0 and is_verification(call.command) for call in calls):
-            signals.add(Signal.VERIFIED)
-        answered = before is not None and bool(before.answer or before.tool_calls)
-        if answered and self.command is None and is_correction(prompt):
-            signals.add(Signal.CORRECTION)
-        if self.refusals:
-            signals.add(Signal.REFUSAL)
-        return Turn(
-            prompt=prompt,
-            answer=redact_within(self.answer, MAX_ANSWER),
-            command=self.command,
-            tool_calls=calls,
-            refusals=tuple(redact_within(words, MAX_PROMPT) for words in self.refusals if words),
-            signals=tuple(sorted(signals, key=lambda signal: signal.value)),
-            skills=tuple(self.skills),
-            tokens=_sum(self.usage.values()),
-            started=self.started,
-            typed=self.typed,
-            abandoned=self.abandoned,
-        )
-
-
-@dataclass
-class SessionDraft:
-    """A session being read."""
+    `parents` says at which turn each parent record was answered, `copied` which closed turns are another
+    session's, `previous` is the last closed turn.
+    """
 
     id: str
     client: str
@@ -146,14 +32,31 @@ class SessionDraft:
     kind: Kind = Kind.HUMAN
     project: str | None = None
     branch: str | None = None
+    commit: str | None = None
+    model: str | None = None
+    parent: str | None = None
     started: str | None = None
     ended: str | None = None
-    turns: list[TurnDraft] = field(default_factory=list)
-    usage: dict[str, Tokens] = field(default_factory=dict)
-    skills_offered: dict[str, None] = field(default_factory=dict)
-    skipped: int = 0
-    warnings: list[str] = field(default_factory=list)
-    _by_parent: dict[str, int] = field(default_factory=dict)
+    turns: list[TurnDraft] = []
+    usage: dict[str, Tokens] = {}
+    counted: Tokens = Tokens()
+    skills_offered: dict[str, None] = {}
+    warnings: list[str] = []
+    bad: int = 0
+    overlong: int = 0
+    unknown: dict[str, int] = {}
+    left_out: int = 0
+    closed_turns: int = 0
+    copied: list[int] = []
+    parents: dict[str, int] = {}
+    previous: Turn | None = None
+    before: Turn | None = None
+    closed: list[Turn] = []
+
+    @property
+    def turn(self) -> TurnDraft | None:
+        """The turn that is going on."""
+        return self.turns[-1] if self.turns else None
 
     def see(self, time: str | None) -> None:
         """Stretch the session's times; records come in file order, their clocks may run backwards."""
@@ -167,7 +70,7 @@ class SessionDraft:
         A prompt under the same parent as an earlier one means the user went back: what came between was
         abandoned.
         """
-        last = self.turns[-1] if self.turns else None
+        last = self.turn
         if (
             last
             and last.is_untouched
@@ -176,22 +79,82 @@ class SessionDraft:
         ):
             return last
         if turn.parent is not None:
-            index = self._by_parent.get(turn.parent)
-            if index is not None:
-                for abandoned in self.turns[index:]:
-                    abandoned.abandoned = True
-            self._by_parent[turn.parent] = len(self.turns)
+            number = self.closed_turns + len(self.turns)
+            earlier = self.parents.get(turn.parent)
+            if earlier is not None:
+                self._abandon(earlier)
+            self.parents[turn.parent] = number
         self.turns.append(turn)
+        if len(self.turns) > _OPEN:
+            self._close_turn(self.turns.pop(0))
         return turn
+
+    def _abandon(self, first: int) -> None:
+        copied = set(self.copied)
+        place = first - sum(number < first for number in copied)
+        for number in range(first, self.closed_turns):
+            if number not in copied and place < len(self.closed):
+                self.closed[place] = msgspec.structs.replace(self.closed[place], abandoned=True)
+                place += 1
+        for turn in self.turns[max(0, first - self.closed_turns) :]:
+            turn.abandoned = True
+
+    def _close_turn(self, draft: TurnDraft) -> None:
+        turn = draft.close(self.previous)
+        self.previous = turn
+        if draft.calls_left_out:
+            self.warn(f"{draft.calls_left_out} tool calls of a turn with very many were left out")
+        if draft.copied:
+            self.copied.append(self.closed_turns)
+            self.before = turn
+        elif len(self.closed) < MAX_TURNS:
+            self.closed.append(turn)
+        else:
+            self.left_out += 1
+            self.counted = self.counted.plus(turn.tokens)
+        self.closed_turns += 1
+
+    def count(self, call: str, tokens: Tokens) -> None:
+        """Count a model call that belongs to no turn, or correct what was counted of it."""
+        self.usage[call] = tokens
+        if len(self.usage) > _MAX_NAMES:
+            self.counted = self.counted.plus(self.usage.pop(next(iter(self.usage))))
+
+    def meet_unknown(self, name: str) -> None:
+        """Count a record of a type that is not known."""
+        key = name[:80] if name[:80] in self.unknown or len(self.unknown) < _MAX_NAMES else "(others)"
+        self.unknown[key] = self.unknown.get(key, 0) + 1
 
     def warn(self, text: str) -> None:
         if len(self.warnings) < MAX_WARNINGS and text not in self.warnings:
             self.warnings.append(text)
 
+    def freeze(self) -> bytes:
+        """Return what the next reading needs beside the closed session; all of its text is redacted."""
+        for turn in self.turns:
+            turn.redact()
+        return msgspec.msgpack.encode(msgspec.structs.replace(self, closed=[]))
+
+    @classmethod
+    def thaw(cls, state: bytes, session: Session) -> SessionDraft | None:
+        """Return the draft of a stored session to go on with; None when the two do not fit together."""
+        try:
+            draft = msgspec.msgpack.decode(state, type=cls)
+        except (msgspec.DecodeError, RecursionError):
+            return None
+        kept = min(draft.closed_turns - len(draft.copied), MAX_TURNS)
+        still_open = sum(not turn.copied for turn in draft.turns)
+        if (draft.client, draft.id) != (session.client, session.id):
+            return None
+        if len(session.turns) != kept + still_open:
+            return None
+        draft.closed = list(session.turns[:kept])
+        return draft
+
     def close(self) -> Session:
-        closed: list[Turn] = []
-        before: Turn | None = None
-        previous: Turn | None = None
+        """Return the session as it is so far; the draft stays as it was."""
+        closed, before, previous = list(self.closed), self.before, self.previous
+        warnings = list(self.warnings)
         for draft in self.turns:
             turn = draft.close(previous)
             previous = turn
@@ -199,7 +162,7 @@ class SessionDraft:
                 before = turn
             else:
                 closed.append(turn)
-        tokens = _sum([*self.usage.values(), *(turn.tokens for turn in closed)])
+        tokens = add_tokens([self.counted, *self.usage.values(), *(turn.tokens for turn in closed)])
         return Session(
             id=self.id,
             client=self.client,
@@ -208,56 +171,28 @@ class SessionDraft:
             path=self.path,
             project=self.project,
             branch=self.branch,
+            commit=self.commit,
+            model=self.model,
+            parent=self.parent,
             started=self.started,
             ended=self.ended,
             turns=tuple(closed),
             before=before,
             tokens=tokens,
             skills_offered=tuple(self.skills_offered),
-            skipped=self.skipped,
-            warnings=tuple(self.warnings),
+            skipped=self.bad + self.overlong + sum(self.unknown.values()) + self.left_out,
+            warnings=tuple(warnings + self._describe_losses()),
         )
 
-
-def _sum(parts: Iterable[Tokens]) -> Tokens:
-    total = Tokens()
-    for part in parts:
-        total = total.plus(part)
-    return total
-
-
-def to_utc(time: str | int | float | None) -> str | None:
-    """Return a time as ISO 8601 in UTC, to the millisecond; None when it is no time.
-
-    Accepts ISO strings with or without a zone (taken as UTC), and epoch seconds or milliseconds.
-    """
-    if time is None:
-        return None
-    if isinstance(time, str):
-        if len(time) == 24 and time[10] == "T" and time[19] == "." and time[23] == "Z":
-            return time
-        try:
-            moment = datetime.fromisoformat(_fraction_of_six(time.strip().replace("Z", "+00:00")))
-        except ValueError:
-            return None
-    else:
-        try:
-            moment = datetime.fromtimestamp(time / 1000 if time > 1e11 else time, tz=timezone.utc)
-        except (ValueError, OverflowError, OSError):
-            return None
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=timezone.utc)
-    try:
-        moment = moment.astimezone(timezone.utc)
-    except OverflowError:
-        return None
-    return moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{moment.microsecond // 1000:03d}Z"
-
-
-def _fraction_of_six(time: str) -> str:
-    """Python 3.10 reads fractions of three or six digits only."""
-    head, dot, tail = time.partition(".")
-    if not dot:
-        return time
-    digits = len(tail) - len(tail.lstrip("0123456789"))
-    return f"{head}.{tail[:digits][:6]:0<6}{tail[digits:]}"
+    def _describe_losses(self) -> list[str]:
+        told = []
+        if self.overlong:
+            told.append(f"{self.overlong} lines too long to be records were skipped")
+        if self.bad:
+            told.append(f"{self.bad} lines are not readable records")
+        if self.unknown:
+            names = ", ".join(sorted(self.unknown)[:5])
+            told.append(f"{sum(self.unknown.values())} records of unknown types were skipped: {names}")
+        if self.left_out:
+            told.append(f"{self.left_out} turns beyond the first {MAX_TURNS} were left out")
+        return told

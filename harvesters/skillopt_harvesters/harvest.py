@@ -8,12 +8,16 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from skillopt_harvesters.claims import Claims, MemoryClaims
 from skillopt_harvesters.cursor import Change, FileCursor, changed, make_cursor
 from skillopt_harvesters.records import Session
-from skillopt_harvesters.sources.base import Claims, MemoryClaims, Source
+from skillopt_harvesters.sources.base import Reading, Resume, Source
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from typing import TypeAlias
+
+    Recall: TypeAlias = Callable[[str, str], Session | None]
 
 HEAD = 64 * 1024
 _BUFFER = 1024 * 1024
@@ -21,15 +25,19 @@ _MAX_WARNINGS = 200
 
 
 class Harvested(msgspec.Struct, frozen=True, kw_only=True):
-    """A file that was read. `session` is None when it holds none (empty, or another program's file)."""
+    """A session that was read; or, with a cursor, the end of a file, all of whose sessions came before.
+
+    A cursor comes for every file that was opened, also when it holds no session (empty, or another
+    program's).
+    """
 
     session: Session | None
-    cursor: FileCursor
+    cursor: FileCursor | None
     change: Change
 
 
 class HarvestStats(msgspec.Struct, kw_only=True):
-    """Counts of one harvest, growing while it runs.
+    """Counts of one harvest, growing while it runs. `sessions` and `turns` are those of changed sessions.
 
     `skipped` counts records that could not be used and files that could not be read; `gone` names the
     files that have a cursor and are no longer there (the client deletes old transcripts).
@@ -52,8 +60,9 @@ class HarvestStats(msgspec.Struct, kw_only=True):
 class Harvest:
     """Iterates over what is new; `stats` says what was done so far.
 
-    A changed file is read again in whole, as one session; unchanged ones are not opened. Files come oldest
-    first, so that of two sessions with common records the one that was forked owns them.
+    Unchanged files are not opened; of one that grew what is new is read, if `recall` still knows its
+    session. Files come oldest first, so that of two sessions with common records the one that was forked
+    owns them.
     """
 
     def __init__(
@@ -64,6 +73,7 @@ class Harvest:
         env: Mapping[str, str],
         home: Path,
         claims: Claims | None = None,
+        recall: Recall | None = None,
     ) -> None:
         self.stats = HarvestStats()
         self._sources = tuple(sources)
@@ -71,14 +81,13 @@ class Harvest:
         self._env = env
         self._home = home
         self._claims: Claims = MemoryClaims() if claims is None else claims
+        self._recall: Recall = recall or (lambda _client, _session: None)
 
     def __iter__(self) -> Iterator[Harvested]:
         seen: set[str] = set()
         for source in self._sources:
             for path in self._find_files(source, seen):
-                harvested = self._take(source, path)
-                if harvested is not None:
-                    yield harvested
+                yield from self._take(source, path)
         self.stats.gone.extend(sorted(path for path in self._cursors if not os.path.lexists(path)))
 
     def _find_files(self, source: Source, seen: set[str]) -> list[Path]:
@@ -89,7 +98,7 @@ class Harvest:
                 try:
                     real = os.path.realpath(path)
                     real.encode("utf-8")
-                    modified = Path(real).stat().st_mtime_ns
+                    modified = source.stat(Path(real)).mtime_ns
                 except (OSError, UnicodeEncodeError) as error:
                     self._give_up(path, error)
                     continue
@@ -99,32 +108,38 @@ class Harvest:
         self.stats.files_seen += len(found)
         return [Path(real) for _, real in sorted(found)]
 
-    def _take(self, source: Source, path: Path) -> Harvested | None:
+    def _take(self, source: Source, path: Path) -> Iterator[Harvested]:
         try:
-            change = changed(path, self._cursors.get(str(path)))
+            cursor = self._cursors.get(str(path))
+            marks = source.stat(path)
+            change = changed(path, cursor, marks)
             if change in {Change.UNCHANGED, Change.GONE}:
-                return None
+                return
             with path.open("rb", buffering=_BUFFER) as file:
-                status = os.fstat(file.fileno())
-                head = file.read(HEAD)
-                session: Session | None = None
-                offset = 0
-                if source.recognise(head):
+                reading: Reading | None = None
+                if source.recognise(file.read(HEAD)):
+                    resume = self._resume(source, cursor, change)
                     file.seek(0)
-                    reading = source.read(file, path, claims=self._claims)
-                    session, offset = reading.session, reading.offset
-                    self._count(session, offset)
-                return Harvested(
-                    session=session, cursor=make_cursor(path, status, file, offset), change=change
-                )
+                    before = resume.offset if resume else 0
+                    self.stats.files_read += 1
+                    for reading in source.read(file, path, claims=self._claims, resume=resume):
+                        if reading.session is not None:
+                            self._count(reading.session)
+                            yield Harvested(session=reading.session, cursor=None, change=change)
+                    self.stats.bytes_read += max(reading.offset - before, 0) if reading else 0
+                yield Harvested(session=None, cursor=make_cursor(path, marks, file, reading), change=change)
         except OSError as error:
             self._give_up(path, error)
-            return None
 
-    def _count(self, session: Session, offset: int) -> None:
+    def _resume(self, source: Source, cursor: FileCursor | None, change: Change) -> Resume | None:
+        """Return where to go on, when what was read of the file still stands."""
+        if cursor is None or not cursor.state or not (change is Change.APPENDED or source.rewrites):
+            return None
+        session = self._recall(source.name, cursor.session) if cursor.session else None
+        return Resume(offset=cursor.offset, state=cursor.state, session=session)
+
+    def _count(self, session: Session) -> None:
         stats = self.stats
-        stats.files_read += 1
-        stats.bytes_read += offset
         stats.sessions += 1
         stats.turns += len(session.turns)
         stats.skipped += session.skipped
@@ -144,9 +159,13 @@ def harvest(
     env: Mapping[str, str],
     home: Path,
     claims: Claims | None = None,
+    recall: Recall | None = None,
 ) -> Harvest:
     """Return a harvest to iterate over. `cursors` are by path, as the ones it yields.
 
+    `recall` returns a session by client and id as it was stored after the last harvest, which must be the
+    one that yielded the cursors; without it changed files are read in whole.
+
     Raises nothing while iterating: a file that cannot be read is counted and told in `stats.warnings`.
     """
-    return Harvest(sources, cursors, env=env, home=home, claims=claims)
+    return Harvest(sources, cursors, env=env, home=home, claims=claims, recall=recall)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -13,7 +14,7 @@ from skillopt_harvesters import SOURCES, harvest
 from skillopt_sleep.events import Event, Listener, ignore
 from skillopt_sleep.store.claims import StoreClaims
 from skillopt_sleep.store.database import transaction
-from skillopt_sleep.store.index import read_cursors, save_cursor, save_session
+from skillopt_sleep.store.index import read_cursors, read_session, save_cursor, save_session
 
 
 class HarvestReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,7 +40,12 @@ def update_index(
     began = time.monotonic()
     home = Path(env.get("HOME") or Path.home())
     run = harvest(
-        SOURCES.values(), read_cursors(connection), env=env, home=home, claims=StoreClaims(connection)
+        SOURCES.values(),
+        read_cursors(connection),
+        env=env,
+        home=home,
+        claims=StoreClaims(connection),
+        recall=partial(read_session, connection),
     )
     files = iter(run)
     while True:
@@ -47,9 +53,13 @@ def update_index(
             harvested = next(files, None)
             if harvested is None:
                 break
-            if harvested.session is not None:
-                save_session(connection, harvested.session)
-            save_cursor(connection, harvested.cursor)
+            while harvested is not None:
+                if harvested.session is not None:
+                    save_session(connection, harvested.session)
+                if harvested.cursor is not None:
+                    save_cursor(connection, harvested.cursor)
+                    break
+                harvested = next(files, None)
         listen(Event(stage="harvest", done=run.stats.files_read, detail=f"{run.stats.sessions} sessions"))
     stats = run.stats
     listen(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import sqlite3
+from array import array
+from collections.abc import Collection, Iterable
 
 
 class StoreClaims:
@@ -12,11 +13,20 @@ class StoreClaims:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 
-    def claim(self, record: str, session: str) -> bool:
-        """Return True when the record is the session's own: claimed now, or by itself before."""
-        key = hashlib.blake2b(record.encode("utf-8", "surrogatepass"), digest_size=16).digest()
-        inserted = self._connection.execute("insert or ignore into records values (?, ?)", (key, session))
-        if inserted.rowcount:
-            return True
-        owner = self._connection.execute("select session from records where uuid = ?", (key,)).fetchone()
-        return bool(owner["session"] == session)
+    def owner_of(self, head: int) -> str | None:
+        row = self._connection.execute("select session from heads where head = ?", (head,)).fetchone()
+        return None if row is None else str(row["session"])
+
+    def marks_of(self, session: str) -> Collection[int]:
+        known: set[int] = set()
+        for row in self._connection.execute("select marks from marks where session = ?", (session,)):
+            known.update(array("q", row["marks"]))
+        return known
+
+    def claim(self, session: str, heads: Iterable[int], marks: Iterable[int]) -> None:
+        self._connection.executemany(
+            "insert or ignore into heads values (?, ?)", ((head, session) for head in heads)
+        )
+        new = array("q", marks)
+        if new:
+            self._connection.execute("insert into marks values (?, ?)", (session, new.tobytes()))

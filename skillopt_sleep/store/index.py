@@ -32,6 +32,14 @@ def save_session(connection: sqlite3.Connection, session: Session) -> None:
     )
 
 
+def read_session(connection: sqlite3.Connection, client: str, session: str) -> Session | None:
+    """Return a session as it was stored last."""
+    row = connection.execute(
+        "select body from sessions where client = ? and id = ?", (client, session)
+    ).fetchone()
+    return None if row is None else _session.decode(row["body"])
+
+
 def read_sessions(connection: sqlite3.Connection, *, kind: str | None = None) -> Iterator[Session]:
     """Yield the sessions by start, oldest first, one at a time."""
     where, values = ("where kind = ?", (kind,)) if kind else ("", ())

@@ -51,6 +51,16 @@ _FIRST = (
     ) strict""",
 )
 
+_RESUMABLE = (
+    # Heads of turns say whose copy a turn is; the records of a session are kept together, eight bytes each.
+    "drop table records",
+    "create table heads (head integer primary key, session text not null) strict",
+    "create table marks (session text not null, marks blob not null) strict",
+    "create index marks_by_session on marks (session)",
+    # Transcripts are read once more, now remembering how to go on.
+    "delete from files",
+)
+
 _FINDABLE = (
     # Has all that sessions are searched by, so that no body is touched which does not fit.
     "drop index sessions_by_start",
@@ -58,4 +68,4 @@ _FINDABLE = (
     "create index sessions_by_id on sessions (id, client)",
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _FINDABLE)
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _RESUMABLE, _FINDABLE)

@@ -350,7 +350,7 @@ def test_a_secret_in_a_prompt_reaches_no_task(sessions):
 
 def test_recorded_sessions_can_be_mined(data):
     paths = sorted(data.rglob("projects/**/*.jsonl"))
-    mined = mine(read_file(SOURCES["claude"], path).session for path in paths)
+    mined = mine(read_file(SOURCES["claude"], path)[0].session for path in paths)
     told = {task.skill: task for task in mined}
     greet = told["write-greet-function"]
     assert (greet.title, greet.occurrences) == ("Write greet.py with a greet function", 4)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from skillopt_harvesters.sources.base import Claims, MemoryClaims, Reading, Source
+from skillopt_harvesters.claims import Claims, MemoryClaims
+from skillopt_harvesters.sources.base import Marks, Reading, Resume, Source
 from skillopt_harvesters.sources.claude import ClaudeSource
 
 if TYPE_CHECKING:
@@ -12,10 +13,12 @@ if TYPE_CHECKING:
 
 SOURCES: dict[str, Source] = {source.name: source for source in (ClaudeSource(),)}
 
-__all__ = ["SOURCES", "Claims", "ClaudeSource", "MemoryClaims", "Reading", "Source", "read_file"]
+__all__ = ["SOURCES", "ClaudeSource", "Marks", "Reading", "Resume", "Source", "read_file"]
 
 
-def read_file(source: Source, path: Path, *, claims: Claims | None = None) -> Reading:
+def read_file(
+    source: Source, path: Path, *, claims: Claims | None = None, resume: Resume | None = None
+) -> list[Reading]:
     """Open and read one transcript. Raises OSError when the file cannot be opened."""
     with path.open("rb", buffering=1024 * 1024) as file:
-        return source.read(file, path, claims=claims)
+        return list(source.read(file, path, claims=claims or MemoryClaims(), resume=resume))

@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 import re
-from pathlib import PureWindowsPath
-from typing import TYPE_CHECKING, BinaryIO
+from pathlib import PurePath, PureWindowsPath
 
-from skillopt_harvesters.drafts import (
-    MAX_COMMAND,
-    MAX_ERROR,
-    CallDraft,
-    SessionDraft,
-    TurnDraft,
-    digest_of,
-    to_utc,
-)
-from skillopt_harvesters.lines import LineReader
-from skillopt_harvesters.records import Kind, Session, Signal, Tokens
-from skillopt_harvesters.sources.base import OWN_ENTRYPOINT, Claims, Reading
+import msgspec
+
+from skillopt_harvesters.claims import Claims, Copies, mark_of
+from skillopt_harvesters.drafts import SessionDraft
+from skillopt_harvesters.records import Kind, Signal, Tokens
+from skillopt_harvesters.sources.base import OWN_ENTRYPOINT
 from skillopt_harvesters.sources.claude import evidence, records, words
 from skillopt_harvesters.sources.claude.records import Attachment, Block, Message, Record, ToolInput
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from skillopt_harvesters.sources.lined import Reader
+from skillopt_harvesters.times import to_utc
+from skillopt_harvesters.turns import MAX_COMMAND, MAX_ERROR, CallDraft, TurnDraft, clip, digest_of
 
 _PEOPLE = frozenset({"cli", "claude-desktop", "claude-vscode"})
 _SHELL_TOOLS = frozenset({"Bash", "PowerShell"})
@@ -32,60 +25,62 @@ _SKILL_FOLDER = re.compile(r"\s*Base directory for this skill: (?P<folder>[^\n]+
 _LISTED_SKILL = re.compile(r"^- ([\w:.-]{1,100}): ", re.MULTILINE)
 
 
-def read_session(file: BinaryIO, path: Path, *, claims: Claims | None = None) -> Reading:
-    """Read an open transcript. Memory holds the session's digest, never the file."""
-    lines = LineReader(file, noise=records.NOISE)
-    reader = _Reader(path, claims)
-    for _, line in lines:
-        found, bad = records.decode_line(line)
-        reader.bad += bad
-        for record in found:
-            reader.take(record)
-    return Reading(session=reader.close(lines.overlong, lines.limit), offset=lines.offset)
+class Memory(msgspec.Struct):
+    """What a reading of this client's files remembers beside the session."""
+
+    entrypoints: dict[str, None] = {}
+    copied_from: list[str] = []
+    is_replay: bool = False
+    folder: str = ""
+    sidechains: int = 0
 
 
-class _Reader:
+class ClaudeReader(Reader[Memory]):
     """Takes records in file order.
 
     The file's name is the session's id: the first records of a resumed session carry the id of the old
     one, and those of a sub-agent its parent's.
     """
 
-    def __init__(self, path: Path, claims: Claims | None) -> None:
-        self.session = SessionDraft(id=path.stem, client="claude", path=str(path))
+    def __init__(self, session: SessionDraft, memory: Memory, claims: Claims, *, resumed: bool) -> None:
+        super().__init__(session, memory, claims, resumed=resumed)
+        path = PurePath(session.path)
         self.is_agent = path.name.startswith("agent-") or path.parent.name == "subagents"
-        self.claims = claims
-        self.seen: set[int] = set()
-        self.calls: dict[str, CallDraft] = {}
-        self.entrypoints: dict[str, None] = {}
-        self.is_replay = False
-        self.folder = ""
-        self.sidechains = 0
-        self.bad = 0
-        self.unknown: dict[str, int] = {}
+        self.copies = Copies(
+            f"{session.client}/{session.id}", claims, copied_from=memory.copied_from, resumed=resumed
+        )
+
+    def take(self, line: bytes) -> None:
+        found, bad = records.decode_line(line)
+        self.session.bad += bad
+        for record in found:
+            self._take(record)
+
+    def finish(self) -> None:
+        self.session.kind = self._find_kind()
+        self.copies.settle()
+        self.memory.copied_from = list(self.copies.sessions)
 
     @property
     def turn(self) -> TurnDraft | None:
-        return self.session.turns[-1] if self.session.turns else None
+        return self.session.turn
 
-    def take(self, record: Record) -> None:
+    def _take(self, record: Record) -> None:
         kind = record.type
         if kind not in {"user", "assistant", "system", "attachment"}:
             if kind not in records.KNOWN_NOISE:
-                name = kind or "(none)"
-                self.unknown[name] = self.unknown.get(name, 0) + 1
+                self.session.meet_unknown(kind or "(none)")
             return
+        copied = False
         if record.uuid:
-            # Eight bytes of it are enough within one file, and keep a long session small.
-            mark = hash(record.uuid)
-            if mark in self.seen:
+            mark = mark_of(record.uuid)
+            if not self.copies.see(mark):
                 return
-            self.seen.add(mark)
-        copied = self._is_copied(record, kind)
+            copied = self._is_copied(record, kind, mark)
         if not copied:
             self._note_context(record)
         if record.is_sidechain and not self.is_agent:
-            self.sidechains += 1
+            self.memory.sidechains += 1
             message = record.message if kind == "assistant" else None
             if message and not copied:
                 self._count_tokens(record, message, None)
@@ -97,59 +92,55 @@ class _Reader:
         elif kind == "attachment":
             self._take_attachment(record, copied=copied)
 
-    def close(self, overlong: int, limit: int) -> Session:
-        session = self.session
-        session.kind = self._find_kind()
-        session.skipped = self.bad + overlong + sum(self.unknown.values())
-        if overlong:
-            session.warn(f"{overlong} lines longer than {limit} bytes were skipped")
-        if self.bad:
-            session.warn(f"{self.bad} lines are not readable records")
-        if self.unknown:
-            names = ", ".join(sorted(self.unknown)[:5])
-            session.warn(f"{sum(self.unknown.values())} records of unknown types were skipped: {names}")
-        return session.close()
-
     def _find_kind(self) -> Kind:
-        if self.is_replay:
+        if self.memory.is_replay:
             return Kind.REPLAY
-        if self.is_agent or (self.sidechains and not self.session.turns):
+        if self.is_agent or (self.memory.sidechains and not self.session.turns):
             return Kind.SUBAGENT
-        strange = [name for name in self.entrypoints if name not in _PEOPLE and not name.startswith("sdk-")]
+        strange = [
+            name for name in self.memory.entrypoints if name not in _PEOPLE and not name.startswith("sdk-")
+        ]
         if strange:
             self.session.warn(
                 f"entrypoint {strange[0][:40]!r} is not known; its prompts do not count as typed"
             )
         # Old clients do not write an entrypoint: a person, as far as anybody can tell.
-        if not self.entrypoints or not _PEOPLE.isdisjoint(self.entrypoints):
+        if not self.memory.entrypoints or not _PEOPLE.isdisjoint(self.memory.entrypoints):
             return Kind.HUMAN
         return Kind.HEADLESS
 
-    def _is_copied(self, record: Record, kind: str) -> bool:
-        if self.claims is None or not record.uuid or kind not in {"user", "assistant"}:
-            return False
-        return not self.claims.claim(record.uuid, self.session.id)
+    def _is_copied(self, record: Record, kind: str, mark: int) -> bool:
+        if kind == "user":
+            message = record.message
+            content = message.content if message else None
+            if isinstance(content, str) or not (
+                content and isinstance(content[0], Block) and content[0].type == "tool_result"
+            ):
+                return self.copies.opens_copy(mark)
+        elif kind == "attachment" or (kind == "assistant" and self.turn is None):
+            return self.copies.opens_copy(mark)
+        return self.copies.is_copy(mark)
 
     def _note_context(self, record: Record) -> None:
         session = self.session
         session.see(to_utc(record.timestamp))
         if record.version:
             session.client_version = record.version
-        if record.cwd and record.cwd != self.folder:
-            self.folder = record.cwd
+        if record.cwd and record.cwd != self.memory.folder:
+            self.memory.folder = record.cwd
             session.project = session.project or record.cwd
-            self.is_replay = self.is_replay or evidence.is_own_folder(record.cwd)
+            self.memory.is_replay = self.memory.is_replay or evidence.is_own_folder(record.cwd)
         if record.git_branch:
             session.branch = session.branch or record.git_branch
-        if record.entrypoint and record.entrypoint not in self.entrypoints:
-            self.entrypoints[record.entrypoint] = None
-            self.is_replay = self.is_replay or record.entrypoint.startswith(OWN_ENTRYPOINT)
+        if record.entrypoint and record.entrypoint not in self.memory.entrypoints:
+            self.memory.entrypoints[record.entrypoint] = None
+            self.memory.is_replay = self.memory.is_replay or record.entrypoint.startswith(OWN_ENTRYPOINT)
         retracted = [
             *evidence.strings_in(record.retracted_message_uuids),
             *evidence.strings_in(record.supersedes_uuids),
         ]
         if retracted:
-            for turn in session.turns[-2:]:
+            for turn in session.turns:
                 turn.withdraw(retracted)
 
     def _take_user(self, record: Record, *, copied: bool) -> None:
@@ -187,16 +178,17 @@ class _Reader:
             )
 
     def _take_result(self, record: Record, block: Block) -> None:
-        call = self.calls.pop(block.tool_use_id or "", None)
+        call = self._find_call(block.tool_use_id or "")
         if call is None:
             return
+        call.closed = True
         if not block.is_error:
             call.exit_code = (
                 0 if call.name in _SHELL_TOOLS and evidence.has_ended(record.tool_use_result) else None
             )
             return
         text = records.join_text(block.content)
-        call.error = text[: MAX_ERROR * 8]
+        call.error = clip(text, MAX_ERROR)
         code = _EXIT_CODE.match(text)
         call.exit_code = int(code[1]) if code and call.name in _SHELL_TOOLS else None
         feedback = records.decode_any(record.user_feedback)
@@ -214,7 +206,7 @@ class _Reader:
         if turn is None:
             # The agent goes on by itself, for instance after a compaction that opened a new file.
             turn = TurnDraft(typed=False, started=to_utc(record.timestamp), copied=copied)
-            self.session.turns.append(turn)
+            turn = self.session.open_turn(turn)
         if record.is_api_error_message:
             turn.signals.add(Signal.ERROR)
             return
@@ -234,19 +226,17 @@ class _Reader:
     def _take_call(self, turn: TurnDraft, block: Block, source: str) -> None:
         given = records.decode_as(block.input, ToolInput) or ToolInput()
         name = block.name or ""
-        call = CallDraft(name=name, digest=digest_of(bytes(block.input)), source=source)
+        call = CallDraft(name=name, id=block.id or "", digest=digest_of(bytes(block.input)), source=source)
         if name in _SHELL_TOOLS:
-            call.command = given.command and given.command[: MAX_COMMAND * 2]
+            call.command = given.command and clip(given.command, MAX_COMMAND)
         elif name in _WRITING_TOOLS:
             path = given.file_path or given.notebook_path
-            call.files = (path,) if path else ()
+            call.files = [path] if path else []
         elif name == "Skill":
             skill = (given.skill or given.command or "").strip("/ ").partition(" ")[0]
             if skill:
                 turn.skills[skill] = None
-        turn.calls.append(call)
-        if block.id:
-            self.calls[block.id] = call
+        turn.add_call(call)
 
     def _count_tokens(self, record: Record, message: Message, turn: TurnDraft | None) -> None:
         """Count a model call once: its records share the message id, and the last has the final numbers."""
@@ -260,12 +250,15 @@ class _Reader:
             usage.cache_creation_input_tokens or 0,
         )
         key = message.id or record.uuid or ""
-        for earlier in self.session.turns[-2:]:
+        for earlier in self.session.turns:
             if key in earlier.usage:
-                earlier.usage[key] = tokens
+                earlier.count(key, tokens)
                 return
-        target = self.session.usage if turn is None or turn.copied else turn.usage
-        target[key] = tokens
+        (self.session if turn is None or turn.copied else turn).count(key, tokens)
+
+    def _find_call(self, call_id: str) -> CallDraft | None:
+        found = (turn.find_call(call_id) for turn in reversed(self.session.turns)) if call_id else ()
+        return next((call for call in found if call and not call.closed), None)
 
     def _take_attachment(self, record: Record, *, copied: bool) -> None:
         attachment = records.decode_as(record.attachment, Attachment)

@@ -1,0 +1,42 @@
+"""Times as clients write them."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+
+
+def to_utc(time: str | int | float | None) -> str | None:
+    """Return a time as ISO 8601 in UTC, to the millisecond; None when it is no time.
+
+    Accepts ISO strings with or without a zone (taken as UTC), and epoch seconds or milliseconds.
+    """
+    if time is None:
+        return None
+    if isinstance(time, str):
+        if len(time) == 24 and time[10] == "T" and time[19] == "." and time[23] == "Z":
+            return time
+        try:
+            moment = datetime.fromisoformat(_fraction_of_six(time.strip().replace("Z", "+00:00")))
+        except ValueError:
+            return None
+    else:
+        try:
+            moment = datetime.fromtimestamp(time / 1000 if time > 1e11 else time, tz=timezone.utc)
+        except (ValueError, OverflowError, OSError):
+            return None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=timezone.utc)
+    try:
+        moment = moment.astimezone(timezone.utc)
+    except OverflowError:
+        return None
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{moment.microsecond // 1000:03d}Z"
+
+
+def _fraction_of_six(time: str) -> str:
+    """Python 3.10 reads fractions of three or six digits only."""
+    head, dot, tail = time.partition(".")
+    if not dot:
+        return time
+    digits = len(tail) - len(tail.lstrip("0123456789"))
+    return f"{head}.{tail[:digits][:6]:0<6}{tail[digits:]}"
