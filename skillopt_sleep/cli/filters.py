@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import difflib
-import sqlite3
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from skillopt_sleep.errors import UsageError
-from skillopt_sleep.store.find import Filter
+
+if TYPE_CHECKING:
+    import sqlite3
+
+    from skillopt_sleep.store.find import Filter
 
 Client = Annotated[list[str] | None, typer.Option("--client", help="Only of this client; may be repeated.")]
 Project = Annotated[
@@ -37,34 +39,20 @@ def make_filter(
     limit: int | None = None,
 ) -> Filter:
     """Return the filter that options ask for. Raises UsageError for what cannot be meant."""
+    from skillopt_sleep.clients import check_clients
     from skillopt_sleep.folders import find_folder
     from skillopt_sleep.period import parse_since, parse_until
-    from skillopt_sleep.store.find import list_clients
+    from skillopt_sleep.store.find import Filter, list_clients
 
     begins = parse_since(since) if since else None
     ends = parse_until(until) if until else None
     if begins and ends and begins >= ends:
         raise UsageError(f"nothing lies between --since {since} and --until {until}")
     return Filter(
-        clients=check_clients(client or (), also=list_clients(connection) if client else set()),
+        clients=check_clients(client or (), also=list_clients(connection) if client else ()),
         kind=kind,
         folder=find_folder(project) if project else None,
         since=begins,
         until=ends,
         limit=limit,
     )
-
-
-def check_clients(names: list[str] | tuple[str, ...], *, also: set[str] | None = None) -> tuple[str, ...]:
-    """Return the names, each once. Raises UsageError when one is no client that can be read, or in `also`."""
-    from skillopt_harvesters.sources import SOURCES
-
-    known = sorted({*SOURCES, *(also or ())})
-    for name in names:
-        if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            raise UsageError(
-                f"there is no client {name!r}",
-                hint=f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}",
-            )
-    return tuple(dict.fromkeys(names))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from array import array
-from collections.abc import Iterator
+from collections.abc import Generator, Iterable, Iterator
 
 import msgspec
 
@@ -41,7 +41,7 @@ class Name(msgspec.Struct, frozen=True):
     id: str
 
 
-def find_sessions(connection: sqlite3.Connection, wanted: Filter) -> Iterator[Session]:
+def find_sessions(connection: sqlite3.Connection, wanted: Filter) -> Generator[Session, None, None]:
     """Yield the sessions that fit, oldest first, one at a time; those without a time come last.
 
     All come from the same state of the database, whatever is written meanwhile.
@@ -87,6 +87,13 @@ def find_session(connection: sqlite3.Connection, prefix: str, clients: tuple[str
     return _session.decode(row["body"])
 
 
+def find_named(connection: sqlite3.Connection, ids: Iterable[str]) -> Iterator[Session]:
+    """Yield the sessions of these ids, in their order; those not known any more are left out."""
+    for name in ids:
+        for row in connection.execute("select body from sessions where id = ? order by client", (name,)):
+            yield _session.decode(row["body"])
+
+
 def shorten(connection: sqlite3.Connection, session: str) -> str:
     """Return the shortest beginning of an id, of eight characters or more, that no other id has."""
     before = connection.execute("select max(id) id from sessions where id < ?", (session,)).fetchone()["id"]
@@ -117,8 +124,8 @@ def _select(connection: sqlite3.Connection, wanted: Filter) -> Iterator[sqlite3.
         connection.create_function("is_within", 1, wanted.folder.holds, deterministic=True)
         terms.append("and is_within(project)")
     latest = (
-        "select rowid number, client, id, started from sessions"
-        f" where true {among} {' '.join(terms)}"  # noqa: S608
+        "select rowid number, client, id, started from sessions"  # noqa: S608
+        f" where true {among} {' '.join(terms)}"
         " order by started desc, id desc limit ?"
     )
     values.append(-1 if wanted.limit is None else wanted.limit)
