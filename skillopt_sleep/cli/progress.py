@@ -6,12 +6,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from skillopt_sleep.cli.frame import error_console
-from skillopt_sleep.events import Event, Listener
+from skillopt_sleep.events import Event, Listener, ignore
 
 
 @contextmanager
-def follow() -> Iterator[Listener]:
-    """Give a listener that shows events until the block ends."""
+def follow(*, quiet: bool = False) -> Iterator[Listener]:
+    """Give a listener that shows events until the block ends; `quiet`: one that shows nothing."""
+    if quiet:
+        yield ignore
+        return
     console = error_console()
     if not console.is_terminal:
         yield _Lines(console.file.write)

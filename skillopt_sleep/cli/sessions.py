@@ -15,6 +15,7 @@ from skillopt_sleep.cli.filters import Client, Project, Since, Until, make_filte
 from skillopt_sleep.cli.frame import NOTHING_TO_DO, Json, database, explain, show, show_each
 from skillopt_sleep.errors import UsageError
 from skillopt_sleep.period import as_local
+from skillopt_sleep.review.wording import count
 
 if TYPE_CHECKING:
     import sqlite3
@@ -116,7 +117,7 @@ def _line(session: dict[str, Any], short: str) -> str:
     marks = f", {len(session['corrections'])} corrected" if session["corrections"] else ""
     return (
         f"{as_local(session['started']) or '(no time)':22}  {session['client']:8} {session['kind']:8} "
-        f"{short:8}  {_count(len(session['prompts']), 'prompt')}{marks}: {first}"
+        f"{short:8}  {count(len(session['prompts']), 'prompt')}{marks}: {first}"
     )
 
 
@@ -126,7 +127,3 @@ def _tell_nothing(connection: sqlite3.Connection) -> str:
     if count_sessions(connection):
         return "no session fits"
     return "no sessions yet: run skillopt-sleep harvest"
-
-
-def _count(number: int, thing: str) -> str:
-    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"

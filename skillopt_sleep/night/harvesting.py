@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import partial
 from pathlib import Path
 
 import msgspec
 
-from skillopt_harvesters import SOURCES, harvest
+from skillopt_harvesters import harvest
+from skillopt_sleep.clients import choose_sources, find_home
 from skillopt_sleep.events import Event, Listener, ignore
 from skillopt_sleep.store.claims import StoreClaims
 from skillopt_sleep.store.database import transaction
@@ -31,16 +32,22 @@ class HarvestReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def update_index(
-    connection: sqlite3.Connection, env: Mapping[str, str], *, listen: Listener = ignore
+    connection: sqlite3.Connection,
+    env: Mapping[str, str],
+    *,
+    listen: Listener = ignore,
+    clients: Collection[str] = (),
+    roots: Mapping[str, tuple[Path, ...]] | None = None,
 ) -> HarvestReport:
     """Read what is new. Each file's session, records and cursor are stored together or not at all.
 
-    What was read of a file stays known when the client deletes the file.
+    `clients` are read (empty: all), `roots` are further folders by client. What was read of a file stays
+    known when the client deletes the file.
     """
     began = time.monotonic()
-    home = Path(env.get("HOME") or Path.home())
+    home = find_home(env)
     run = harvest(
-        SOURCES.values(),
+        choose_sources(clients, roots),
         read_cursors(connection),
         env=env,
         home=home,
