@@ -182,12 +182,12 @@ def _word(update: Update) -> str:
     at = as_local(update.at)
     report = update.report
     if report is None:
-        return f"{at}  waiting: {update.put_off}"
+        return f"{at}: waiting: {update.put_off}"
     found = "nothing new"
     if report.sessions:
         found = f"{count(report.sessions, 'session')} new or changed ({count(report.turns, 'prompt')} in all)"
     warned = f", {count(len(report.warnings), 'warning')}" if report.warnings else ""
-    return f"{at}  {found}, {update.known} known{warned}"
+    return f"{at}: {found}, {update.known} known{warned}"
 
 
 def _measure(event: Event) -> str:
