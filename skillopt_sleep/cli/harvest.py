@@ -27,6 +27,7 @@ def harvest(
             "--poll",
             metavar="SECONDS",
             min=1,
+            max=86_400,
             help="With --watch: look this often instead of being notified.",
         ),
     ] = None,
