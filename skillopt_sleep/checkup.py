@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from skillopt_harvesters.sources import Source
 
 _ROOM = 500_000_000
+_NAMED = 3
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
@@ -129,17 +130,21 @@ def _transcripts(paths: Paths, env: Mapping[str, str]) -> Iterator[Finding]:
 def _of_client(source: Source, env: Mapping[str, str], home: Path, *, is_read: bool) -> Finding:
     seen = survey(source, env, home)
     name = f"{source.name} files"
-    missing = f"; not there: {', '.join(seen.missing)}" if seen.missing else ""
+    missing = f"; not there: {_name_some(seen.missing)}" if seen.missing else ""
     if not is_read:
         return Finding(name=name, ok=False, detail="not read, as harvest.clients says")
     if not seen.present:
         return Finding(name=name, ok=False, detail=f"no transcripts{missing}")
     more = "more than " if seen.is_more else ""
     detail = f"{more}{count(seen.files, 'file')} in {', '.join(seen.present)}{missing}"
-    if not seen.trouble:
-        return Finding(name=name, ok=seen.files > 0, detail=detail)
-    others = f", and {len(seen.trouble) - 1} more" if len(seen.trouble) > 1 else ""
-    return Finding(name=name, ok=False, detail=detail, hint=f"{seen.trouble[0]}{others}")
+    if seen.trouble:
+        return Finding(name=name, ok=False, detail=detail, hint=_name_some(seen.trouble))
+    return Finding(name=name, ok=seen.files > 0, detail=detail)
+
+
+def _name_some(things: tuple[str, ...]) -> str:
+    more = f", and {len(things) - _NAMED} more" if len(things) > _NAMED else ""
+    return ", ".join(things[:_NAMED]) + more
 
 
 def _claude(env: Mapping[str, str]) -> Finding:

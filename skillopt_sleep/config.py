@@ -185,7 +185,8 @@ def set_value(path: Path, key: str, text: str) -> Value:
 
     section, name = _split(key)
     document = _parse(path)
-    _convert(document.unwrap(), path)
+    if not isinstance(document.get(section, {}), dict):
+        _convert(document.unwrap(), path)
     current = _kind(section, name)
     try:
         if current is tuple and not text.lstrip().startswith("["):

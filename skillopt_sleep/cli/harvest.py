@@ -10,6 +10,7 @@ import typer
 from skillopt_sleep.cli.filters import Client
 from skillopt_sleep.cli.frame import Json, database, explain, show, stoppable
 from skillopt_sleep.errors import UsageError
+from skillopt_sleep.review.wording import count
 
 if TYPE_CHECKING:
     from skillopt_sleep.night.harvesting import HarvestReport
@@ -31,7 +32,9 @@ def harvest(
             help="With --watch: look this often instead of being notified.",
         ),
     ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print no progress and no summary.")] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", help="Print no progress and no summary, only warnings.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Read what is new in your agents' transcripts into the index."""
@@ -40,6 +43,7 @@ def harvest(
     from skillopt_sleep.config import load
     from skillopt_sleep.lock import hold
     from skillopt_sleep.night.harvesting import update_index
+    from skillopt_sleep.review.visible import show_line
 
     clients = check_clients(client or ())
     if watch:
@@ -63,16 +67,19 @@ def harvest(
             clients=clients or settings.clients,
             roots=read_roots(settings.roots, find_home(os.environ)),
         )
-    if not quiet or as_json:
-        show(report, as_json=as_json, render=lambda: render(report))
+    if as_json or not quiet:
+        show(report, as_json=as_json, render=lambda: _render(report))
+    else:
+        for warning in report.warnings:
+            typer.echo(show_line(f"warning: {warning}"), err=True)
 
 
-def render(report: HarvestReport) -> str:
-    """Return the report as a few lines."""
+def _render(report: HarvestReport) -> str:
     lines = [
-        f"{report.sessions} sessions with {report.turns} prompts in {report.files_read} new or changed"
-        f" files ({report.files_seen} seen, {report.bytes_read / 1e6:.1f} MB, {report.seconds:.1f} s)"
+        f"{count(report.sessions, 'session')} with {count(report.turns, 'prompt')} in"
+        f" {count(report.files_read, 'new or changed file')} ({report.files_seen} seen,"
+        f" {report.bytes_read / 1e6:.1f} MB, {report.seconds:.1f} s)"
     ]
     if report.skipped:
-        lines.append(f"{report.skipped} records could not be read and were left out")
+        lines.append(f"{count(report.skipped, 'record')} that could not be read were left out")
     return "\n".join(lines + [f"warning: {warning}" for warning in report.warnings])

@@ -79,31 +79,36 @@ def _choose(*, quiet: bool, as_json: bool) -> Iterator[Display]:
 
 
 class _Silence:
-    """Tells only what keeps the watch from working well, on standard error."""
+    """Tells only warnings, each once while it stays, on standard error."""
+
+    def __init__(self) -> None:
+        self._warned: tuple[str, ...] = ()
 
     def update(self, update: Update) -> None:
-        pass
+        if update.report is not None:
+            for warning in update.report.warnings:
+                if warning not in self._warned:
+                    sys.stderr.write(show_line(f"warning: {warning}") + "\n")
+            self._warned = update.report.warnings
 
     def progress(self, event: Event) -> None:
         pass
 
     def notice(self, sentence: str) -> None:
-        sys.stderr.write(f"note: {show_line(sentence)}\n")
+        sys.stderr.write(show_line(f"note: {sentence}") + "\n")
 
 
 class _Lines(_Silence):
     """A line for every harvest that found something, and for the first one."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._news = _News()
 
     def update(self, update: Update) -> None:
-        if not self._news.is_new(update):
-            return
-        lines = [_word(update)]
-        if update.report is not None:
-            lines += [f"warning: {warning}" for warning in update.report.warnings]
-        _write("".join(show_line(line) + "\n" for line in lines))
+        super().update(update)
+        if self._news.is_new(update):
+            _write(show_line(_word(update)) + "\n")
 
 
 class _JsonLines:
