@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 import msgspec
 
 from skillopt_sleep.cli.frame import stoppable
+from skillopt_sleep.cli.progress import measure
 from skillopt_sleep.clock import now
 from skillopt_sleep.events import Event
 from skillopt_sleep.paths import locate
@@ -152,7 +153,7 @@ class _StatusLine:
 
     def progress(self, event: Event) -> None:
         if time.monotonic() - self._drawn > _REDRAW_S:
-            self._draw(f"reading {_measure(event)}")
+            self._draw(f"reading {measure(event)}")
 
     def notice(self, sentence: str) -> None:
         _write(f"{_CLEAR}note: {show_line(sentence)}\n")
@@ -193,10 +194,6 @@ def _word(update: Update) -> str:
         found = f"{count(report.sessions, 'session')} new or changed ({count(report.turns, 'prompt')} in all)"
     warned = f", {count(len(report.warnings), 'warning')}" if report.warnings else ""
     return f"{at}: {found}, {update.known} known{warned}"
-
-
-def _measure(event: Event) -> str:
-    return f"{event.done} of {event.total} files" if event.total else f"file {event.done}"
 
 
 def _write(text: str) -> None:
