@@ -9,7 +9,7 @@ from collections.abc import Generator, Iterable, Iterator
 import msgspec
 
 from skillopt_harvesters.records import Session
-from skillopt_sleep.errors import UsageError
+from skillopt_sleep.errors import AppError, UsageError
 from skillopt_sleep.folders import Folder
 
 _session = msgspec.msgpack.Decoder(Session)
@@ -53,7 +53,9 @@ def find_sessions(connection: sqlite3.Connection, wanted: Filter) -> Generator[S
         # Only numbers are sorted; a body is read when it is its turn.
         for number in array("q", (row["number"] for row in _select(connection, wanted))):
             row = connection.execute("select body from sessions where rowid = ?", (number,)).fetchone()
-            yield _session.decode(row["body"])
+            session = _decode(row["body"])
+            if session is not None:
+                yield session
     finally:
         if with_own and connection.in_transaction:
             connection.execute("commit")
@@ -66,7 +68,10 @@ def find_names(connection: sqlite3.Connection, wanted: Filter) -> Iterator[Name]
 
 
 def find_session(connection: sqlite3.Connection, prefix: str, clients: tuple[str, ...] = ()) -> Session:
-    """Return the session whose id is, or alone begins with, `prefix`. Raises UsageError."""
+    """Return the session whose id is, or alone begins with, `prefix`.
+
+    Raises UsageError when none or several do, and AppError when it cannot be read.
+    """
     # The command line hands on bytes that are no text as surrogates; no id has them.
     prefix = prefix.encode("utf-8", "replace").decode()
     among, values = _among(clients)
@@ -84,14 +89,22 @@ def find_session(connection: sqlite3.Connection, prefix: str, clients: tuple[str
             hint="write more of the id, or name the client with --client",
         )
     row = connection.execute("select body from sessions where rowid = ?", (found[0]["number"],)).fetchone()
-    return _session.decode(row["body"])
+    session = _decode(row["body"])
+    if session is None:
+        raise AppError(
+            f"another version of this program stored the session {found[0]['id']} in a way that cannot be read",
+            hint="skillopt-sleep harvest reads it anew if its transcript is still there",
+        )
+    return session
 
 
 def find_named(connection: sqlite3.Connection, ids: Iterable[str]) -> Iterator[Session]:
     """Yield the sessions of these ids, in their order; those not known any more are left out."""
     for name in ids:
         for row in connection.execute("select body from sessions where id = ? order by client", (name,)):
-            yield _session.decode(row["body"])
+            session = _decode(row["body"])
+            if session is not None:
+                yield session
 
 
 def shorten(connection: sqlite3.Connection, session: str) -> str:
@@ -133,6 +146,14 @@ def _select(connection: sqlite3.Connection, wanted: Filter) -> Iterator[sqlite3.
         f"select number, client, id from ({latest}) order by started is null, started, id",  # noqa: S608
         values,
     )
+
+
+def _decode(body: bytes) -> Session | None:
+    """Return None for what another version of this program stored in a way that cannot be read."""
+    try:
+        return _session.decode(body)
+    except msgspec.DecodeError:
+        return None
 
 
 def _among(clients: tuple[str, ...]) -> tuple[str, list[str | int]]:

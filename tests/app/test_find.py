@@ -11,11 +11,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillopt_harvesters.records import Kind, Session, Turn
-from skillopt_sleep.errors import UsageError
+from skillopt_sleep.errors import AppError, UsageError
 from skillopt_sleep.folders import find_folder
 from skillopt_sleep.paths import locate
 from skillopt_sleep.store.database import connect, transaction
-from skillopt_sleep.store.find import Filter, Name, find_names, find_session, find_sessions, shorten
+from skillopt_sleep.store.find import (
+    Filter,
+    Name,
+    find_named,
+    find_names,
+    find_session,
+    find_sessions,
+    shorten,
+)
 from skillopt_sleep.store.index import save_session
 
 
@@ -106,6 +114,17 @@ def test_what_does_not_fit_is_never_decoded(database):
     database.execute("update sessions set body = x'ff' where id = 'broken'")
     for wanted in ({"clients": ("codex",)}, {"folder": find_folder("/w")}, {"since": at(2)}, {"limit": 1}):
         assert found(database, **wanted) == ["fits"]
+
+
+def test_what_another_version_stored_is_left_out_of_lists_and_told_when_asked_for(database):
+    for name in ("good", "odd"):
+        keep(database, name, started=at(1))
+    for body in (b"\xff", b"\x80", b""):
+        database.execute("update sessions set body = ? where id = 'odd'", (body,))
+        assert [session.id for session in find_sessions(database, Filter())] == ["good"]
+        assert [session.id for session in find_named(database, ["odd", "good", "unknown"])] == ["good"]
+        with pytest.raises(AppError, match="another version"):
+            find_session(database, "odd")
 
 
 def test_any_number_of_sessions_passes_through_the_same_memory(database):
