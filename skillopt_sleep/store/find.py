@@ -92,7 +92,7 @@ def find_session(connection: sqlite3.Connection, prefix: str, clients: tuple[str
     session = _decode(row["body"])
     if session is None:
         raise AppError(
-            f"another version of this program stored the session {found[0]['id']} in a way that cannot be read",
+            f"another version of this program stored {found[0]['id']} in a way that cannot be read",
             hint="skillopt-sleep harvest reads it anew if its transcript is still there",
         )
     return session
