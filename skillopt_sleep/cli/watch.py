@@ -142,13 +142,13 @@ class _StatusLine:
     """One line of the terminal, written over and over."""
 
     def __init__(self) -> None:
+        self._news = _News()
         self._told = "watching"
         self._drawn = 0.0
 
     def update(self, update: Update) -> None:
-        report = update.report
-        if report is None or report.files_read or self._told == "watching":
-            self._told = _word(update)
+        if self._news.is_new(update):
+            self._told = show_line(_word(update))
         self._draw(self._told)
 
     def progress(self, event: Event) -> None:
@@ -164,7 +164,7 @@ class _StatusLine:
 
     def _draw(self, text: str) -> None:
         # A line that wraps could not be written over.
-        _write(_CLEAR + show_line(text)[: shutil.get_terminal_size().columns - 1])
+        _write(_CLEAR + text[: shutil.get_terminal_size().columns - 1])
         self._drawn = time.monotonic()
 
 
