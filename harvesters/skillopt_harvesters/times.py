@@ -13,7 +13,12 @@ def to_utc(time: str | int | float | None) -> str | None:
     if time is None:
         return None
     if isinstance(time, str):
-        if len(time) == 24 and time[10] == "T" and time[19] == "." and time[23] == "Z":
+        if len(time) == 24 and time[7] == "-" and time[10] == "T" and time[19] == "." and time[23] == "Z" and time.isascii():
+            # As nearly all are: told by its looks, and by whether there is such a moment.
+            try:
+                datetime.fromisoformat(time[:23])
+            except ValueError:
+                return None
             return time
         try:
             moment = datetime.fromisoformat(_fraction_of_six(time.strip().replace("Z", "+00:00")))

@@ -6,7 +6,8 @@ Redaction and size limits happen here, so that no client can forget them.
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING
+from functools import lru_cache
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
@@ -23,8 +24,16 @@ MAX_ANSWER = 65_536
 MAX_COMMAND = 8_192
 MAX_ERROR = 2_048
 MAX_CALLS = 5_000
-MAX_OPEN_CALLS = 64
+MAX_OPEN_CALLS = 16
+# Characters of all commands, errors and paths of a turn.
+MAX_TURN = 4 * 1024 * 1024
+_MAX_NAME = 200
+_MAX_NAMES = 100
+_MAX_ID = 256
+_MAX_CODE = 1 << 31
+_TOKEN_BITS = 48
 _SLACK = 8_192
+_REPEATED = 512
 
 
 def clip(text: str, limit: int) -> str:
@@ -32,16 +41,54 @@ def clip(text: str, limit: int) -> str:
     return text if len(text) <= limit + _SLACK else text[: limit + _SLACK]
 
 
-def digest_of(arguments: bytes) -> str:
+def digest_of(arguments: bytes | msgspec.Raw) -> str:
     """Return the digest of a tool call's arguments as the client wrote them."""
     return hashlib.sha256(arguments).hexdigest()[:16]
 
 
-class CallDraft(msgspec.Struct):
+@lru_cache(maxsize=4096)
+def _redact_repeated(text: str, limit: int) -> str:
+    return redact_within(text, limit)
+
+
+@lru_cache(maxsize=4096)
+def _verifies_repeated(command: str) -> bool:
+    return is_verification(command)
+
+
+def _redact(text: str, limit: int) -> str:
+    """Redact; of commands and paths, which come again and again, the latest are remembered."""
+    return _redact_repeated(text, limit) if len(text) <= _REPEATED else redact_within(text, limit)
+
+
+def _verifies(call: ToolCall) -> bool:
+    command = call.command
+    if not command or call.exit_code != 0:
+        return False
+    return _verifies_repeated(command) if len(command) <= _REPEATED else is_verification(command)
+
+
+class Counts(Protocol):
+    """Tokens as a client tells them: what it does not tell is None."""
+
+    @property
+    def input(self) -> int | None: ...
+
+    @property
+    def output(self) -> int | None: ...
+
+    @property
+    def cache_read(self) -> int | None: ...
+
+    @property
+    def cache_write(self) -> int | None: ...
+
+
+class CallDraft(msgspec.Struct, gc=False):
     """A tool call, perhaps still waiting for its result.
 
     `id` is the client's id of the call, by which the result finds it; `source` the record it came from;
-    `closed` says that the result is there.
+    `closed` says that the result is there. Set the error with `fail`: a turn may have thousands of long ones.
     """
 
     name: str
@@ -54,17 +101,38 @@ class CallDraft(msgspec.Struct):
     source: str = ""
     closed: bool = False
 
+    def clip(self) -> int:
+        """Cut every text to what can be kept; return about how many characters that are."""
+        size = len(self.name) + len(self.id)
+        if size > _MAX_NAME:
+            self.name, self.id = self.name[:_MAX_NAME], self.id[:_MAX_ID]
+        command, files = self.command, self.files
+        if command is not None:
+            size += len(command)
+            if size > MAX_COMMAND:
+                self.command = clip(command, MAX_COMMAND)
+        if files:
+            self.files = [clip(path, MAX_ERROR) for path in files[:_MAX_NAMES]]
+            size += sum(map(len, self.files))
+        return size
+
+    def fail(self, error: str) -> None:
+        """Set the error; kept are its first `MAX_ERROR` characters, redacted."""
+        self.error = redact_within(error, MAX_ERROR)
+
     def redact(self) -> None:
         """Redact in place; doing it again changes nothing."""
-        self.name = self.name[:200]
         if self.command is not None:
-            self.command = redact_within(self.command, MAX_COMMAND)
+            self.command = _redact(self.command, MAX_COMMAND)
         if self.error is not None:
-            self.error = redact_within(self.error, MAX_ERROR)
-        self.files = [redact_within(path, MAX_ERROR) for path in self.files]
+            self.error = _redact(self.error, MAX_ERROR)
+        if self.files:
+            self.files = [_redact(path, MAX_ERROR) for path in self.files]
+        if self.exit_code is not None and not -_MAX_CODE <= self.exit_code < _MAX_CODE:
+            self.exit_code = None
 
-    def close(self) -> ToolCall:
-        self.redact()
+    def build(self) -> ToolCall:
+        """Return the call; it has been redacted."""
         return ToolCall(
             name=self.name,
             arguments_digest=self.digest,
@@ -75,7 +143,7 @@ class CallDraft(msgspec.Struct):
         )
 
 
-class TextDraft(msgspec.Struct):
+class TextDraft(msgspec.Struct, gc=False):
     """A piece of the agent's visible text; pieces of one message are joined."""
 
     message: str
@@ -87,8 +155,8 @@ class TurnDraft(msgspec.Struct):
     """A turn being read.
 
     `head` is the mark of the record that opened it, `parent` the record the prompt answers to. A `copied`
-    turn belongs to the session it was copied from. `usage` is by model call, so that a call told in several
-    records counts once.
+    turn belongs to the session it was copied from. `number` counts the turns of the file from 0. `usage` is
+    by model call, so that a call told in several records counts once.
     """
 
     prompt: str = ""
@@ -97,6 +165,7 @@ class TurnDraft(msgspec.Struct):
     started: str | None = None
     head: int | None = None
     parent: str | None = None
+    number: int = 0
     copied: bool = False
     abandoned: bool = False
     texts: list[TextDraft] = []
@@ -107,6 +176,7 @@ class TurnDraft(msgspec.Struct):
     usage: dict[str, Tokens] = {}
     counted: Tokens = Tokens()
     calls_left_out: int = 0
+    size: int = 0
 
     @property
     def is_untouched(self) -> bool:
@@ -116,6 +186,9 @@ class TurnDraft(msgspec.Struct):
     def say(self, message: str, text: str, source: str = "") -> None:
         """Add visible text. Only the last two messages are kept: the last one may be withdrawn."""
         texts = self.texts
+        message, source = message[:_MAX_ID], source[:_MAX_ID]
+        if texts and sum(len(piece.text) for piece in texts if piece.message == message) > MAX_ANSWER:
+            return
         texts.append(TextDraft(message, clip(text, MAX_ANSWER), source))
         if len(texts) > 2:
             last = texts[-1].message
@@ -123,21 +196,28 @@ class TurnDraft(msgspec.Struct):
             self.texts = [piece for piece in texts if piece.message in {last, before}]
 
     def add_call(self, call: CallDraft) -> None:
-        """Add a tool call; beyond `MAX_CALLS` only their number is kept."""
-        if len(self.calls) < MAX_CALLS:
+        """Add a tool call; beyond `MAX_CALLS`, or `MAX_TURN` characters, only their number is kept."""
+        if len(self.calls) < MAX_CALLS and self.size < MAX_TURN:
             self.calls.append(call)
+            self.size += call.clip()
         else:
             self.calls_left_out += 1
 
     def find_call(self, call_id: str) -> CallDraft | None:
         """Return the latest call with the client's id."""
-        return next((call for call in reversed(self.calls) if call.id == call_id), None)
+        if len(call_id) > _MAX_ID:
+            call_id = call_id[:_MAX_ID]
+        for call in reversed(self.calls):
+            if call.id == call_id:
+                return call
+        return None
 
-    def count(self, call: str, tokens: Tokens) -> None:
+    def count(self, call: str, counts: Counts) -> None:
         """Count a model call, or correct what was counted of it; only the latest calls can be corrected."""
-        self.usage[call] = tokens
-        if len(self.usage) > MAX_OPEN_CALLS:
-            self.counted = self.counted.plus(self.usage.pop(next(iter(self.usage))))
+        usage = self.usage
+        usage[call] = counts  # type: ignore[assignment] - `redact` makes tokens of them
+        if len(usage) >= 2 * MAX_OPEN_CALLS:
+            self.counted = fold(usage, self.counted)
 
     def withdraw(self, sources: Iterable[str]) -> None:
         """Forget what the named records said and did."""
@@ -153,34 +233,45 @@ class TurnDraft(msgspec.Struct):
         return "\n\n".join(piece.text for piece in self.texts if piece.message == last).strip()
 
     def redact(self) -> None:
-        """Redact every text in place; doing it again changes nothing."""
+        """Redact and bound everything in place; doing it again changes nothing."""
         self.prompt = redact_within(self.prompt, MAX_PROMPT)
-        self.refusals = [redact_within(words, MAX_PROMPT) for words in self.refusals if words]
+        self.command = self.command and self.command[:_MAX_NAME]
+        self.refusals = [redact_within(words, MAX_PROMPT) for words in self.refusals[:_MAX_NAMES] if words]
         for piece in self.texts:
             piece.text = redact_within(piece.text, MAX_ANSWER)
         for call in self.calls:
             call.redact()
+        self.skills = {name[:_MAX_NAME]: None for name in list(self.skills)[:_MAX_NAMES]}
+        self.usage = {call[:_MAX_ID]: bound(counts) for call, counts in self.usage.items()}
 
     def close(self, before: Turn | None) -> Turn:
         """Return the finished turn. `before` is the turn whose answer the prompt may correct."""
-        prompt = redact_within(self.prompt, MAX_PROMPT)
-        calls = tuple(call.close() for call in self.calls)
+        self.redact()
+        return self.build(before)
+
+    def build(self, before: Turn | None) -> Turn:
+        """Return the turn as it is so far; it has been redacted."""
+        calls = tuple([call.build() for call in self.calls])
         signals = set(self.signals)
-        if any(call.error is not None for call in calls):
+        if any([call.error is not None for call in calls]):
             signals.add(Signal.ERROR)
-        if any(call.command and call.exit_code == 0 and is_verification(call.command) for call in calls):
+        if any(map(_verifies, calls)):
             signals.add(Signal.VERIFIED)
         answered = before is not None and bool(before.answer or before.tool_calls)
-        if answered and self.command is None and is_correction(prompt):
+        if answered and self.command is None and is_correction(self.prompt):
             signals.add(Signal.CORRECTION)
         if self.refusals:
             signals.add(Signal.REFUSAL)
+        answer = self.answer
+        if len(self.texts) > 1:
+            # What is no secret in either piece may be one where they meet.
+            answer = redact_within(answer, MAX_ANSWER)
         return Turn(
-            prompt=prompt,
-            answer=redact_within(self.answer, MAX_ANSWER),
+            prompt=self.prompt,
+            answer=answer,
             command=self.command,
             tool_calls=calls,
-            refusals=tuple(redact_within(words, MAX_PROMPT) for words in self.refusals if words),
+            refusals=tuple(self.refusals),
             signals=tuple(sorted(signals, key=lambda signal: signal.value)),
             skills=tuple(self.skills),
             tokens=add_tokens([self.counted, *self.usage.values()]),
@@ -190,9 +281,28 @@ class TurnDraft(msgspec.Struct):
         )
 
 
+def fold(usage: dict[str, Tokens], counted: Tokens) -> Tokens:
+    """Take the older half of the calls out of `usage` and return what was counted with them."""
+    oldest = list(usage)[: len(usage) // 2]
+    return add_tokens([counted, *(bound(usage.pop(call)) for call in oldest)])
+
+
 def add_tokens(parts: Iterable[Tokens]) -> Tokens:
     """Return the sum."""
-    total = Tokens()
+    given = fresh = read = written = 0
     for part in parts:
-        total = total.plus(part)
-    return total
+        given += part.input
+        fresh += part.output
+        read += part.cache_read
+        written += part.cache_write
+    return Tokens(given, fresh, read, written)
+
+
+def bound(counts: Counts) -> Tokens:
+    """Return the tokens, without what no model call can have taken."""
+    given, fresh = counts.input or 0, counts.output or 0
+    read, written = counts.cache_read or 0, counts.cache_write or 0
+    if (given | fresh | read | written) >> _TOKEN_BITS:
+        told = (given, fresh, read, written)
+        return Tokens(*(0 if count >> _TOKEN_BITS else count for count in told))
+    return Tokens(given, fresh, read, written)

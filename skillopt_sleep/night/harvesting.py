@@ -5,7 +5,6 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Collection, Mapping
-from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -13,9 +12,8 @@ import msgspec
 from skillopt_harvesters import harvest
 from skillopt_sleep.clients import choose_sources, find_home
 from skillopt_sleep.events import Event, Listener, ignore
-from skillopt_sleep.store.claims import StoreClaims
-from skillopt_sleep.store.database import transaction
-from skillopt_sleep.store.index import read_cursors, read_session, save_cursor, save_session
+from skillopt_sleep.store.batches import batches
+from skillopt_sleep.store.index import StoreCursors
 
 
 class HarvestReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,35 +37,32 @@ def update_index(
     clients: Collection[str] = (),
     roots: Mapping[str, tuple[Path, ...]] | None = None,
 ) -> HarvestReport:
-    """Read what is new. Each file's session, records and cursor are stored together or not at all.
+    """Read what is new. What was read of a file is stored together or not at all, many files at a time.
 
     `clients` are read (empty: all), `roots` are further folders by client. What was read of a file stays
     known when the client deletes the file.
     """
     began = time.monotonic()
-    home = find_home(env)
-    run = harvest(
-        choose_sources(clients, roots),
-        read_cursors(connection),
-        env=env,
-        home=home,
-        claims=StoreClaims(connection),
-        recall=partial(read_session, connection),
-    )
-    files = iter(run)
-    while True:
-        with transaction(connection):
-            harvested = next(files, None)
-            if harvested is None:
-                break
-            while harvested is not None:
-                if harvested.session is not None:
-                    save_session(connection, harvested.session)
-                if harvested.cursor is not None:
-                    save_cursor(connection, harvested.cursor)
-                    break
-                harvested = next(files, None)
-        listen(Event(stage="harvest", done=run.stats.files_read, detail=f"{run.stats.sessions} sessions"))
+    with batches(connection) as batch:
+        run = harvest(
+            choose_sources(clients, roots),
+            StoreCursors(connection),
+            env=env,
+            home=find_home(env),
+            claims=batch.claims,
+            recall=batch.recall,
+        )
+        for harvested in run:
+            if harvested.session is not None:
+                batch.add_session(harvested.session)
+            if harvested.cursor is not None:
+                batch.add_cursor(harvested.cursor)
+                listen(
+                    Event(
+                        stage="harvest", done=run.stats.files_read, detail=f"{run.stats.sessions} sessions"
+                    )
+                )
+        batch.forget(run.stats.gone)
     stats = run.stats
     listen(
         Event(
@@ -84,6 +79,6 @@ def update_index(
         sessions=stats.sessions,
         turns=stats.turns,
         skipped=stats.skipped,
-        warnings=tuple(stats.warnings),
+        warnings=stats.told,
         seconds=round(time.monotonic() - began, 3),
     )

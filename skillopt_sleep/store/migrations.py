@@ -61,6 +61,20 @@ _RESUMABLE = (
     "delete from files",
 )
 
+_RICHER = (
+    # The marks tell that a file changed, without loading the rest; `state` is for going on at the offset.
+    "drop table files",
+    """create table files (
+        path text primary key, marks text not null, offset integer not null, prefix_hash text not null,
+        session text not null, gone integer not null default 0, state blob not null
+    ) strict""",
+    # Who read a session: what an older reader found never keeps a newer one's reading out.
+    "alter table sessions add column reader integer not null default 0",
+    # Marks are computed otherwise now; they are found anew with the transcripts.
+    "delete from heads",
+    "delete from marks",
+)
+
 _FINDABLE = (
     # Has all that sessions are searched by, so that no body is touched which does not fit.
     "drop index sessions_by_start",
@@ -68,4 +82,4 @@ _FINDABLE = (
     "create index sessions_by_id on sessions (id, client)",
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _RESUMABLE, _FINDABLE)
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _RESUMABLE, _RICHER, _FINDABLE)
