@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import stat
+from functools import partial
+from io import BufferedReader, FileIO
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 import msgspec
 
@@ -18,6 +20,8 @@ from skillopt_harvesters.sources.base import Marks, Reading, Resume, Source
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from typing import TypeAlias
+
+    from _typeshed import WriteableBuffer
 
     Recall: TypeAlias = Callable[[str, str], Session | None]
 
@@ -55,10 +59,16 @@ class HarvestStats(msgspec.Struct, kw_only=True):
 
     `skipped` counts what could not be used and was not counted by an earlier harvest: records, and files
     that could not be read. `gone` names the files that have a cursor and are no longer there (the client
-    deletes old transcripts).
+    deletes old transcripts). Of the files that changed, `files_found` and `bytes_found` say what there is to
+    read, which is known when all folders have been looked through, and `files_done` and `bytes_done` how
+    much of that is.
     """
 
     files_seen: int = 0
+    files_found: int = 0
+    files_done: int = 0
+    bytes_found: int = 0
+    bytes_done: int = 0
     files_read: int = 0
     bytes_read: int = 0
     sessions: int = 0
@@ -82,6 +92,28 @@ class HarvestStats(msgspec.Struct, kw_only=True):
         return (*self.warnings, *more)
 
 
+class _Found(NamedTuple):
+    """A changed file: whether it has a cursor, and about how many bytes of it are new."""
+
+    path: str
+    is_known: bool
+    growth: int
+
+
+class _Metered(FileIO):
+    """An open file that tells how far it was read."""
+
+    def __init__(self, number: int, size: int, advance: Callable[[int, int], None]) -> None:
+        super().__init__(number, "rb")
+        self._size = size
+        self._advance = advance
+
+    def readinto(self, buffer: WriteableBuffer) -> int | None:
+        fetched = super().readinto(buffer)
+        self._advance(self.tell(), self._size)
+        return fetched
+
+
 class Harvest:
     """Iterates over what is new; `stats` says what was done so far.
 
@@ -99,8 +131,10 @@ class Harvest:
         home: Path,
         claims: Claims | None = None,
         recall: Recall | None = None,
+        progress: Callable[[], None] | None = None,
     ) -> None:
         self.stats = HarvestStats()
+        self._progress = progress or (lambda: None)
         self._sources = tuple(sources)
         self._cursors = cursors
         self._marks_of = cursors.marks_of if isinstance(cursors, Cursors) else self._load_marks
@@ -112,9 +146,15 @@ class Harvest:
 
     def __iter__(self) -> Iterator[Harvested]:
         seen: set[str] = set()
-        for source in self._sources:
-            for path, is_known in self._find_changed(source, seen):
-                yield from self._take(source, path, self._cursors.get(str(path)) if is_known else None)
+        found = [(source, file) for source in self._sources for file in self._find_changed(source, seen)]
+        self.stats.files_found = len(found)
+        self.stats.bytes_found = sum(file.growth for _, file in found)
+        for source, file in found:
+            before = self.stats.bytes_done
+            self._progress()
+            yield from self._take(source, file)
+            self.stats.files_done += 1
+            self.stats.bytes_done = before + file.growth
         missing = (path for path in self._cursors if path not in seen)
         self.stats.gone.extend(sorted(path for path in missing if not os.path.lexists(path)))
 
@@ -122,12 +162,9 @@ class Harvest:
         cursor = self._cursors.get(path)
         return cursor and cursor.marks
 
-    def _find_changed(self, source: Source, seen: set[str]) -> list[tuple[Path, bool]]:
-        """Return the files that are not as they were, oldest first, however many roots or links lead to one.
-
-        Beside each stands whether it has a cursor.
-        """
-        found: list[tuple[int, str, bool]] = []
+    def _find_changed(self, source: Source, seen: set[str]) -> list[_Found]:
+        """Return the files that changed, oldest first, each once however many roots or links lead to it."""
+        found: list[tuple[int, str, bool, int]] = []
         folders: dict[str, str] = {}
         for root in source.roots(self._env, self._home):
             for path in source.discover(root, warn=self.stats.warn):
@@ -144,12 +181,14 @@ class Harvest:
                 self.stats.files_seen += 1
                 before = self._marks_of(real)
                 if marks != before:
-                    found.append((marks.mtime_ns, real, before is not None))
-        return [(Path(real), is_known) for _, real, is_known in sorted(found)]
+                    found.append((marks.mtime_ns, real, before is not None, _measure(before, marks)))
+        return [_Found(path, is_known, growth) for _, path, is_known, growth in sorted(found)]
 
-    def _take(self, source: Source, path: Path, cursor: FileCursor | None) -> Iterator[Harvested]:
+    def _take(self, source: Source, found: _Found) -> Iterator[Harvested]:
+        path = Path(found.path)
+        cursor = self._cursors.get(found.path) if found.is_known else None
         try:
-            with _open(path) as file:
+            with _open(path, partial(self._advance, self.stats.bytes_done, found.growth)) as file:
                 marks = source.stat(path)
                 change = compare(cursor, marks, file)
                 resume = self._resume(source, path, cursor, change)
@@ -175,9 +214,14 @@ class Harvest:
             self.stats.skipped += 1
             self.stats.warn(f"{path}: the reader of {source.name} failed: {type(error).__name__}: {error}")
 
-    def _resume(
-        self, source: Source, path: Path, cursor: FileCursor | None, change: Change
-    ) -> Resume | None:
+    def _advance(self, before: int, growth: int, position: int, size: int) -> None:
+        """Note how far a file has been read, of which only the end is new."""
+        done = before + min(max(position - (size - growth), 0), growth)
+        # Its beginning is looked at more than once.
+        self.stats.bytes_done = max(done, self.stats.bytes_done)
+        self._progress()
+
+    def _resume(self, source: Source, path: Path, cursor: FileCursor | None, change: Change) -> Resume | None:
         """Return where to go on, when what was read of the file still stands."""
         if cursor is None or not cursor.state or not (change is Change.APPENDED or source.rewrites):
             return None
@@ -223,13 +267,23 @@ def _resolve(path: str, folders: dict[str, str]) -> str:
     return os.path.join(real, name)  # noqa: PTH118
 
 
-def _open(path: Path) -> BinaryIO:
-    """Open a regular file. Raises OSError for anything else, which may have taken its place."""
+def _measure(before: Marks | None, now: Marks) -> int:
+    """Return about how many bytes of a changed file will be read."""
+    has_grown = before is not None and before.inode == now.inode and before.size < now.size
+    return now.size - before.size if before is not None and has_grown else now.size
+
+
+def _open(path: Path, advance: Callable[[int, int], None]) -> BinaryIO:
+    """Open a regular file. Raises OSError for anything else, which may have taken its place.
+
+    `advance` is told the position and the size whenever bytes were fetched.
+    """
     number = os.open(path, _FLAGS)
     try:
-        if not stat.S_ISREG(os.fstat(number).st_mode):
+        status = os.fstat(number)
+        if not stat.S_ISREG(status.st_mode):
             raise OSError(0, "it is no regular file")
-        return os.fdopen(number, "rb", buffering=HEAD)
+        return BufferedReader(_Metered(number, status.st_size, advance), HEAD)
     except BaseException:
         os.close(number)
         raise
@@ -250,12 +304,14 @@ def harvest(
     home: Path,
     claims: Claims | None = None,
     recall: Recall | None = None,
+    progress: Callable[[], None] | None = None,
 ) -> Harvest:
     """Return a harvest to iterate over. `cursors` are by path, as the ones it yields.
 
     `recall` returns a session by client and id as it was stored, also in the harvest that is going on;
-    without it changed files are read in whole, and what they hold replaces what was stored.
+    without it changed files are read in whole, and what they hold replaces what was stored. `progress` is
+    called whenever `stats` has moved on.
 
     Raises nothing while iterating: a file that cannot be read is counted and told in `stats.warnings`.
     """
-    return Harvest(sources, cursors, env=env, home=home, claims=claims, recall=recall)
+    return Harvest(sources, cursors, env=env, home=home, claims=claims, recall=recall, progress=progress)

@@ -152,7 +152,7 @@ class _StatusLine:
         self._draw(self._told)
 
     def progress(self, event: Event) -> None:
-        if time.monotonic() - self._drawn > _REDRAW_S:
+        if event.total and time.monotonic() - self._drawn > _REDRAW_S:
             self._draw(f"reading {measure(event)}")
 
     def notice(self, sentence: str) -> None:

@@ -9,11 +9,13 @@ from pathlib import Path
 
 import msgspec
 
-from skillopt_harvesters import harvest
+from skillopt_harvesters import HarvestStats, harvest
 from skillopt_sleep.clients import choose_sources, find_home
 from skillopt_sleep.events import Event, Listener, ignore
 from skillopt_sleep.store.batches import batches
 from skillopt_sleep.store.index import StoreCursors
+
+_TELL_S = 0.1
 
 
 class HarvestReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,6 +45,7 @@ def update_index(
     known when the client deletes the file.
     """
     began = time.monotonic()
+    tell = _Teller(listen)
     with batches(connection) as batch:
         run = harvest(
             choose_sources(clients, roots),
@@ -51,27 +54,16 @@ def update_index(
             home=find_home(env),
             claims=batch.claims,
             recall=batch.recall,
+            progress=lambda: tell(run.stats),
         )
         for harvested in run:
             if harvested.session is not None:
                 batch.add_session(harvested.session)
             if harvested.cursor is not None:
                 batch.add_cursor(harvested.cursor)
-                listen(
-                    Event(
-                        stage="harvest", done=run.stats.files_read, detail=f"{run.stats.sessions} sessions"
-                    )
-                )
         batch.forget(run.stats.gone)
     stats = run.stats
-    listen(
-        Event(
-            stage="harvest",
-            done=max(stats.files_seen, 1),
-            total=max(stats.files_seen, 1),
-            detail=f"{stats.sessions} new or changed sessions",
-        )
-    )
+    tell(stats, at_end=True)
     return HarvestReport(
         files_seen=stats.files_seen,
         files_read=stats.files_read,
@@ -82,3 +74,28 @@ def update_index(
         warnings=stats.told,
         seconds=round(time.monotonic() - began, 3),
     )
+
+
+class _Teller:
+    """Tells a listener how far a harvest is, ten times a second at most."""
+
+    def __init__(self, listen: Listener) -> None:
+        self._listen = listen
+        self._told = 0.0
+        listen(Event(stage="harvest", detail="looking for transcripts"))
+
+    def __call__(self, stats: HarvestStats, *, at_end: bool = False) -> None:
+        now = time.monotonic()
+        if now - self._told < _TELL_S and not at_end:
+            return
+        self._told = now
+        self._listen(
+            Event(
+                stage="harvest",
+                done=stats.files_done or int(at_end),
+                total=stats.files_found or int(at_end),
+                bytes_done=stats.bytes_done,
+                bytes_total=stats.bytes_found,
+                detail=f"{stats.sessions} sessions",
+            )
+        )

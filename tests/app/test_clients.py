@@ -46,11 +46,11 @@ def test_counting_stops_at_a_bound_and_names_what_cannot_be_read(tmp_path: Path)
     root = tmp_path / ".claude" / "projects"
     for name in "abc":
         write_session(root / "-p", name, [("Ask", "done")], cwd="/p")
-    (root / "-p" / "dangling.jsonl").symlink_to("nowhere")
+    (root / "-p" / "loop.jsonl").symlink_to("loop.jsonl")
     env = {"CLAUDE_CONFIG_DIR": str(tmp_path / ".claude")}
     seen = survey(SOURCES["claude"], env, tmp_path)
     assert (seen.files, seen.is_more, seen.present, seen.missing) == (3, False, (str(root),), ())
-    assert ["dangling.jsonl" in trouble for trouble in seen.trouble] == [True]
+    assert ["loop.jsonl" in trouble for trouble in seen.trouble] == [True]
     seen = survey(SOURCES["claude"], env, tmp_path, bound=2)
     assert (seen.files, seen.is_more) == (2, True)
 
@@ -72,8 +72,8 @@ def test_the_check_up_says_per_client_what_is_found(sleeper: Sleeper, tmp_path: 
     assert (
         found["claude files"]["detail"] == f"2 files in {sleeper.projects}; not there: {tmp_path / 'later'}"
     )
-    (next(sleeper.projects.iterdir()) / "dangling.jsonl").symlink_to("nowhere")
-    assert "dangling.jsonl" in findings()["claude files"]["hint"]
+    (next(sleeper.projects.iterdir()) / "loop.jsonl").symlink_to("loop.jsonl")
+    assert "loop.jsonl" in findings()["claude files"]["hint"]
 
 
 def test_only_the_chosen_clients_are_read_and_the_check_up_says_so(sleeper: Sleeper, monkeypatch):
