@@ -90,6 +90,12 @@ def word(check: Check) -> str:
     return f"{'not ' if check.negate else ''}{kind} {subject!r}"
 
 
+def _tell(check: Check) -> str:
+    """Return the check in a few words, with how the session whose words it rests on would have fared."""
+    met = {None: "", True: "  (met in the recorded session)", False: "  (failed by the recorded session)"}
+    return word(check) + met[check.met_before]
+
+
 def _find(known: list[Task], prefix: str) -> Task:
     found = [task for task in known if prefix and task.id.startswith(prefix)]
     if not found:
@@ -107,7 +113,7 @@ def _show_one(connection: sqlite3.Connection, task: Task, *, as_json: bool) -> N
     origins = [check.origin for check in task.checks if check.origin] + list(task.corrections)
     named = dict.fromkeys([*task.sessions, *(origin.session for origin in origins)])
     sessions = list(find_named(connection, named))
-    show(task, as_json=as_json, render=lambda: preview_task(task, sessions, word=word))
+    show(task, as_json=as_json, render=lambda: preview_task(task, sessions, word=_tell))
 
 
 def _render(found: list[Task]) -> str:
@@ -116,7 +122,7 @@ def _render(found: list[Task]) -> str:
         members = [task for task in found if task.family == family]
         first = members[0]
         lines.append(f"{first.title}  ({len(members)} tasks, skill {first.skill}{_tell_missing(members)})")
-        lines += [f"  check: {word(check)}" for check in _distinct(members)] or [
+        lines += [f"  check: {_tell(check)}" for check in _distinct(members)] or [
             "  no check: nothing to learn from"
         ]
         for task in members:
