@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from contextlib import closing
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
@@ -99,8 +98,9 @@ def describe(session: Session) -> dict[str, Any]:
 
 def _show_one(session: Session, *, as_json: bool) -> None:
     from skillopt_sleep.cli.previews import preview_session
+    from skillopt_sleep.store.index import is_gone
 
-    gone = not Path(session.path).exists()
+    gone = is_gone(session)
     show(
         {**msgspec.to_builtins(session), "transcript_gone": gone},
         as_json=as_json,
