@@ -10,12 +10,13 @@ from pathlib import Path
 import msgspec
 
 from skillopt_replay.folders import clear_leftovers
+from skillopt_sleep.clients import find_home, read_roots
 from skillopt_sleep.clock import today
 from skillopt_sleep.config import Settings
 from skillopt_sleep.events import Event, Listener, ignore
 from skillopt_sleep.night.backends import Progress, choose_target, open_backends, suits
 from skillopt_sleep.night.harvesting import update_index
-from skillopt_sleep.night.mining import mine_tasks
+from skillopt_sleep.night.mining import keep_mined, mine_tasks
 from skillopt_sleep.night.places import make_locator
 from skillopt_sleep.night.plan import Plan, make_plan
 from skillopt_sleep.night.report import NightReport, SkillReport
@@ -45,14 +46,35 @@ async def whole_night(
     # Clones of projects, and copies of a sign-in, that a killed run could not remove.
     with contextlib.suppress(OSError):
         clear_leftovers(paths.replays, older_than=0)
-    update_index(connection, env, listen=listen)
+    _harvest(connection, settings, env, listen, paths.snapshots)
     unfinished = _find_unfinished(connection)
-    plan = unfinished[1] if unfinished else _plan(connection, settings, env, target, listen)
+    plan = (
+        unfinished[1]
+        if unfinished
+        else _plan(connection, settings, env, target, listen, snapshots=paths.snapshots)
+    )
     if not plan.skills:
         return _make_report(plan, "nothing", settings)
     async with open_backends(settings, paths, env, progress=progress) as backends:
         night = unfinished[0] if unfinished else begin_night(connection, plan, plan.splits).id
         return await run_night(connection, paths, settings, backends, night, plan, listen=listen)
+
+
+def _harvest(
+    connection: sqlite3.Connection,
+    settings: Settings,
+    env: Mapping[str, str],
+    listen: Listener,
+    snapshots: Path | None = None,
+) -> None:
+    update_index(
+        connection,
+        env,
+        snapshots=snapshots,
+        listen=listen,
+        clients=settings.harvest.clients,
+        roots=read_roots(settings.harvest.roots, find_home(env)),
+    )
 
 
 def _find_unfinished(connection: sqlite3.Connection) -> tuple[str, Plan] | None:
@@ -78,7 +100,7 @@ def dry_night(
 ) -> NightReport:
     """Harvest, mine and plan; call no model, begin no night, stage nothing."""
     target = choose_target(settings, env)
-    update_index(connection, env, listen=listen)
+    _harvest(connection, settings, env, listen)
     unfinished = find_unfinished(connection)
     notes = (f"night {unfinished.id} was cut off: the next run goes on with it first",) if unfinished else ()
     return _make_report(_plan(connection, settings, env, target, listen), "planned", settings, notes)
@@ -90,9 +112,12 @@ def _plan(
     env: Mapping[str, str],
     target: str,
     listen: Listener,
+    snapshots: Path | None = None,
 ) -> Plan:
     listen(Event(stage="mine"))
     tasks = mine_tasks(connection, settings, env)
+    if snapshots is not None:
+        keep_mined(connection, snapshots, tasks, listen=listen)
     listen(Event(stage="mine", done=len(tasks), total=len(tasks), detail=f"{len(tasks)} tasks"))
     return make_plan(
         tasks,
