@@ -14,7 +14,7 @@ import unicodedata
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from skillopt_harvesters.asks import Occurrence, find_asks
+from skillopt_harvesters.asks import Occurrence, find_asks, mark_asked_again
 from skillopt_harvesters.checks import build_checks, find_rules
 from skillopt_harvesters.cluster import Families
 from skillopt_harvesters.normalise import STOP_WORDS, stem, strip_polite
@@ -43,6 +43,7 @@ def mine(sessions: Iterable[Session], *, min_occurrences: int = 2) -> list[Task]
     """
     occurrences = [occurrence for session in sessions for occurrence in find_asks(session)]
     occurrences.sort(key=lambda one: (one.started or "", one.session, one.turn))
+    occurrences = mark_asked_again(occurrences)
     families = Families()
     members: dict[int, list[Occurrence]] = {}
     for occurrence in occurrences:

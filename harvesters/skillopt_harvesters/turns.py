@@ -171,7 +171,7 @@ class TurnDraft(msgspec.Struct):
         if any(call.command and call.exit_code == 0 and is_verification(call.command) for call in calls):
             signals.add(Signal.VERIFIED)
         answered = before is not None and bool(before.answer or before.tool_calls)
-        if answered and self.command is None and is_correction(prompt):
+        if answered and self.command is None and is_correction(prompt, before):
             signals.add(Signal.CORRECTION)
         if self.refusals:
             signals.add(Signal.REFUSAL)

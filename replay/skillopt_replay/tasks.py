@@ -19,10 +19,15 @@ class Origin(msgspec.Struct, frozen=True):
 
 
 class _Check(msgspec.Struct, frozen=True, kw_only=True):
-    """Common to all checks: `negate` inverts the result, `origin` says whose words it rests on."""
+    """Common to all checks: `negate` inverts the result, `origin` says whose words it rests on.
+
+    `met_before` says whether the recorded attempt that those words were about would have passed the check;
+    None when the transcript cannot tell. It is no part of what the check is, nor of what a replay does.
+    """
 
     negate: bool = False
     origin: Origin | None = None
+    met_before: bool | None = None
 
 
 class Exact(_Check, frozen=True, kw_only=True, tag="exact"):

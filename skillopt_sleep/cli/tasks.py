@@ -59,13 +59,20 @@ def word(check: Check) -> str:
     return f"{'not ' if check.negate else ''}{kind} {subject!r}"
 
 
+def _tell_before(check: Check) -> str:
+    """Say how the recorded session, whose words the check rests on, would have fared with it."""
+    if check.met_before is None:
+        return ""
+    return "  (met in the recorded session)" if check.met_before else "  (failed by the recorded session)"
+
+
 def _render(found: list[Task]) -> str:
     lines: list[str] = []
     for family in dict.fromkeys(task.family for task in found):
         members = [task for task in found if task.family == family]
         first = members[0]
         lines.append(f"{first.title}  ({len(members)} tasks, skill {first.skill}{_tell_missing(members)})")
-        lines += [f"  check: {word(check)}" for check in _distinct(members)] or [
+        lines += [f"  check: {word(check)}{_tell_before(check)}" for check in _distinct(members)] or [
             "  no check: nothing to learn from"
         ]
         for task in members:
