@@ -9,10 +9,13 @@ import msgspec
 from skillopt_gate.split import SplitItem, pick_gate_tasks, split
 from skillopt_replay.skills import Skill, find_problems
 from skillopt_replay.tasks import Task
-from skillopt_sleep.config import Settings
+from skillopt_sleep.config import Gate, Settings
 from skillopt_sleep.errors import Explained
+from skillopt_sleep.night.past import went_wrong
 from skillopt_sleep.store.candidates import Carried
 from skillopt_sleep.training.records import RejectedEdit
+
+NOTHING_FRESH = "its candidate waits for held-out tasks it has not been measured on"
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,7 +34,10 @@ class SkillPlan(msgspec.Struct, frozen=True, kw_only=True):
     """One skill's work tonight. With `carried` set, training is skipped and its evidence goes on.
 
     `rejected` are the edits turned down before this night: what happens to the skill while the night is
-    worked on, or lies interrupted, does not change what the optimizer is asked.
+    worked on, or lies interrupted, does not change what the optimizer is asked. `renewed` are tasks that
+    its evidence has counted, and may count again should it start anew with another agent or model. `val`
+    choose among candidates; of the `sealed` tasks only their number is here, so that none can be run.
+    `hidden` is the text of all held-out tasks that are not in `gate`.
     """
 
     skill: str
@@ -42,6 +48,10 @@ class SkillPlan(msgspec.Struct, frozen=True, kw_only=True):
     gate: tuple[Task, ...]
     carried: Carried | None = None
     rejected: tuple[RejectedEdit, ...] = ()
+    renewed: tuple[Task, ...] = ()
+    val: tuple[Task, ...] = ()
+    sealed: int = 0
+    hidden: tuple[str, ...] = ()
 
     @property
     def base(self) -> str:
@@ -98,7 +108,7 @@ def make_plan(
     for name, family in sorted(families.items(), key=_by_need):
         try:
             usable = _find_usable(family, suits, is_there)
-            sides.update(_split(usable, sides, seed))
+            sides.update(_split(usable, sides, seed, settings.gate))
             held_out = [task for task in usable if sides[task.id] == "gate"]
             train = [task for task in usable if sides[task.id] == "train"]
             if len(held_out) < settings.gate.min_tasks or not train:
@@ -106,7 +116,7 @@ def make_plan(
                     f"{len(held_out)} held-out and {len(train)} train tasks are too few: "
                     f"the gate needs {settings.gate.min_tasks} and training 1"
                 )
-            if len(skills) >= settings.night.skills:
+            if sum(bool(skill.gate) for skill in skills) >= settings.night.skills:
                 raise _LeftAlone("other skills come first tonight")
             place = _find_place(name, usable, locate)
             if is_open(place.live):
@@ -115,6 +125,8 @@ def make_plan(
                 place,
                 train=train,
                 held_out=held_out,
+                val=[task for task in usable if sides[task.id] == "val"],
+                sealed=[task for task in usable if sides[task.id] == "test"],
                 carried=waiting(place.live),
                 rejected=rejected(place.live),
                 settings=settings,
@@ -161,8 +173,8 @@ def _find_place(name: str, tasks: Sequence[Task], locate: Callable[[Sequence[Tas
 
 
 def _require_work(planned: SkillPlan, is_settled: Callable[[str, str, Sequence[str]], bool]) -> None:
-    if not planned.gate:
-        raise _LeftAlone("its candidate waits for held-out tasks it has not been measured on")
+    if not planned.gate and not planned.renewed:
+        raise _LeftAlone(NOTHING_FRESH)
     learned = [task.id for task in planned.train]
     if planned.carried is None and is_settled(planned.place.live, planned.base, learned):
         raise _LeftAlone("an earlier night found that every train task passes already; it waits for new asks")
@@ -178,6 +190,8 @@ def _plan_skill(
     *,
     train: Sequence[Task],
     held_out: Sequence[Task],
+    val: Sequence[Task],
+    sealed: Sequence[Task],
     carried: Carried | None,
     rejected: Sequence[RejectedEdit],
     settings: Settings,
@@ -198,16 +212,23 @@ def _plan_skill(
     # outdated; so tasks of earlier nights are as good as new.
     goes_on = carried is not None and carried.base == plan.base and settings.gate.mode == "evidence"
     seen = carried.evidence.seen if carried and carried.evidence and goes_on else ()
-    items = [SplitItem(id=t.id, group=t.group, failed_before=t.failed_before) for t in held_out]
-    chosen = pick_gate_tasks(items, seen=frozenset(seen), limit=settings.gate.tasks, seed=seed)
-    by_id = {task.id: task for task in held_out}
-    judging = {session for task in held_out for session in task.sessions}
+    items = _itemize(held_out)
+    limit = settings.gate.tasks
+    chosen = pick_gate_tasks(items, seen=frozenset(seen), limit=limit, seed=seed)
+    again = [name for name in pick_gate_tasks(items, seen=(), limit=limit, seed=seed) if name not in chosen]
+    by_id = {task.id: msgspec.structs.replace(task, split="gate") for task in held_out}
+    unseen = [*held_out, *val, *sealed]
+    judging = {session for task in unseen for session in task.sessions}
     # Tasks the agent got wrong teach most, then the newest.
-    taught = sorted(train, key=lambda t: (not t.failed_before, _newest_first(t), t.id))
+    taught = sorted(train, key=lambda t: (not went_wrong(t), _newest_first(t), t.id))
     return msgspec.structs.replace(
         plan,
         train=tuple(_for_training(task, judging) for task in taught[: settings.training.tasks]),
-        gate=tuple(msgspec.structs.replace(by_id[name], split="gate") for name in chosen),
+        gate=tuple(by_id[name] for name in chosen),
+        renewed=tuple(by_id[name] for name in again[: limit - len(chosen)]) if seen else (),
+        val=tuple(msgspec.structs.replace(task, split="val") for task in val[: settings.training.tasks]),
+        sealed=len(sealed),
+        hidden=tuple(task.prompt for task in unseen if task.id not in chosen),
     )
 
 
@@ -218,14 +239,19 @@ def _for_training(task: Task, judging: Collection[str]) -> Task:
     return msgspec.structs.replace(task, split="train", corrections=words)
 
 
-def _split(tasks: Sequence[Task], sides: Mapping[str, str], seed: str) -> dict[str, str]:
-    items = [SplitItem(id=t.id, group=t.group, failed_before=t.failed_before) for t in tasks]
-    return split(items, seed=seed, assigned=sides)
+def _split(tasks: Sequence[Task], sides: Mapping[str, str], seed: str, gate: Gate) -> dict[str, str]:
+    return split(
+        _itemize(tasks), seed=seed, assigned=sides, val_share=gate.val_share, test_share=gate.sealed_share
+    )
+
+
+def _itemize(tasks: Sequence[Task]) -> list[SplitItem]:
+    return [SplitItem(id=task.id, group=task.group, failed_before=went_wrong(task)) for task in tasks]
 
 
 def _by_need(entry: tuple[str, list[Task]]) -> tuple[int, int, str]:
     name, family = entry
-    return (-sum(task.failed_before for task in family), -len(family), name)
+    return (-sum(went_wrong(task) for task in family), -len(family), name)
 
 
 def _newest_first(task: Task) -> tuple[int, ...]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
+from skillopt_gate.split import SIDES
 from skillopt_harvesters.cursor import FileCursor
 from skillopt_harvesters.records import Session
 
@@ -60,12 +61,14 @@ def read_splits(connection: sqlite3.Connection) -> dict[str, str]:
 
 
 def save_splits(connection: sqlite3.Connection, splits: Mapping[str, str]) -> None:
-    """Record the sides of tasks. A train task stays one; a held-out task may become one, never back."""
-    connection.executemany(
-        "insert into splits values (?, ?) on conflict (task) do update set split = excluded.split"
-        " where split = 'gate'",
-        splits.items(),
-    )
+    """Record the sides of tasks. A task may move to a side that has seen more of it, never back."""
+    for task, side in splits.items():
+        more_seen = SIDES[: SIDES.index(side)]
+        connection.execute(
+            "insert into splits values (?, ?) on conflict (task) do update set split = excluded.split"
+            " where split not in (?, ?, ?)",
+            (task, side, *more_seen, *("",) * (3 - len(more_seen))),
+        )
 
 
 def read_cursors(connection: sqlite3.Connection) -> dict[str, FileCursor]:

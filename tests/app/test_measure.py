@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from skillopt_gate.verdicts import Decision, Policy
-from skillopt_sleep.night.measure import measure
+from skillopt_sleep.night.measure import Conditions, measure
 from tests.app.night_samples import CANDIDATE, ScriptedRoller, make_tasks
 
 TASKS = make_tasks(12)
@@ -11,7 +11,14 @@ TASKS = make_tasks(12)
 
 async def gate(roller, *, tasks=TASKS, **options):
     return await measure(
-        tasks, None, CANDIDATE, roller, policy=Policy(), identity="scripted", concurrency=3, **options
+        tasks,
+        None,
+        CANDIDATE,
+        roller,
+        policy=Policy(),
+        identity="scripted",
+        conditions=Conditions(concurrency=6),
+        **options,
     )
 
 
@@ -19,7 +26,8 @@ async def test_a_skill_that_fixes_every_task_is_accepted():
     roller = ScriptedRoller(lambda task, skilled: skilled)
     measured = await gate(roller)
     assert measured.verdict.decision is Decision.ACCEPT
-    assert {t.change for t in measured.tasks} == {"fixed"}
+    assert {t.change for t in measured.tasks} == {"fixed", "not run"}, "it ends once the evidence suffices"
+    assert 7 <= measured.verdict.n < len(TASKS)
     assert measured.tasks[0].before == "pip install x"
     assert measured.tasks[0].after == "uv add x"
 
