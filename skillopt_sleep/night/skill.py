@@ -17,6 +17,7 @@ from skillopt_sleep.night.plan import SkillPlan
 from skillopt_sleep.night.report import SkillReport
 from skillopt_sleep.night.selection import select
 from skillopt_sleep.night.stage import stage_candidate
+from skillopt_sleep.noise import say_noise
 from skillopt_sleep.records import Note
 from skillopt_sleep.store.candidates import (
     Carried,
@@ -25,6 +26,7 @@ from skillopt_sleep.store.candidates import (
     save_rejected_edits,
     save_settled,
 )
+from skillopt_sleep.store.calibrations import find_calibration
 from skillopt_sleep.store.database import transaction
 from skillopt_sleep.store.family import note_accepted
 from skillopt_sleep.store.looks import read_looks
@@ -138,6 +140,8 @@ def _conclude(
     verdict = measured.verdict
     grown = grow(carried, measured)
     seen = read_looks(bench.connection, plan.place.live)
+    identity = measured.ruling.identity
+    noise = say_noise(find_calibration(bench.connection, identity, plan.skill), identity)
     report = msgspec.structs.replace(
         report,
         verdict=verdict,
@@ -147,6 +151,7 @@ def _conclude(
         restarted=measured.restarted,
         looks=seen.looks.gate,
         sealed=plan.sealed,
+        noise=noise,
     )
     connection = bench.connection
     if verdict.decision is Decision.NOT_ENOUGH:
@@ -161,7 +166,7 @@ def _conclude(
         return report
     # Until it is staged it waits, to be measured once more: when git refuses, it need not be learned anew.
     save_carried(connection, carried)
-    note = _make_note(plan, grown, measured, bench, looks=seen.looks.gate)
+    note = _make_note(plan, grown, measured, bench, looks=seen.looks.gate, noise=noise)
     try:
         proposal = stage_candidate(connection, bench.paths, plan, grown.skill.text, note, measured.ruling)
     except Busy:
@@ -176,7 +181,9 @@ def _conclude(
     return msgspec.structs.replace(report, proposal=proposal.id)
 
 
-def _make_note(plan: SkillPlan, carried: Carried, measured: Measurement, bench: Bench, *, looks: int) -> Note:
+def _make_note(
+    plan: SkillPlan, carried: Carried, measured: Measurement, bench: Bench, *, looks: int, noise: str
+) -> Note:
     return Note(
         night=bench.night,
         skill=plan.skill,
@@ -192,6 +199,7 @@ def _make_note(plan: SkillPlan, carried: Carried, measured: Measurement, bench: 
         sandbox=bench.backends.sandbox.name,
         reasoning=carried.reasoning,
         looks=looks,
+        noise=noise,
         sealed=plan.sealed,
     )
 

@@ -49,7 +49,7 @@ async def whole_night(
         clear_leftovers(paths.replays, older_than=0)
     update_index(connection, env, listen=listen)
     unfinished = _find_unfinished(connection)
-    plan = unfinished[1] if unfinished else _plan(connection, settings, env, target, listen)
+    plan = unfinished[1] if unfinished else plan_night(connection, settings, env, target, listen)
     if not plan.skills:
         return _make_report(plan, "nothing", settings)
     async with open_backends(settings, paths, env, progress=progress) as backends:
@@ -88,17 +88,18 @@ def dry_night(
     update_index(connection, env, listen=listen)
     unfinished = find_unfinished(connection)
     notes = (f"night {unfinished.id} was cut off: the next run goes on with it first",) if unfinished else ()
-    plan = renew(_plan(connection, settings, env, target, listen), agent=None)
+    plan = renew(plan_night(connection, settings, env, target, listen), agent=None)
     return _make_report(plan, "planned", settings, notes)
 
 
-def _plan(
+def plan_night(
     connection: sqlite3.Connection,
     settings: Settings,
     env: Mapping[str, str],
     target: str,
     listen: Listener,
 ) -> Plan:
+    """Return what a night would work on now, from what was harvested."""
     listen(Event(stage="mine"))
     tasks = mine_tasks(connection, settings)
     listen(Event(stage="mine", done=len(tasks), total=len(tasks), detail=f"{len(tasks)} tasks"))

@@ -10,10 +10,14 @@ from skillopt_gate.sealed import Looks
 
 
 class Seen(msgspec.Struct, frozen=True, kw_only=True):
-    """The looks at a skill's held-out tasks; `opened` are the sealed tasks that were ever replayed."""
+    """The looks at a skill's held-out tasks.
+
+    `opened` are the sealed tasks that were ever replayed, and `last` those of the last look.
+    """
 
     looks: Looks
     opened: tuple[str, ...] = ()
+    last: tuple[str, ...] = ()
 
 
 def read_looks(connection: sqlite3.Connection, place: str) -> Seen:
