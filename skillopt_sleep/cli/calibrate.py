@@ -5,14 +5,18 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Iterator
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 import typer
 
 from skillopt_sleep.cli.frame import STOPPED, Json, database, explain, show, stoppable
 from skillopt_sleep.config import load
+from skillopt_sleep.errors import UsageError
 from skillopt_sleep.noise import Calibration, say_rate
+
+if TYPE_CHECKING:
+    from skillopt_sleep.calibration.examine import Examination
 
 _MOST_TASKS = 20
 
@@ -23,6 +27,9 @@ def calibrate(
     tasks: Annotated[int | None, typer.Option(min=1, help="Held-out tasks per skill.")] = None,
     repeats: Annotated[int | None, typer.Option(min=1, help="Runs of each task per side.")] = None,
     nights: Annotated[int | None, typer.Option(min=1, help="Nights a simulated candidate waits.")] = None,
+    bad_edits: Annotated[
+        bool, typer.Option("--bad-edits", help="Put edits known to be bad through the gate instead.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Run your skills against themselves: how often would this gate let through one that does nothing."""
@@ -30,6 +37,11 @@ def calibrate(
     from skillopt_sleep.cli.progress import follow
     from skillopt_sleep.lock import hold
 
+    if bad_edits:
+        if repeats or nights:
+            raise UsageError("--bad-edits goes with --skill and --tasks only")
+        _examine(skill, tasks, as_json=as_json)
+        return
     with stoppable(), database() as (paths, connection), hold(paths, "calibrate"), follow() as listen:
         found = asyncio.run(
             run(
@@ -48,6 +60,39 @@ def calibrate(
     show(value, as_json=as_json, render=lambda: "\n".join(_render(found)))
     if found.stopped:
         raise typer.Exit(STOPPED)
+
+
+def _examine(skill: str, tasks: int | None, *, as_json: bool) -> None:
+    from skillopt_sleep.calibration.examine import examine
+    from skillopt_sleep.cli.progress import follow
+    from skillopt_sleep.lock import hold
+
+    with stoppable(), database() as (paths, connection), hold(paths, "calibrate"), follow() as listen:
+        settings = load(paths.config)
+        found = asyncio.run(
+            examine(connection, paths, settings, os.environ, skill=skill, tasks=tasks, listen=listen)
+        )
+    show(msgspec.to_builtins(found), as_json=as_json, render=lambda: "\n".join(_render_bad(found)))
+    if found.stopped:
+        raise typer.Exit(STOPPED)
+    if found.let_through:
+        raise typer.Exit(1)
+
+
+def _render_bad(found: Examination) -> Iterator[str]:
+    yield f"Known-bad edits {found.id} (gate mode: {found.mode})"
+    for one in found.examined:
+        ended = f"refused by {one.step}" if one.refused else "LET THROUGH"
+        yield f"{one.kind:<10} {one.skill}: {ended}"
+        yield f"    {one.reason}"
+    for skill in found.skipped:
+        yield f"{skill}: there is no skill yet to make bad edits of"
+    if found.stopped:
+        yield f"stopped by a ceiling: {found.stopped}"
+    elif found.let_through:
+        yield f"{len(found.let_through)} of {len(found.examined)} would have been accepted"
+    else:
+        yield f"all {len(found.examined)} were refused"
 
 
 def _render(found: Calibration) -> Iterator[str]:

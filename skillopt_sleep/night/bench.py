@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 from skillopt_gate.family import level_for
 from skillopt_gate.verdicts import Policy
-from skillopt_replay.skills import Skill, find_problems
+from skillopt_replay.skills import Skill
 from skillopt_sleep.config import Settings
 from skillopt_sleep.events import Listener
 from skillopt_sleep.night.backends import Backends
 from skillopt_sleep.night.leaks import find_leaked
 from skillopt_sleep.night.measure import Conditions, Measurement, measure
 from skillopt_sleep.night.plan import SkillPlan
+from skillopt_sleep.night.structure import find_objections
 from skillopt_sleep.paths import Paths
 from skillopt_sleep.store.candidates import Carried
 from skillopt_sleep.store.family import count_in, read_family
@@ -71,7 +72,8 @@ async def measure_candidate(
     The candidate is counted among all once it runs, and the look at the held-out tasks as well.
     """
     policy = make_policy(bench.settings)
-    problems = find_problems(carried.skill)
+    budget = bench.settings.training.max_skill_tokens
+    problems = find_objections(carried.skill, incumbent, max_tokens=budget)
     problems += find_leaked(carried.skill, incumbent, plan.gate, plan.train, plan.hidden)
 
     def find_level(identity: str) -> float:

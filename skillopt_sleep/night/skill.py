@@ -19,6 +19,7 @@ from skillopt_sleep.night.selection import select
 from skillopt_sleep.night.stage import stage_candidate
 from skillopt_sleep.noise import say_noise
 from skillopt_sleep.records import Note
+from skillopt_sleep.store.calibrations import find_calibration
 from skillopt_sleep.store.candidates import (
     Carried,
     retire,
@@ -26,7 +27,6 @@ from skillopt_sleep.store.candidates import (
     save_rejected_edits,
     save_settled,
 )
-from skillopt_sleep.store.calibrations import find_calibration
 from skillopt_sleep.store.database import transaction
 from skillopt_sleep.store.family import note_accepted
 from skillopt_sleep.store.looks import read_looks
