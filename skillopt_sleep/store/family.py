@@ -14,13 +14,16 @@ def count_in(connection: sqlite3.Connection, candidate: str, identity: str) -> i
     Evidence that starts anew with another agent or model is a new test, so it has a place of its own.
     """
     with transaction(connection):
-        connection.execute(
-            "insert or ignore into family (candidate, identity) values (?, ?)", (candidate, identity)
-        )
         row = connection.execute(
             "select place from family where candidate = ? and identity = ?", (candidate, identity)
         ).fetchone()
-    return int(row["place"])
+        if row:
+            return int(row["place"])
+        # Inserting what is there already would use up a place.
+        added = connection.execute(
+            "insert into family (candidate, identity) values (?, ?)", (candidate, identity)
+        )
+    return int(added.lastrowid or 0)
 
 
 def note_accepted(connection: sqlite3.Connection, place: int) -> None:

@@ -81,7 +81,7 @@ def find_ruling(connection: sqlite3.Connection, name: str) -> Ruled:
             hint="skillopt-sleep status names the last night's; a proposal's id names one too",
         )
     names = {row["proposal"] for row in found}
-    if not exact and len(names) > 1:
+    if not exact and len(names) > 1 and len({row["candidate"] for row in found}) > 1:
         raise UsageError(f"{name!r} could be {', '.join(sorted(names))}", hint="give more of the id")
     rulings = [msgspec.msgpack.decode(row["body"], type=Ruled) for row in found]
     # Of several candidates on one night the one that was accepted is what a proposal's id means.
