@@ -1,12 +1,15 @@
 """Transcript files to sessions to recurring tasks."""
 
 from skillopt_harvesters.asks import AskOutcome, find_outcomes
+from skillopt_harvesters.attribution import SkillRecord
 from skillopt_harvesters.claims import Claims, MemoryClaims
 from skillopt_harvesters.corrections import Correction, find_corrections, is_correction
 from skillopt_harvesters.cursor import Change, FileCursor, changed
 from skillopt_harvesters.errors import HarvestError
+from skillopt_harvesters.families import Family
 from skillopt_harvesters.harvest import Harvest, Harvested, HarvestStats, harvest
-from skillopt_harvesters.mine import mine
+from skillopt_harvesters.mine import find_families, mine
+from skillopt_harvesters.mining import Known, Mining
 from skillopt_harvesters.outcomes import Outcome, Why
 from skillopt_harvesters.records import Kind, Session, Signal, Tokens, ToolCall, Turn
 from skillopt_harvesters.redact import redact
@@ -18,18 +21,22 @@ __all__ = [
     "Change",
     "Claims",
     "Correction",
+    "Family",
     "FileCursor",
     "Harvest",
     "HarvestError",
     "HarvestStats",
     "Harvested",
     "Kind",
+    "Known",
     "MemoryClaims",
+    "Mining",
     "Outcome",
     "Reading",
     "Resume",
     "Session",
     "Signal",
+    "SkillRecord",
     "Source",
     "Tokens",
     "ToolCall",
@@ -37,6 +44,7 @@ __all__ = [
     "Why",
     "changed",
     "find_corrections",
+    "find_families",
     "find_outcomes",
     "harvest",
     "is_correction",

@@ -31,7 +31,8 @@ class Occurrence(msgspec.Struct, frozen=True, kw_only=True):
     `counted` is False for an ask that belongs to the session copied from, or that the user took back by
     rewinding. `failed`: it was corrected, refused, interrupted or given up. `verifications` are the commands
     that checked the work and ended well, as they can be run again. `opens` and `closes` say that it is the
-    session's first or last ask; `ended` is the time of the session's last record.
+    session's first or last ask; `ended` is the time of the session's last record. `skills`
+    are those the agent loaded to answer it, `said` its short follow-ups as they were typed.
     """
 
     session: str
@@ -47,6 +48,8 @@ class Occurrence(msgspec.Struct, frozen=True, kw_only=True):
     judgement: Judgement
     lessons: tuple[Lesson, ...] = ()
     verifications: tuple[str, ...] = ()
+    skills: tuple[str, ...] = ()
+    said: tuple[str, ...] = ()
     counted: bool = True
     opens: bool = False
     closes: bool = False
@@ -204,6 +207,8 @@ def _describe(session: Session, thread: _Thread, *, opens: bool, closes: bool) -
         opens=opens,
         closes=closes,
         ended=session.ended,
+        skills=asked.skills,
+        said=tuple(turn.prompt for turn in thread.turns[1:] if 0 < len(turn.prompt) <= MAX_QUOTE),
     )
 
 

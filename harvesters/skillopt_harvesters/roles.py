@@ -31,7 +31,7 @@ class Role(str, Enum):
 def classify(turn: Turn, previous: Turn | None, asked: str = "") -> Role:
     """Return the role of a turn, given the turn it follows and the ask that one belongs to, if any."""
     prompt = turn.prompt.strip()
-    if not turn.typed or turn.abandoned or len(prompt) > MAX_ASK:
+    if not turn.typed or turn.abandoned or len(prompt) > MAX_ASK or _is_put_together(prompt):
         return Role.NOTHING
     if turn.command is not None:
         name = turn.command.lstrip("/").lower()
@@ -44,6 +44,12 @@ def classify(turn: Turn, previous: Turn | None, asked: str = "") -> Role:
     skeleton = normalise(prompt)
     spoken = [token for token in skeleton if not token.startswith("<")]
     return Role.ASK if content_words(skeleton) or len(spoken) > 1 else Role.NOTHING
+
+
+def _is_put_together(prompt: str) -> bool:
+    """Whether a program wrote the prompt to try a skill: it has sections for the skill and for the task."""
+    headings = {line.lstrip("#").strip().lower() for line in prompt.splitlines() if line.startswith("#")}
+    return headings >= {"skill", "task"}
 
 
 def read_reply(turn: Turn, previous: Turn, asked: str = "") -> Reply:

@@ -14,7 +14,7 @@ def to_utc(time: str | int | float | None) -> str | None:
         return None
     if isinstance(time, str):
         if len(time) == 24 and time[10] == "T" and time[19] == "." and time[23] == "Z":
-            return time
+            return time if _is_moment(time[:23]) else None
         try:
             moment = datetime.fromisoformat(_fraction_of_six(time.strip().replace("Z", "+00:00")))
         except ValueError:
@@ -30,7 +30,15 @@ def to_utc(time: str | int | float | None) -> str | None:
         moment = moment.astimezone(timezone.utc)
     except OverflowError:
         return None
-    return moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{moment.microsecond // 1000:03d}Z"
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _is_moment(time: str) -> bool:
+    try:
+        datetime.fromisoformat(time)
+    except ValueError:
+        return False
+    return True
 
 
 def _fraction_of_six(time: str) -> str:

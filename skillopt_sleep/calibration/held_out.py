@@ -17,7 +17,7 @@ from skillopt_sleep.night.backends import suits
 from skillopt_sleep.night.mining import mine_tasks
 from skillopt_sleep.night.past import went_wrong
 from skillopt_sleep.night.places import make_locator
-from skillopt_sleep.night.plan import Place
+from skillopt_sleep.night.plan import Place, group_tasks
 from skillopt_sleep.store.index import read_splits
 
 
@@ -51,15 +51,15 @@ def find_held_out(
     Sides are those that nights have given; a task no night has looked at is on none. Raises NothingToDo,
     saying what to do, when there is none.
     """
-    tasks = mine_tasks(connection, settings)
+    tasks = [
+        task
+        for task in mine_tasks(connection, settings, env)
+        if task.checks and suits(target, task) and (not skill or task.skill == skill)
+    ]
     sides = read_splits(connection)
-    groups: dict[tuple[str, str | None], list[Task]] = {}
-    for task in tasks:
-        if task.checks and suits(target, task) and (not skill or task.skill == skill):
-            groups.setdefault(_group(task), []).append(task)
     locate = make_locator(env)
     found = []
-    for members in groups.values():
+    for members in group_tasks(tasks):
         here = [task for task in members if _is_there(task, target)]
         chosen = [task for task in here if sides.get(task.id) == side]
         train = tuple(task for task in here if sides.get(task.id) == "train")
@@ -72,10 +72,6 @@ def find_held_out(
             hint="skillopt-sleep tasks lists tasks with their sides; a night (skillopt-sleep run) sets them",
         )
     return found
-
-
-def _group(task: Task) -> tuple[str, str | None]:
-    return task.skill, None
 
 
 def _is_there(task: Task, target: str) -> bool:

@@ -101,7 +101,7 @@ def plan_night(
 ) -> Plan:
     """Return what a night would work on now, from what was harvested."""
     listen(Event(stage="mine"))
-    tasks = mine_tasks(connection, settings)
+    tasks = mine_tasks(connection, settings, env)
     listen(Event(stage="mine", done=len(tasks), total=len(tasks), detail=f"{len(tasks)} tasks"))
     return make_plan(
         tasks,

@@ -61,6 +61,15 @@ _RESUMABLE = (
     "delete from files",
 )
 
+_NAMED = (
+    # Family and skill of every task as they were first mined: later sessions change neither.
+    """create table mined (
+        task text primary key, family text not null, skill text not null, skill_origin text not null
+    ) strict""",
+    # The repository a folder was seen in, which cannot be told any more when a worktree is removed.
+    "create table roots (folder text primary key, root text not null) strict",
+)
+
 _RULED = (
     # What the gate said of every candidate on every night, with the numbers behind it.
     """create table rulings (
@@ -81,4 +90,4 @@ _RULED = (
     ) strict""",
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _RESUMABLE, _RULED)
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _RESUMABLE, _NAMED, _RULED)

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 from skillopt_harvesters.claims import Claims, MemoryClaims
 from skillopt_harvesters.sources.base import Marks, Reading, Resume, Source
 from skillopt_harvesters.sources.claude import ClaudeSource
+from skillopt_harvesters.sources.codex import CodexSource
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-SOURCES: dict[str, Source] = {source.name: source for source in (ClaudeSource(),)}
+SOURCES: dict[str, Source] = {source.name: source for source in (ClaudeSource(), CodexSource())}
 
-__all__ = ["SOURCES", "ClaudeSource", "Marks", "Reading", "Resume", "Source", "read_file"]
+__all__ = ["SOURCES", "ClaudeSource", "CodexSource", "Marks", "Reading", "Resume", "Source", "read_file"]
 
 
 def read_file(

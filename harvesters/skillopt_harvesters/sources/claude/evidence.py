@@ -1,18 +1,10 @@
-"""Small facts read off records: who wrote this, did that command end, whose folder is it."""
+"""Small facts read off records: who wrote this, did that command end."""
 
 from __future__ import annotations
 
-from pathlib import PureWindowsPath
-
 import msgspec
 
-from skillopt_harvesters.sources.base import OWN_FOLDER
 from skillopt_harvesters.sources.claude import records
-
-
-def is_own_folder(folder: str) -> bool:
-    """Tell whether a working directory is one of our own replays'."""
-    return any(part.startswith(OWN_FOLDER) for part in PureWindowsPath(folder).parts)
 
 
 def is_from_client(origin: msgspec.Raw) -> bool:

@@ -10,7 +10,7 @@ import msgspec
 from skillopt_harvesters.claims import Claims, Copies, mark_of
 from skillopt_harvesters.drafts import SessionDraft
 from skillopt_harvesters.records import Kind, Signal, Tokens
-from skillopt_harvesters.sources.base import OWN_ENTRYPOINT
+from skillopt_harvesters.sources.base import OWN_ENTRYPOINT, is_own_folder
 from skillopt_harvesters.sources.claude import evidence, records, words
 from skillopt_harvesters.sources.claude.records import Attachment, Block, Message, Record, ToolInput
 from skillopt_harvesters.sources.lined import Reader
@@ -129,7 +129,7 @@ class ClaudeReader(Reader[Memory]):
         if record.cwd and record.cwd != self.memory.folder:
             self.memory.folder = record.cwd
             session.project = session.project or record.cwd
-            self.memory.is_replay = self.memory.is_replay or evidence.is_own_folder(record.cwd)
+            self.memory.is_replay = self.memory.is_replay or is_own_folder(record.cwd)
         if record.git_branch:
             session.branch = session.branch or record.git_branch
         if record.entrypoint and record.entrypoint not in self.memory.entrypoints:
