@@ -68,8 +68,8 @@ async def release(
 ) -> Release:
     """Run the sealed tasks with what is live and with what is proposed, once and for all.
 
-    The look is counted before anything runs, so a run that fails has used it up; one that was cut off goes
-    on. Raises NothingToDo without sealed tasks, NeedsDecision when they were opened before.
+    The look is counted before anything runs. One that was cut off, or stopped by a ceiling, goes on where it
+    was when it is called again. Raises NothingToDo without sealed tasks, NeedsDecision when they were opened before.
     """
     target = choose_target(settings, env)
     groups = find_held_out(connection, settings, env, target, side="test", skill=proposal.skill)
@@ -116,7 +116,8 @@ async def release(
         looks=seen.looks.gate,
         stopped=arms.stopped,
     )
-    end_trial(connection, trial, KIND, found)
+    if not arms.stopped:
+        end_trial(connection, trial, KIND, found)
     return found
 
 
