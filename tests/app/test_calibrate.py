@@ -12,7 +12,7 @@ from skillopt_sleep.store.nights import last_night
 from skillopt_sleep.store.trials import begin_trial, end_trial
 from tests.app.conftest import Sleeper
 from tests.app.test_night import SKILL
-from tests.support.chat_server import ChatModel
+from tests.support.chat_server import RULE, TEST_RULE, ChatModel
 
 
 def calibrate(sleeper: Sleeper, *options: str, expect: int = 0) -> dict:
@@ -122,3 +122,26 @@ def test_a_calibration_that_was_cut_off_goes_on_and_another_one_is_new(tmp_path)
     assert begin_trial(connection, "calibration", ["plan"]) == f"{first}.3"
     assert last_night(connection) is None
     connection.close()
+
+
+def test_all_skills_are_calibrated_together_and_one_alone_when_asked(sleeper: Sleeper, model: ChatModel):
+    sleeper.work(corrected=(3, 7, 11))
+    sleeper.work(tests=True)
+    model.propose = lambda request: TEST_RULE if "Run all tests" in request.user else RULE
+    sleeper.night()
+    found = calibrate(sleeper, "--tasks", "3")
+    assert sorted(found["skills"]) == [SKILL, "run-tests"]
+    assert found["tasks"] == 6
+    seen = len(model.requests)
+    alone = calibrate(sleeper, "--tasks", "3", "--skill", "run-tests")
+    assert alone["skills"] == ["run-tests"]
+    assert {request.right for request in model.requests[seen:]} == {"make check"}
+
+
+def test_a_live_skill_is_what_is_measured_against_itself(sleeper: Sleeper, model: ChatModel):
+    sleeper.work()
+    (proposal,) = sleeper.night()["proposals"]
+    sleeper.sleep("apply", proposal)
+    seen = len(model.requests)
+    calibrate(sleeper, "--tasks", "2")
+    assert all(request.has_skill for request in model.requests[seen:])
