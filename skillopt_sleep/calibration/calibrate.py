@@ -138,7 +138,7 @@ async def _run_all(
             against_itself=True,
         )
         await run_tasks(arms, group.tasks, conditions)
-        pairs += arms.pairs()
+        pairs += sorted(arms.pairs(), key=lambda pair: pair.task)
         model = model or arms.model
         stopped = arms.stopped
         listen(Event(stage=KIND, done=len(pairs), total=total, detail=group.skill))
@@ -154,6 +154,6 @@ async def run_tasks(arms: Arms, tasks: Sequence[Task], conditions: Conditions) -
     async def run(task: Task) -> None:
         async with slots:
             if not arms.stopped:
-                await arms.run(task)
+                arms.keep(await arms.run(task))
 
     await asyncio.gather(*(run(task) for task in tasks))

@@ -17,7 +17,8 @@ from skillopt_sleep.night.backends import suits
 from skillopt_sleep.night.mining import mine_tasks
 from skillopt_sleep.night.past import went_wrong
 from skillopt_sleep.night.places import make_locator
-from skillopt_sleep.night.plan import Place, group_tasks
+from skillopt_sleep.night.plan import group_tasks
+from skillopt_sleep.night.planned import Place
 from skillopt_sleep.store.index import read_splits
 
 

@@ -69,7 +69,8 @@ async def release(
     """Run the sealed tasks with what is live and with what is proposed, once and for all.
 
     The look is counted before anything runs. One that was cut off, or stopped by a ceiling, goes on where it
-    was when it is called again. Raises NothingToDo without sealed tasks, NeedsDecision when they were opened before.
+    was when it is called again. Raises NothingToDo without sealed tasks, NeedsDecision when they were opened
+    before.
     """
     target = choose_target(settings, env)
     groups = find_held_out(connection, settings, env, target, side="test", skill=proposal.skill)

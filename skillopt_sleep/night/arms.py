@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 from skillopt_gate.verdicts import Pair
 from skillopt_gate.vetoes import RECHECK_RUNS
@@ -23,6 +24,14 @@ APART = 1000
 
 _Runs = tuple[list[Rollout], list[Rollout]]
 Scorer = Callable[[Score], float]
+
+
+class Ran(NamedTuple):
+    """The runs of one task, the incumbent's and the candidate's."""
+
+    task: str
+    sides: _Runs
+    again: bool = False
 
 
 class Arms:
@@ -56,15 +65,24 @@ class Arms:
         self._begun = 0
         self.stopped = ""
 
-    async def run(self, task: Task) -> None:
-        """Run the task `repeats` times on both sides. A ceiling ends it and is noted in `stopped`."""
-        await self._fill(self._runs, task, range(self._repeats))
+    async def run(self, task: Task) -> Ran:
+        """Run the task `repeats` times on both sides; nothing counts before it is kept.
 
-    async def recheck(self, task: Task) -> None:
+        A ceiling ends it and is noted in `stopped`.
+        """
+        return Ran(task.id, await self._run(task, range(self._repeats)))
+
+    async def recheck(self, task: Task) -> Ran:
         """Run it again on both sides, for the regression veto alone."""
-        await self._fill(self._again, task, range(self._repeats, self._repeats + RECHECK_RUNS))
+        again = range(self._repeats, self._repeats + RECHECK_RUNS)
+        return Ran(task.id, await self._run(task, again), again=True)
 
-    async def _fill(self, into: dict[str, _Runs], task: Task, repeats: range) -> None:
+    def keep(self, ran: Ran) -> None:
+        """Count what a task's runs showed from now on."""
+        if any(ran.sides):
+            (self._again if ran.again else self._runs)[ran.task] = ran.sides
+
+    async def _run(self, task: Task, repeats: range) -> _Runs:
         # Neither side is always the first: what comes second may find a warm cache.
         sides = (0, 1) if self._begun % 2 == 0 else (1, 0)
         self._begun += 1
@@ -72,13 +90,15 @@ class Arms:
         results = await asyncio.gather(
             *(self._one(task, side, repeat) for side, repeat in wanted), return_exceptions=True
         )
+        runs: _Runs = ([], [])
         for (side, _), result in zip(wanted, results, strict=True):
             if isinstance(result, CeilingReached):
                 self.stopped = result.message
             elif isinstance(result, BaseException):
                 raise result
             else:
-                into.setdefault(task.id, ([], []))[side].append(result)
+                runs[side].append(result)
+        return runs
 
     async def _one(self, task: Task, side: int, repeat: int) -> Rollout:
         async with self._slots:
@@ -92,7 +112,7 @@ class Arms:
 
     @property
     def began(self) -> bool:
-        """Whether any run has ended."""
+        """Whether any run counts yet."""
         return bool(self._runs)
 
     @property

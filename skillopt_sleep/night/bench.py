@@ -13,7 +13,7 @@ from skillopt_sleep.events import Listener
 from skillopt_sleep.night.backends import Backends
 from skillopt_sleep.night.leaks import find_leaked
 from skillopt_sleep.night.measure import Conditions, Measurement, measure
-from skillopt_sleep.night.plan import SkillPlan
+from skillopt_sleep.night.planned import SkillPlan
 from skillopt_sleep.night.structure import find_objections
 from skillopt_sleep.paths import Paths
 from skillopt_sleep.store.candidates import Carried

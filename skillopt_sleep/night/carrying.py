@@ -8,7 +8,7 @@ import msgspec
 
 from skillopt_replay.tasks import Origin
 from skillopt_sleep.night.measure import Measurement
-from skillopt_sleep.night.plan import SkillPlan
+from skillopt_sleep.night.planned import SkillPlan
 from skillopt_sleep.records import EditEvidence, TaskEvidence
 from skillopt_sleep.store.candidates import Carried
 from skillopt_sleep.training.records import Candidate

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from skillopt_sleep.night.identity import is_of
-from skillopt_sleep.night.plan import NOTHING_FRESH, Plan, SkillPlan, Skipped
+from skillopt_sleep.night.planned import NOTHING_FRESH, Plan, SkillPlan, Skipped
 
 
 def renew(plan: Plan, *, agent: str | None, answering: str = "") -> Plan:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from skillopt_gate.verdicts import Verdict
-from skillopt_sleep.night.plan import Skipped
+from skillopt_sleep.night.planned import Skipped
 
 _NO_NIGHT = {"planned": "What a night would do now", "nothing": "Nothing to work on tonight"}
 

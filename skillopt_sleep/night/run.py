@@ -15,7 +15,7 @@ from skillopt_sleep.events import Event, Listener, ignore
 from skillopt_sleep.files import write_atomically
 from skillopt_sleep.night.backends import Backends
 from skillopt_sleep.night.bench import Bench
-from skillopt_sleep.night.plan import Plan
+from skillopt_sleep.night.planned import Plan
 from skillopt_sleep.night.report import NightReport, SkillReport, to_json, to_markdown
 from skillopt_sleep.night.roller import make_roller
 from skillopt_sleep.night.skill import work_on

@@ -13,7 +13,7 @@ from skillopt_sleep.events import Event
 from skillopt_sleep.night.bench import Bench, find_number, measure_candidate
 from skillopt_sleep.night.carrying import carry, grow
 from skillopt_sleep.night.measure import Measurement
-from skillopt_sleep.night.plan import SkillPlan
+from skillopt_sleep.night.planned import SkillPlan
 from skillopt_sleep.night.report import SkillReport
 from skillopt_sleep.night.selection import select
 from skillopt_sleep.night.stage import stage_candidate

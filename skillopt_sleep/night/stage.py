@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 
 from skillopt_sleep.clock import now
-from skillopt_sleep.night.plan import SkillPlan
+from skillopt_sleep.night.planned import SkillPlan
 from skillopt_sleep.night.ruling import Ruling, require
 from skillopt_sleep.paths import Paths
 from skillopt_sleep.proposing import write_branch

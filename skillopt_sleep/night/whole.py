@@ -17,7 +17,8 @@ from skillopt_sleep.night.backends import Progress, choose_target, open_backends
 from skillopt_sleep.night.harvesting import update_index
 from skillopt_sleep.night.mining import mine_tasks
 from skillopt_sleep.night.places import make_locator
-from skillopt_sleep.night.plan import Plan, make_plan
+from skillopt_sleep.night.plan import make_plan
+from skillopt_sleep.night.planned import Plan
 from skillopt_sleep.night.renewal import renew
 from skillopt_sleep.night.report import NightReport, SkillReport
 from skillopt_sleep.night.run import run_night

@@ -9,7 +9,7 @@ from skillopt_replay.rollouts import Outcome, Rollout
 from skillopt_sleep.config import Gate, Settings
 from skillopt_sleep.night.identity import find_answering, is_of, name_identity
 from skillopt_sleep.night.measure import Conditions, measure
-from skillopt_sleep.night.plan import NOTHING_FRESH
+from skillopt_sleep.night.planned import NOTHING_FRESH
 from skillopt_sleep.night.renewal import renew
 from skillopt_sleep.store.candidates import Carried
 from tests.app.conftest import Sleeper

@@ -12,7 +12,7 @@ from skillopt_gate.decide import judge
 from skillopt_gate.verdicts import Decision, Pair, Policy
 from skillopt_replay.skills import new_skill
 from skillopt_sleep.night import ruling, stage
-from skillopt_sleep.night.plan import Place, SkillPlan
+from skillopt_sleep.night.planned import Place, SkillPlan
 from skillopt_sleep.night.ruling import NotRuled, Ruling, ask_gate, digest, require
 from skillopt_sleep.paths import locate
 from skillopt_sleep.store.database import connect
