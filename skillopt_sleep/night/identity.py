@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable
 
@@ -10,7 +11,8 @@ from skillopt_replay.rollouts import Rollout
 
 def name_identity(agent: str, model: str) -> str:
     """Return the agent's identity with the model that answered, which its own may only call default."""
-    if not model or model in agent.replace("#", " ").split():
+    named = re.search(rf"(?:^|[ #:/]){re.escape(model)}(?:$|[ @])", agent)
+    if not model or named:
         return agent
     return f"{agent} [{model}]"
 

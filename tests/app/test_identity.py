@@ -31,6 +31,8 @@ def test_the_model_that_answered_stands_in_the_identity_once():
     assert named == "claude-code 2.1.0 default [sonnet-5]"
     assert name_identity("claude-code 2.1.0 sonnet-5", "sonnet-5") == "claude-code 2.1.0 sonnet-5"
     assert name_identity("chat openai:host#m", "m") == "chat openai:host#m"
+    assert name_identity("chat local:coder-1.5b@cc324af0", "coder-1.5b") == "chat local:coder-1.5b@cc324af0"
+    assert name_identity("chat openai:host#m-4-mini", "m-4") == "chat openai:host#m-4-mini [m-4]"
     assert name_identity(AGENT, "") == AGENT
     assert is_of(named, AGENT)
     assert is_of(AGENT, AGENT)
