@@ -103,6 +103,9 @@ def _render(found: Calibration) -> Iterator[str]:
     yield f"measured     {found.tasks} tasks, {found.repeats} run(s) a side, both sides the same skill{lost}"
     yield f"noise floor  standard error of the mean {found.error:.3f}; off by {found.effect:+.3f} this time"
     yield f"differing    {found.differing:.0%} of the tasks differ from themselves"
+    if not found.differing:
+        runs = 2 * found.repeats
+        yield f"             none did in {runs} runs each; rarer noise shows with more --repeats"
     lives = f"{found.lives} candidates that change nothing, {found.tasks_a_night} tasks a night"
     yield f"this gate    lets {say_rate(found.accepts)} pass within {found.nights} night(s); {lives}"
     yield f"higher mean  would let {say_rate(found.mean_once)} pass on one night,"

@@ -142,6 +142,7 @@ def _render_release(found: Release) -> Iterator[str]:
     low, high = found.interval
     yield f"effect  {found.effect:+.2f} per task, 95 % interval {low:+.2f} to {high:+.2f}"
     yield f"chance  an identical skill does as well with a chance of {found.p_value:.2g}"
-    yield f"looks   the gate tasks had been looked at {found.looks} times; these are now open, and stay so"
+    looks = "once" if found.looks == 1 else f"{found.looks} times"
+    yield f"looks   the gate tasks had been looked at {looks}; the sealed ones are now open, and stay so"
     if found.stopped:
         yield f"stopped by a ceiling: {found.stopped}"
