@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 from skillopt_harvesters.claims import Claims, MemoryClaims
 from skillopt_harvesters.sources.base import Marks, Reading, Resume, Source
 from skillopt_harvesters.sources.claude import ClaudeSource
+from skillopt_harvesters.sources.copilot import CopilotSource
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-SOURCES: dict[str, Source] = {source.name: source for source in (ClaudeSource(),)}
+SOURCES: dict[str, Source] = {source.name: source for source in (ClaudeSource(), CopilotSource())}
 
-__all__ = ["SOURCES", "ClaudeSource", "Marks", "Reading", "Resume", "Source", "read_file"]
+__all__ = ["SOURCES", "ClaudeSource", "CopilotSource", "Marks", "Reading", "Resume", "Source", "read_file"]
 
 
 def read_file(
