@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 from enum import Enum
 from typing import TYPE_CHECKING, BinaryIO
 
 import msgspec
 
-from skillopt_harvesters.sources.base import Marks, Reading, stat_file
+from skillopt_harvesters.sources.base import Marks, Reading, hash_prefix, stat_file
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-_HEAD = 4096
-_TAIL = 1024
 
 
 class FileCursor(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,12 +76,3 @@ def make_cursor(path: Path, marks: Marks, file: BinaryIO, reading: Reading | Non
         session=reading.session.id if reading and reading.session else "",
         state=reading.state if reading else b"",
     )
-
-
-def hash_prefix(file: BinaryIO, offset: int) -> str:
-    """Return the hash of the first 4 KiB and the last 1 KiB of the bytes before `offset`."""
-    file.seek(0)
-    digest = hashlib.sha256(file.read(min(_HEAD, offset)))
-    file.seek(max(0, offset - _TAIL))
-    digest.update(file.read(min(_TAIL, offset)))
-    return digest.hexdigest()[:32]

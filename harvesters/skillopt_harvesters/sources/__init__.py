@@ -8,13 +8,26 @@ from skillopt_harvesters.claims import Claims, MemoryClaims
 from skillopt_harvesters.sources.base import Marks, Reading, Resume, Source
 from skillopt_harvesters.sources.claude import ClaudeSource
 from skillopt_harvesters.sources.copilot import CopilotSource
+from skillopt_harvesters.sources.vscode import VscodeSource
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-SOURCES: dict[str, Source] = {source.name: source for source in (ClaudeSource(), CopilotSource())}
+SOURCES: dict[str, Source] = {
+    source.name: source for source in (ClaudeSource(), CopilotSource(), VscodeSource())
+}
 
-__all__ = ["SOURCES", "ClaudeSource", "CopilotSource", "Marks", "Reading", "Resume", "Source", "read_file"]
+__all__ = [
+    "SOURCES",
+    "ClaudeSource",
+    "CopilotSource",
+    "Marks",
+    "Reading",
+    "Resume",
+    "Source",
+    "VscodeSource",
+    "read_file",
+]
 
 
 def read_file(

@@ -71,13 +71,19 @@ def opening_of(raw: msgspec.Raw | bytes) -> bytes:
 def coerce(value: dict[str, Any], kind: type[StructT]) -> StructT:
     """Build a struct from a mapping, leaving out every key that does not fit."""
     fields: dict[str, Any] = {}
-    for field in msgspec.structs.fields(kind):
+    for field in _fields_of(kind):
         if field.encode_name in value:
             try:
                 fields[field.name] = _fit(value[field.encode_name], field.type)
             except _TOO_STRANGE:
                 continue
     return kind(**fields)
+
+
+@lru_cache(maxsize=64)
+def _fields_of(kind: type[msgspec.Struct]) -> tuple[msgspec.structs.FieldInfo, ...]:
+    """Return the fields of a struct, whose types are worked out once."""
+    return msgspec.structs.fields(kind)
 
 
 def _fit(item: Any, wanted: Any) -> Any:
@@ -92,15 +98,16 @@ def _fit(item: Any, wanted: Any) -> Any:
 
 
 def _fit_items(items: list[Any], wanted: Any) -> list[Any]:
-    """Fit each item. One that cannot becomes an empty struct, so that the others keep their place."""
+    """Fit each item. A struct that cannot becomes an empty one, so that the others keep their place."""
     empty = next((option for option in _options(wanted) if hasattr(option, "__struct_fields__")), None)
     fitted: list[Any] = []
     for item in items:
         try:
             fitted.append(_fit(item, wanted))
         except _TOO_STRANGE:
-            if empty is not None:
-                fitted.append(empty())
+            if empty is None:
+                raise
+            fitted.append(empty())
     return fitted
 
 

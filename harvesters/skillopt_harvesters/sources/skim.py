@@ -32,6 +32,8 @@ class Readable(Protocol):
 
     def read(self, size: int, /) -> bytes: ...
 
+    def seek(self, offset: int, /) -> int: ...
+
 
 class Torn(ValueError):
     """The text is no JSON from here on, or ends too early."""
@@ -49,6 +51,7 @@ class Skimmer:
         self.buffer = b""
         self.position = 0
         self.passed = 0
+        self.searched = 0  # how far a user of this has looked ahead
         self._room = 0
 
     @property
@@ -63,6 +66,11 @@ class Skimmer:
         self.passed += self.position
         self.buffer, self.position = kept + chunk, 0
         return bool(chunk)
+
+    def restart(self, offset: int) -> None:
+        """Go back, or ahead, to a place; the stream must be able to."""
+        self.stream.seek(offset)
+        self.passed, self.buffer, self.position, self.searched = offset, b"", 0, 0
 
     def peek(self) -> int:
         """Skip blanks and return the next byte, -1 at the end."""

@@ -5,9 +5,15 @@ The CLI's `events.jsonl` and the VS Code extension's transcripts are lines of th
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import msgspec
 
 from skillopt_harvesters.sources.loose import NULL
+
+# Numbers outside of these are no counts and no exit codes, whatever wrote them.
+Count = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
+ExitCode = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**32)]
 
 # Events that say nothing about the conversation, told by the first bytes and never decoded. Hooks repeat the
 # arguments and results of tools; after a compaction `model.*` repeats all messages.
@@ -27,6 +33,13 @@ NOISE = tuple(
         b"session.usage_checkpoint",
         b"session.usage_info",
         b"session.truncation",
+        b"session.info",
+        b"session.warning",
+        b"session.plan_changed",
+        b"session.mode_",
+        b"session.auto_",
+        b"skill.context_",
+        b"subagent.",
         b"system.notification",
         b"tool.execution_p",
         b"tool.shell_output",
@@ -96,7 +109,7 @@ class ToolRequest(msgspec.Struct, frozen=True, rename="camel", gc=False):
 class ShellExecution(msgspec.Struct, frozen=True, rename="camel", gc=False):
     """How a command line ended."""
 
-    exit_code: int | None = None
+    exit_code: ExitCode | None = None
 
 
 class FileEdit(msgspec.Struct, frozen=True, gc=False):
@@ -110,11 +123,11 @@ class Usage(msgspec.Struct, frozen=True, rename="camel", gc=False):
 
     api_call_id: str | None = None
     model: str | None = None
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    cache_read_tokens: int | None = None
-    cache_write_tokens: int | None = None
-    cache_creation_input_tokens: int | None = None
+    input_tokens: Count | None = None
+    output_tokens: Count | None = None
+    cache_read_tokens: Count | None = None
+    cache_write_tokens: Count | None = None
+    cache_creation_input_tokens: Count | None = None
 
 
 class Data(msgspec.Struct, frozen=True, rename="camel", kw_only=True, gc=False):
@@ -134,9 +147,9 @@ class Data(msgspec.Struct, frozen=True, rename="camel", kw_only=True, gc=False):
     is_autopilot_continuation: bool | None = None
     message_id: str | None = None
     api_call_id: str | None = None
-    chunk_count: int | None = None
+    chunk_count: Count | None = None
     model: str | None = None
-    output_tokens: int | None = None
+    output_tokens: Count | None = None
     tool_requests: list[ToolRequest] | None = None
     parent_tool_call_id: str | None = None
     tool_call_id: str | None = None
@@ -153,9 +166,9 @@ class Data(msgspec.Struct, frozen=True, rename="camel", kw_only=True, gc=False):
     usage: Usage | None = None
     model_metrics: msgspec.Raw = NULL
     legacy_session: msgspec.Raw = NULL
-    input_tokens: int | None = None
-    cache_read_tokens: int | None = None
-    cache_creation_input_tokens: int | None = None
+    input_tokens: Count | None = None
+    cache_read_tokens: Count | None = None
+    cache_creation_input_tokens: Count | None = None
 
 
 class Event(msgspec.Struct, frozen=True, rename="camel", kw_only=True, gc=False):

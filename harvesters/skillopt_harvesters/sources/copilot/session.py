@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import PureWindowsPath
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -10,7 +9,7 @@ import msgspec
 from skillopt_harvesters.claims import Claims, Copies, mark_of
 from skillopt_harvesters.drafts import SessionDraft
 from skillopt_harvesters.records import Kind, Signal
-from skillopt_harvesters.sources.base import OWN_FOLDER
+from skillopt_harvesters.sources.base import is_own_folder
 from skillopt_harvesters.sources.copilot import history, records, tools, words
 from skillopt_harvesters.sources.copilot.records import Context, Data, Event, ToolResult
 from skillopt_harvesters.sources.copilot.usage import Ledger, add_models
@@ -35,6 +34,7 @@ class Memory(msgspec.Struct):
     """
 
     copied_from: list[str] = []
+    folder: str = ""
     is_replay: bool = False
     attended: bool = False
     unattended: bool = False
@@ -136,10 +136,10 @@ class CopilotReader(Reader[Memory]):
         session.model = session.model or data.selected_model
         session.parent = session.parent or data.detached_from_spawning_parent_session_id
         context = data.context or Context(data.cwd, data.branch, data.head_commit)
-        if context.cwd:
+        if context.cwd and context.cwd != self.memory.folder:
+            self.memory.folder = context.cwd
             session.project = session.project or context.cwd
-            parts = PureWindowsPath(context.cwd).parts
-            self.memory.is_replay |= any(part.startswith(OWN_FOLDER) for part in parts)
+            self.memory.is_replay |= is_own_folder(context.cwd)
         session.branch = session.branch or context.branch
         session.commit = session.commit or context.head_commit
 
@@ -284,17 +284,20 @@ class CopilotReader(Reader[Memory]):
             self.memory.ledger.take_receipt(self.session, usage.api_call_id or event.id or "", usage)
 
     def _take_shutdown(self, event: Event, data: Data) -> None:
-        total = add_models(decode_any(data.model_metrics))
+        ledger = self.memory.ledger
         if self.copied:
-            self.memory.ledger.before = total
-        else:
-            self.memory.ledger.take_totals(self.session, f"totals {event.id}", total)
+            ledger.before = add_models(decode_any(data.model_metrics))
+        elif not ledger.has_receipts:
+            total = add_models(decode_any(data.model_metrics))
+            ledger.take_totals(self.session, f"totals {event.id}", total)
 
     def _find_call(self, call_id: str) -> CallDraft | None:
-        if not call_id:
-            return None
-        found = (turn.find_call(call_id) for turn in reversed(self.session.turns))
-        return next((call for call in found if call), None)
+        if call_id:
+            for turn in reversed(self.session.turns):
+                call = turn.find_call(call_id)
+                if call:
+                    return call
+        return None
 
 
 _WORK = frozenset({"assistant.message", "tool.execution_start"})

@@ -53,8 +53,6 @@ class Ledger(msgspec.Struct):
 
     def take_totals(self, session: SessionDraft, key: str, total: Tokens) -> None:
         """Count for the session what the totals hold beyond the messages."""
-        if self.has_receipts:
-            return
         everything = self.counted.plus(self.before)
         known = everything if total.output >= everything.output else subtract(self.counted, self.at_start)
         missing = subtract(total, known)

@@ -1,0 +1,150 @@
+"""Chat sessions kept as one document, and their lists of requests wherever they stand."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import msgspec
+
+from skillopt_harvesters.claims import Claims, Copies
+from skillopt_harvesters.drafts import SessionDraft
+from skillopt_harvesters.lines import MAX_LINE
+from skillopt_harvesters.sources.base import Reading
+from skillopt_harvesters.sources.loose import decode_any, decoder_of
+from skillopt_harvesters.sources.skim import Skimmer, Torn, Wanted
+from skillopt_harvesters.sources.vscode.requests import REQUEST, Ask, Request, make_ask, read_request
+from skillopt_harvesters.sources.vscode.turns import add_turn
+from skillopt_harvesters.sources.vscode.uris import to_path
+from skillopt_harvesters.times import to_utc
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+HEADER: dict[str, Wanted] = {
+    "creationDate": True,
+    "workingDirectory": True,
+    "repoData": {"localBranch": True, "localHeadCommit": True},
+}
+_REQUEST_START = re.compile(rb'\{\s{0,200}"requestId"\s{0,200}:')
+_ID = b'"requestId"'
+_SPACE = b" \t\r\n"
+_MAX_RESTARTS = 32
+_decode_strictly = decoder_of(Request).decode
+
+
+def read_document(file: BinaryIO, session: SessionDraft, claims: Claims) -> Reading:
+    """Read a document request by request. What is damaged costs the requests it is in."""
+    copies = Copies(f"{session.client}/{session.id}", claims)
+    skimmer = Skimmer(file)
+    try:
+        for key in skimmer.members():
+            if key == "requests":
+                for ask in iterate_requests(skimmer, session):
+                    add_turn(session, ask, copies)
+            elif key in HEADER:
+                take_header(session, key, decode_any(skimmer.prune(HEADER[key])))
+    except Torn:
+        session.bad += 1
+        for ask in _salvage(skimmer, session):
+            add_turn(session, ask, copies)
+    copies.settle()
+    file.seek(0, 2)
+    return Reading(session=session.close(), offset=file.tell())
+
+
+def take_header(session: SessionDraft, key: str, value: Any) -> None:
+    """Take a key of the session itself."""
+    if key == "creationDate" and isinstance(value, (int, float)) and not isinstance(value, bool):
+        session.see(to_utc(value))
+    elif key == "workingDirectory":
+        session.project = to_path(value) or session.project
+    elif key == "repoData" and isinstance(value, dict):
+        branch, commit = value.get("localBranch"), value.get("localHeadCommit")
+        session.branch = branch if isinstance(branch, str) else session.branch
+        session.commit = commit if isinstance(commit, str) else session.commit
+
+
+def iterate_requests(skimmer: Skimmer, session: SessionDraft) -> Iterator[Ask]:
+    """Pass a list of requests, one at a time; a damaged one is counted and the next looked for.
+
+    Raises `Torn` when the list has no end.
+    """
+    restarts = 0
+    if skimmer.peek() != ord("["):
+        skimmer.skip()
+        return
+    skimmer.expect(b"[")
+    if skimmer.accept(b"]"):
+        return
+    while True:
+        skimmer.peek()
+        start = skimmer.offset
+        try:
+            yield _take_request(skimmer)
+            if skimmer.accept(b"]"):
+                return
+            skimmer.expect(b",")
+        except Torn:
+            restarts += 1
+            skimmer.restart(start + 1)
+            if restarts > _MAX_RESTARTS or not skimmer.find(_REQUEST_START, overlap=512):
+                raise
+            session.bad += 1
+
+
+def _salvage(skimmer: Skimmer, session: SessionDraft) -> Iterator[Ask]:
+    """Yield the requests behind a place where the document itself is damaged, before any was read."""
+    if session.closed_turns or session.turns:
+        return
+    skimmer.restart(0)
+    while skimmer.find(_REQUEST_START, overlap=512):
+        start = skimmer.offset
+        try:
+            ask = _take_request(skimmer)
+        except Torn:
+            skimmer.restart(start + 1)
+            session.bad += 1
+            if session.bad > _MAX_RESTARTS:
+                return
+            continue
+        yield ask
+        if not skimmer.accept(b","):
+            return
+
+
+def _take_request(skimmer: Skimmer) -> Ask:
+    """Pass one request.
+
+    Most begin with their id: what lies between two such places is tried as it is, which finds the end
+    without looking at what is inside. Else the end is found by its brackets, in bounded memory.
+    """
+    guessed = _guess(skimmer)
+    if guessed is not None:
+        return make_ask(guessed)
+    value = skimmer.take(MAX_LINE)
+    return read_request(skimmer.prune(REQUEST) if value is None else value)
+
+
+def _guess(skimmer: Skimmer) -> Request | None:
+    while True:
+        buffer, start = skimmer.buffer, skimmer.position
+        place = buffer.find(_ID, max(start + 2 * len(_ID), skimmer.searched - skimmer.passed))
+        opening = len(buffer[max(start, place - 200) : place].rstrip(_SPACE)) + max(start, place - 200) - 1
+        if place >= 0 and opening > start and buffer[opening : opening + 1] == b"{":
+            break
+        if place >= 0:
+            skimmer.searched = skimmer.passed + place + 1
+            continue
+        skimmer.searched = skimmer.passed + max(start, len(buffer) - len(_ID))
+        if len(buffer) - start > MAX_LINE or not skimmer.more():
+            return None
+    end = start + len(buffer[start:opening].rstrip(_SPACE))
+    if buffer[end - 1 : end] != b",":
+        return None
+    try:
+        request: Request = _decode_strictly(memoryview(buffer)[start : end - 1])
+    except (msgspec.DecodeError, RecursionError):
+        return None
+    skimmer.position = end - 1
+    return request
