@@ -8,7 +8,7 @@ from typing import Any, TypeVar, Union, get_args, get_origin
 
 import msgspec
 
-from skillopt_harvesters.lines import decode_leniently
+from skillopt_harvesters.lines import decode_leniently, decode_whole
 
 StructT = TypeVar("StructT", bound=msgspec.Struct)
 
@@ -53,8 +53,10 @@ def decode_any(raw: msgspec.Raw | bytes) -> Any:
     try:
         return msgspec.json.decode(raw)
     except (msgspec.DecodeError, RecursionError):
-        values = decode_leniently(bytes(raw))
-        return values[0] if len(values) == 1 else None
+        try:
+            return decode_whole(bytes(raw))
+        except ValueError:
+            return None
 
 
 def decode_text(raw: msgspec.Raw | bytes) -> str:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-from skillopt_harvesters.lines import MAX_LINE
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+MAX_HELD = 2 * 1024 * 1024
 MAX_LEAF = 192 * 1024
 MAX_ITEMS = 20_000
 MAX_KEPT = 8 * 1024 * 1024
@@ -62,7 +61,7 @@ class Skimmer:
     def more(self) -> bool:
         """Read on; what was passed is forgotten. False at the end of the stream."""
         kept = self.buffer[self.position :]
-        chunk = self.stream.read(max(_CHUNK, min(len(kept), MAX_LINE)))
+        chunk = self.stream.read(max(_CHUNK, min(len(kept), MAX_HELD)))
         self.passed += self.position
         self.buffer, self.position = kept + chunk, 0
         return bool(chunk)
@@ -246,7 +245,7 @@ class Skimmer:
                 self.position = end
                 return
             # A lone backslash at the end of the window belongs to what comes next.
-            held = self.buffer[self.position :]
+            held = self.buffer[max(self.position, len(self.buffer) - _CHUNK) :]
             self.position = len(self.buffer) - (len(held) - len(held.rstrip(b"\\"))) % 2
             if not self.more():
                 raise Torn("the text ends inside a string")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, BinaryIO
 
 from skillopt_harvesters.drafts import SessionDraft
-from skillopt_harvesters.sources.copilot import discover, history, records
+from skillopt_harvesters.sources.copilot import discover, history
 from skillopt_harvesters.sources.copilot.session import CopilotReader, Memory
 from skillopt_harvesters.sources.lined import LinedSource
 
@@ -22,7 +22,6 @@ _OPENING = 64 * 1024
 class CopilotSource(LinedSource[Memory]):
     """`session-state/<id>/events.jsonl`, older `<id>.jsonl`, and `history-session-state/*.json`."""
 
-    noise = records.NOISE
     memory = Memory
 
     @property

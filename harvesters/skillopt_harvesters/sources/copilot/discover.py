@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 from enum import Enum
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from skillopt_harvesters.lines import decode_leniently
+from skillopt_harvesters.sources.skim import Skimmer, Torn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -109,7 +111,7 @@ def find_writer(head: bytes) -> Writer | None:
 def _judge_start(data: dict[str, Any]) -> Writer | None:
     if not isinstance(data.get("copilotVersion"), str):
         producer = data.get("producer")
-        return Writer.CLI if producer in {"copilot-agent", None} and "sessionId" in data else None
+        return Writer.CLI if producer in ("copilot-agent", None) and "sessionId" in data else None
     return Writer.EXTENSION if "vscodeVersion" in data else Writer.CLI
 
 
@@ -130,7 +132,10 @@ def _judge(name: str, data: dict[str, Any]) -> Writer | None:
 
 def is_history(head: bytes) -> bool:
     """Tell whether a document that begins with `head` is a session of the oldest clients."""
-    opening = head.lstrip(_PADDING + b"\n")[:4096]
-    return opening.startswith(b"{") and all(
-        key in opening for key in (b'"sessionId"', b'"startTime"', b'"chatMessages"')
-    )
+    keys: set[str] = set()
+    try:
+        for key in Skimmer(io.BytesIO(head.lstrip(_PADDING))).members():
+            keys.add(key)
+    except Torn:
+        pass
+    return keys.issuperset(("sessionId", "startTime", "chatMessages"))

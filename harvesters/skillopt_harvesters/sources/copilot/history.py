@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from skillopt_harvesters.claims import Claims, Copies, mark_of
-from skillopt_harvesters.lines import MAX_LINE
 from skillopt_harvesters.records import Signal
 from skillopt_harvesters.sources.base import Reading
 from skillopt_harvesters.sources.copilot import tools, words
 from skillopt_harvesters.sources.loose import coerce, decode_any, decode_text
-from skillopt_harvesters.sources.skim import Readable, Skimmer, Torn, Wanted
+from skillopt_harvesters.sources.skim import MAX_HELD, Readable, Skimmer, Torn, Wanted
 from skillopt_harvesters.times import to_utc
 from skillopt_harvesters.turns import MAX_ERROR, TurnDraft, clip
 
@@ -63,12 +62,12 @@ def read_document(stream: Readable, session: SessionDraft, claims: Claims) -> Re
     try:
         for key in skimmer.members():
             if key == "startTime":
-                session.see(to_utc(decode_text(skimmer.take(MAX_LINE) or b"")))
+                session.see(to_utc(decode_text(skimmer.take(MAX_HELD) or b"")))
             elif key == "selectedModel":
-                session.model = decode_text(skimmer.take(MAX_LINE) or b"") or None
+                session.model = decode_text(skimmer.take(MAX_HELD) or b"") or None
             elif key == "timeline":
                 for _ in skimmer.items():
-                    value = skimmer.take(MAX_LINE) or skimmer.prune(_ENTRY)
+                    value = skimmer.take(MAX_HELD) or skimmer.prune(_ENTRY)
                     take_entry(session, decode_any(value), copies)
     except Torn:
         session.bad += 1

@@ -15,10 +15,12 @@ from skillopt_harvesters.sources.loose import NULL
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
 ExitCode = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**32)]
 
-# Events that say nothing about the conversation, told by the first bytes and never decoded. Hooks repeat the
-# arguments and results of tools; after a compaction `model.*` repeats all messages.
+# Events that say nothing about the conversation, told by the first bytes and not decoded, unless another one
+# may be on their line. Hooks repeat the arguments and results of tools; after a compaction `model.*` repeats
+# all messages.
+OPENING = b'{"type":"'
 NOISE = tuple(
-    b'{"type":"' + name
+    OPENING + name
     for name in (
         b"hook.",
         b"model.",
@@ -82,7 +84,11 @@ _IGNORED = (
 )
 READ = frozenset(_READ.split())
 KNOWN = READ | frozenset(_IGNORED.split())
-_KNOWN_FAMILIES = (*(prefix[9:].decode() for prefix in NOISE), "session.canvas.", "session.extensions.")
+_KNOWN_FAMILIES = (
+    *(prefix[len(OPENING) :].decode() for prefix in NOISE),
+    "session.canvas.",
+    "session.extensions.",
+)
 
 
 def is_known(name: str) -> bool:

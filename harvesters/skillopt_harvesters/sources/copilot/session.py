@@ -12,7 +12,7 @@ from skillopt_harvesters.records import Kind, Signal
 from skillopt_harvesters.sources.base import is_own_folder
 from skillopt_harvesters.sources.copilot import history, records, tools, words
 from skillopt_harvesters.sources.copilot.records import Context, Data, Event, ToolResult
-from skillopt_harvesters.sources.copilot.usage import Ledger, add_models
+from skillopt_harvesters.sources.copilot.usage import Ledger, Place, add_models
 from skillopt_harvesters.sources.lined import Reader
 from skillopt_harvesters.sources.loose import decode_any, decode_as, decode_line
 from skillopt_harvesters.times import to_utc
@@ -77,6 +77,8 @@ class CopilotReader(Reader[Memory]):
         }
 
     def take(self, line: bytes) -> None:
+        if line.startswith(records.NOISE) and line.find(records.OPENING, len(records.OPENING)) < 0:
+            return
         found, bad = decode_line(line, Event)
         self.session.bad += bad
         for event in found:
@@ -200,22 +202,21 @@ class CopilotReader(Reader[Memory]):
 
     def _take_message(self, event: Event, data: Data) -> None:
         turn = self._ensure_turn(event)
-        if self.copied and not turn.copied:
-            return
         source = event.id or ""
         is_agent = bool(event.agent_id or data.parent_tool_call_id)
         call = data.api_call_id if data.chunk_count else None
         message = call or data.message_id or source
+        if data.output_tokens:
+            key = data.api_call_id or message
+            self.memory.ledger.take_message(self._find_place(turn), key, data.output_tokens)
+        if self.copied and not turn.copied:
+            return
         if data.content and data.content.strip() and not is_agent:
             turn.say(message, data.content, source)
         if data.model and not self.copied and not is_agent:
             self.session.model = data.model
         for request in data.tool_requests or ():
             self._note_call(turn, request.tool_call_id, request.name, request.arguments, source)
-        if data.output_tokens and not self.copied:
-            self.memory.ledger.take_message(
-                self.session, turn, data.api_call_id or message, data.output_tokens
-            )
 
     def _take_shell_line(self, event: Event, data: Data) -> None:
         """Take a command line the user typed: it is a turn of its own."""
@@ -280,16 +281,19 @@ class CopilotReader(Reader[Memory]):
 
     def _take_usage(self, event: Event, data: Data) -> None:
         usage = data.usage or msgspec.convert(data, records.Usage, from_attributes=True)
-        if not self.copied:
-            self.memory.ledger.take_receipt(self.session, usage.api_call_id or event.id or "", usage)
+        key = usage.api_call_id or event.id or ""
+        self.memory.ledger.take_receipt(self.session, self._find_place(self.turn), key, usage)
 
     def _take_shutdown(self, event: Event, data: Data) -> None:
-        ledger = self.memory.ledger
-        if self.copied:
-            ledger.before = add_models(decode_any(data.model_metrics))
-        elif not ledger.has_receipts:
+        if not self.memory.ledger.has_receipts:
             total = add_models(decode_any(data.model_metrics))
-            ledger.take_totals(self.session, f"totals {event.id}", total)
+            self.memory.ledger.take_totals(self._find_place(None), f"totals {event.id}", total)
+
+    def _find_place(self, turn: TurnDraft | None) -> Place | None:
+        """Return where the event's tokens count: in the turn, or else the session; None for copies."""
+        if self.copied:
+            return None
+        return self.session if turn is None or turn.copied else turn
 
     def _find_call(self, call_id: str) -> CallDraft | None:
         if call_id:

@@ -6,27 +6,36 @@ when the program ends: since the session began, or (1.0.32) since the program wa
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import msgspec
 
 from skillopt_harvesters.drafts import SessionDraft
 from skillopt_harvesters.records import Tokens
 from skillopt_harvesters.sources.copilot.records import Usage
 from skillopt_harvesters.sources.loose import coerce
-from skillopt_harvesters.turns import TurnDraft
 
 _MESSAGE = "message "
+
+
+class Place(Protocol):
+    """Where calls are counted: a turn or a session."""
+
+    usage: dict[str, Tokens]
+
+    def count(self, call: str, tokens: Tokens) -> None: ...
 
 
 class Ledger(msgspec.Struct):
     """What was counted.
 
-    `counted` is all that is the session's own, `at_start` what it was when the program was started last;
-    `before` are the last totals of a session this one was copied from.
+    `counted` is all usage that the file tells, also of events that are another session's, and `at_start` what
+    it was when the program was started last; `copied` is the last call that was another session's.
     """
 
     counted: Tokens = Tokens()
     at_start: Tokens = Tokens()
-    before: Tokens = Tokens()
+    copied: tuple[str, Tokens] = ("", Tokens())
     has_receipts: bool = False
 
     def start(self) -> None:
@@ -34,31 +43,36 @@ class Ledger(msgspec.Struct):
         self.at_start = self.counted
         self.has_receipts = False
 
-    def count(self, session: SessionDraft, turn: TurnDraft | None, key: str, tokens: Tokens) -> None:
-        """Count a call, or correct what was counted of it."""
-        place = session if turn is None or turn.copied else turn
-        earlier = place.usage.get(key, Tokens())
-        self.counted = subtract(self.counted, earlier).plus(tokens)
-        place.count(key, tokens)
-
-    def take_message(self, session: SessionDraft, turn: TurnDraft, key: str, output: int) -> None:
+    def take_message(self, place: Place | None, key: str, output: int) -> None:
+        """Count what a message of older clients tells. `place` is None for another session's."""
         if not self.has_receipts:
-            self.count(session, turn, _MESSAGE + key, Tokens(output=output))
+            self._count(place, _MESSAGE + key, Tokens(output=output))
 
-    def take_receipt(self, session: SessionDraft, key: str, usage: Usage) -> None:
+    def take_receipt(self, session: SessionDraft, place: Place | None, key: str, usage: Usage) -> None:
         if not self.has_receipts:
             self.has_receipts = True
             self._forget_messages(session)
-        self.count(session, session.turn, key, tokens_of(usage))
+        self._count(place, key, tokens_of(usage))
 
-    def take_totals(self, session: SessionDraft, key: str, total: Tokens) -> None:
-        """Count for the session what the totals hold beyond the messages."""
-        everything = self.counted.plus(self.before)
-        known = everything if total.output >= everything.output else subtract(self.counted, self.at_start)
+    def take_totals(self, place: Place | None, key: str, total: Tokens) -> None:
+        """Count what totals hold beyond the messages."""
+        known = self.counted
+        if total.output < known.output:
+            known = subtract(known, self.at_start)
         missing = subtract(total, known)
         beyond = Tokens(*(max(0, value) for value in msgspec.structs.astuple(missing)))
         if beyond != Tokens():
-            self.count(session, None, key, beyond)
+            self._count(place, key, beyond)
+
+    def _count(self, place: Place | None, key: str, tokens: Tokens) -> None:
+        """Count a call, or correct what was counted of it."""
+        if place is not None:
+            earlier = place.usage.get(key, Tokens())
+            place.count(key, tokens)
+        else:
+            earlier = self.copied[1] if self.copied[0] == key else Tokens()
+            self.copied = (key, tokens)
+        self.counted = subtract(self.counted, earlier).plus(tokens)
 
     def _forget_messages(self, session: SessionDraft) -> None:
         """Drop what open turns counted by message: the receipts of the same calls say more."""

@@ -9,10 +9,9 @@ import msgspec
 
 from skillopt_harvesters.claims import Claims, Copies
 from skillopt_harvesters.drafts import SessionDraft
-from skillopt_harvesters.lines import MAX_LINE
 from skillopt_harvesters.sources.base import Reading
-from skillopt_harvesters.sources.loose import decode_any, decoder_of
-from skillopt_harvesters.sources.skim import Skimmer, Torn, Wanted
+from skillopt_harvesters.sources.loose import coerce, decode_any, decoder_of
+from skillopt_harvesters.sources.skim import MAX_HELD, Skimmer, Torn, Wanted
 from skillopt_harvesters.sources.vscode.requests import REQUEST, Ask, Request, make_ask, read_request
 from skillopt_harvesters.sources.vscode.turns import add_turn
 from skillopt_harvesters.sources.vscode.uris import to_path
@@ -122,8 +121,17 @@ def _take_request(skimmer: Skimmer) -> Ask:
     guessed = _guess(skimmer)
     if guessed is not None:
         return make_ask(guessed)
-    value = skimmer.take(MAX_LINE)
-    return read_request(skimmer.prune(REQUEST) if value is None else value)
+    value = skimmer.take(MAX_HELD)
+    if value is None:
+        return read_request(skimmer.prune(REQUEST))
+    try:
+        request: Request = _decode_strictly(value)
+    except (msgspec.DecodeError, RecursionError):
+        whole = decode_any(value)
+        if not isinstance(whole, dict):
+            raise Torn("a damaged request") from None
+        request = coerce(whole, Request)
+    return make_ask(request)
 
 
 def _guess(skimmer: Skimmer) -> Request | None:
@@ -137,7 +145,7 @@ def _guess(skimmer: Skimmer) -> Request | None:
             skimmer.searched = skimmer.passed + place + 1
             continue
         skimmer.searched = skimmer.passed + max(start, len(buffer) - len(_ID))
-        if len(buffer) - start > MAX_LINE or not skimmer.more():
+        if len(buffer) - start > MAX_HELD or not skimmer.more():
             return None
     end = start + len(buffer[start:opening].rstrip(_SPACE))
     if buffer[end - 1 : end] != b",":

@@ -37,8 +37,8 @@ def find_format(head: bytes) -> Format | None:
     if not opening.startswith(b"{"):
         return Format.LOG if _has_operation(head) else None
     start = _LOG_START.match(opening)
-    if start:
-        return Format.LOG if len(_keys(opening[start.end() :]) & _SESSION_KEYS) > 1 else None
+    if start and len(_keys(opening[start.end() :]) & _SESSION_KEYS) > 1:
+        return Format.LOG
     if _has_operation(head):
         return Format.LOG
     return Format.DOCUMENT if _is_session(opening) else None
@@ -64,7 +64,7 @@ def _is_operation(value: Any) -> bool:
         0 < value["kind"] <= _LAST_OPERATION
         and isinstance(path, list)
         and bool(path[:1])
-        and path[0] in _PATHS
+        and str(path[0]) in _PATHS
     )
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _SKILL_FILE = re.compile(r"/([^/\s()<>]+)/SKILL\.md\b")
 _MAX_TEXT = 1024 * 1024
 # How a call was confirmed: denied, or skipped by the user.
-_REFUSED = frozenset({0, 5})
+_REFUSED = (0, 5)
 
 
 class Piece(msgspec.Struct, frozen=True, kw_only=True):

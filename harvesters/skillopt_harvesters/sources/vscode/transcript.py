@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from skillopt_harvesters.records import Kind
-from skillopt_harvesters.sources.copilot import records
 from skillopt_harvesters.sources.copilot.session import CopilotReader, Memory
 from skillopt_harvesters.sources.lined import LinedSource
 from skillopt_harvesters.sources.vscode import discover
@@ -31,7 +30,6 @@ class TranscriptReader(CopilotReader):
 class Transcripts(LinedSource[Memory]):
     """Reads transcripts; they are found by the source they belong to."""
 
-    noise = records.NOISE
     memory = Memory
 
     @property

@@ -26,7 +26,7 @@ def to_path(uri: Any) -> str | None:
         scheme, host, path = parts.scheme, parts.netloc, unquote(parts.path)
     else:
         return None
-    if scheme not in _FILES or not isinstance(path, str) or not path:
+    if not isinstance(scheme, str) or scheme not in _FILES or not isinstance(path, str) or not path:
         return None
     drive = _DRIVE.match(path)
     if drive:
