@@ -36,16 +36,21 @@ def read_document(file: BinaryIO, session: SessionDraft, claims: Claims) -> Read
     """Read a document request by request. What is damaged costs the requests it is in."""
     copies = Copies(f"{session.client}/{session.id}", claims)
     skimmer = Skimmer(file)
+    passed = 0
     try:
         for key in skimmer.members():
             if key == "requests":
+                passed = -1
                 for ask in iterate_requests(skimmer, session):
                     add_turn(session, ask, copies)
+                passed = skimmer.offset
             elif key in HEADER:
                 take_header(session, key, decode_any(skimmer.prune(HEADER[key])))
+        if skimmer.peek() != -1:
+            raise Torn("more follows")
     except Torn:
         session.bad += 1
-        for ask in _salvage(skimmer, session):
+        for ask in _salvage(skimmer, session, passed) if passed >= 0 else ():
             add_turn(session, ask, copies)
     copies.settle()
     file.seek(0, 2)
@@ -92,24 +97,17 @@ def iterate_requests(skimmer: Skimmer, session: SessionDraft) -> Iterator[Ask]:
             session.bad += 1
 
 
-def _salvage(skimmer: Skimmer, session: SessionDraft) -> Iterator[Ask]:
-    """Yield the requests behind a place where the document itself is damaged, before any was read."""
-    if session.closed_turns or session.turns:
-        return
-    skimmer.restart(0)
-    while skimmer.find(_REQUEST_START, overlap=512):
+def _salvage(skimmer: Skimmer, session: SessionDraft, offset: int) -> Iterator[Ask]:
+    """Yield the requests behind a place of a damaged document, in which their list is not where it should."""
+    skimmer.restart(offset)
+    while skimmer.find(_REQUEST_START, overlap=512) and session.bad <= _MAX_RESTARTS:
         start = skimmer.offset
         try:
-            ask = _take_request(skimmer)
+            yield _take_request(skimmer)
+            skimmer.accept(b",")
         except Torn:
             skimmer.restart(start + 1)
             session.bad += 1
-            if session.bad > _MAX_RESTARTS:
-                return
-            continue
-        yield ask
-        if not skimmer.accept(b","):
-            return
 
 
 def _take_request(skimmer: Skimmer) -> Ask:
