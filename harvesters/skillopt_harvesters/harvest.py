@@ -120,7 +120,7 @@ class Harvest:
                 if source.recognise(file.read(HEAD)):
                     resume = self._resume(source, cursor, change)
                     file.seek(0)
-                    before = resume.offset if resume else 0
+                    before = resume.offset if resume and change is Change.APPENDED else 0
                     self.stats.files_read += 1
                     for reading in source.read(file, path, claims=self._claims, resume=resume):
                         if reading.session is not None:

@@ -138,8 +138,9 @@ def test_a_document_written_anew_is_read_again_and_an_unchanged_one_is_not_opene
         assert run(cursors)[0] == []
     chat.ask("two", "done")
     chat.write(storage)
-    [again], _, _ = run(cursors)
+    [again], _, stats = run(cursors)
     assert again.session.prompts == ("one", "two")
+    assert stats.bytes_read == path.stat().st_size
 
 
 @pytest.mark.parametrize("write", ["write", "write_log"])

@@ -237,6 +237,12 @@ def test_a_request_nobody_typed_goes_on_in_the_turn_before(read, more):
     assert (turn.prompt, turn.answer, len(turn.tool_calls)) == ("go", "Two.", 1)
 
 
+def test_a_session_in_which_nobody_typed_is_a_programs(read):
+    chat = Chat()
+    chat.ask("merge it", "done", requestSource="agentMerge")
+    assert read(chat).kind is Kind.HEADLESS
+
+
 def test_injected_users_are_nobody(read):
     chat = Chat()
     chat.ask("<environment_info>\nThe user's current OS is: Linux\n</environment_info>", "noted")

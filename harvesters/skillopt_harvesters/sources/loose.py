@@ -35,7 +35,7 @@ def decode_line(line: bytes, kind: type[StructT]) -> tuple[list[StructT], int]:
 
 def decode_as(raw: msgspec.Raw | bytes, kind: type[StructT]) -> StructT | None:
     """Decode an object, dropping the keys whose type is wrong; None when it is no object."""
-    if opening_of(raw) != b"{":
+    if raw is NULL:
         return None
     decoded: StructT
     try:
@@ -61,13 +61,13 @@ def decode_any(raw: msgspec.Raw | bytes) -> Any:
 
 def decode_text(raw: msgspec.Raw | bytes) -> str:
     """Return a string value; "" when it is something else."""
-    value = decode_any(raw) if opening_of(raw) == b'"' else None
+    value = decode_any(raw)
     return value if isinstance(value, str) else ""
 
 
 def opening_of(raw: msgspec.Raw | bytes) -> bytes:
     """Return the first byte, which tells the kind of a JSON value."""
-    return bytes(memoryview(raw)[:1])
+    return b"" if raw is NULL else bytes(memoryview(raw)[:1])
 
 
 def coerce(value: dict[str, Any], kind: type[StructT]) -> StructT:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
+from skillopt_harvesters.sources.brackets import end_string, walk, walk_over
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -16,10 +18,8 @@ MAX_KEY = 4096
 _CHUNK = 256 * 1024
 _BLANK = b" \t\r\n\x00"
 _SPACE = re.compile(rb"[ \t\r\n\x00]*")
-# Strings with very many escapes are left to `_end_string`: a repetition costs memory each time round.
-_TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*){0,500}"|[{}\[\]"]', re.DOTALL)
 _SCALAR = re.compile(rb"[-+.\w]*")
-_QUOTE, _BACKSLASH = 34, 92
+_QUOTE = 34
 _OPENINGS = frozenset(b"{[")
 
 # What to keep of a value: all of it, the named keys of an object, or of each item of a list.
@@ -144,7 +144,7 @@ class Skimmer:
         if opening != _QUOTE and opening not in _OPENINGS:
             return self._take_scalar()
         while True:
-            end, depth, in_string = _walk(self.buffer, self.position, 0)
+            end, depth, in_string = walk(self.buffer, self.position, 0)
             if depth or in_string:
                 if len(self.buffer) - self.position > limit:
                     return None
@@ -226,21 +226,31 @@ class Skimmer:
         return b'"' + text.decode("utf-8", "ignore").encode() + b'"'
 
     def _skip_container(self) -> None:
-        depth = 0
+        depth, in_string = 0, False
+        window = self.passed
         while True:
-            self.position, depth, in_string = _walk(self.buffer, self.position, depth)
+            # Once it is known to be long, whole windows are passed over where that can be done.
+            over = None
+            if depth and self.passed != window:
+                window = self.passed
+                over = walk_over(self.buffer, self.position, depth)
+            if over:
+                depth, in_string = over
+                self.position = len(self.buffer)
+            else:
+                self.position, depth, in_string = walk(self.buffer, self.position, depth)
+                self.position += in_string
             if in_string:
-                self.position += 1
                 self._skip_string()
             elif depth == 0:
                 return
-            elif not self.more():
+            elif self.position == len(self.buffer) and not self.more():
                 raise Torn("the text ends inside a value")
 
     def _skip_string(self) -> None:
         """Pass the rest of a string, from behind its first quote."""
         while True:
-            end = _end_string(self.buffer, self.position)
+            end = end_string(self.buffer, self.position)
             if end >= 0:
                 self.position = end
                 return
@@ -249,45 +259,3 @@ class Skimmer:
             self.position = len(self.buffer) - (len(held) - len(held.rstrip(b"\\"))) % 2
             if not self.more():
                 raise Torn("the text ends inside a string")
-
-
-def _walk(buffer: bytes, position: int, depth: int) -> tuple[int, int, bool]:
-    """Move over brackets and strings until no bracket is open any more, or the window ends.
-
-    Returns the place, the depth, and whether the place is the quote of a string that does not end here.
-    """
-    while True:
-        for token in _TOKEN.finditer(buffer, position):
-            start, end = token.span()
-            byte = buffer[start]
-            if byte == _QUOTE:
-                if end - start == 1:
-                    position = _end_string(buffer, end)
-                    if position < 0:
-                        return start, depth, True
-                    if depth == 0:
-                        return position, 0, False
-                    break
-            elif byte in _OPENINGS:
-                depth += 1
-            else:
-                depth -= 1
-            if depth <= 0:
-                return end, 0, False
-        else:
-            return len(buffer), depth, False
-
-
-def _end_string(buffer: bytes, start: int) -> int:
-    """Return the place behind the quote that ends a string, -1 when it is not in the window."""
-    position = start
-    while True:
-        quote = buffer.find(b'"', position)
-        if quote < 0:
-            return -1
-        first = quote
-        while first > start and buffer[first - 1] == _BACKSLASH:
-            first -= 1
-        if (quote - first) % 2 == 0:
-            return quote + 1
-        position = quote + 1

@@ -94,6 +94,8 @@ def find_writer(head: bytes) -> Writer | None:
     whole = lines if head.endswith(b"\n") or len(lines) == 1 else lines[:-1]
     verdict: Writer | None = None
     for line in whole:
+        if b'"parentId"' not in line:
+            continue
         for record in decode_leniently(line.strip(_PADDING)):
             if not isinstance(record, dict):
                 continue

@@ -31,8 +31,10 @@ def read_input(arguments: msgspec.Raw) -> ToolInput:
 
 def make_call(name: str, call_id: str, arguments: msgspec.Raw, source: str) -> CallDraft:
     """Return a call with its command line or the files it writes."""
-    text = decode_text(arguments).encode("utf-8", "replace")
-    call = CallDraft(name=name, id=call_id, digest=digest_of(text or bytes(arguments)), source=source)
+    given_as = bytes(arguments)
+    if given_as.startswith(b'"'):
+        given_as = decode_text(arguments).encode("utf-8", "replace")
+    call = CallDraft(name=name, id=call_id, digest=digest_of(given_as), source=source)
     if name in SHELLS:
         command = read_input(arguments).command
         call.command = command and clip(command, MAX_COMMAND)

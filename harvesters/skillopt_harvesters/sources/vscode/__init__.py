@@ -58,10 +58,13 @@ class VscodeSource:
         """Return marks that change with any of the session's files."""
         marks = stat_file(path)
         for other in discover.family_of(path):
-            if other != path:
+            if other == path:
+                continue
+            try:
                 more = stat_file(other)
-                mtime = max(marks.mtime_ns, more.mtime_ns)
-                marks = Marks(marks.inode, marks.size + more.size, mtime)
+            except FileNotFoundError:
+                continue
+            marks = Marks(marks.inode, marks.size + more.size, max(marks.mtime_ns, more.mtime_ns))
         return marks
 
     def recognise(self, head: bytes) -> bool:
@@ -103,8 +106,7 @@ class VscodeSource:
         session = reading.session
         if session is not None:
             place = session.project or project
-            kind = Kind.REPLAY if place and is_own_folder(place) else session.kind
-            session = msgspec.structs.replace(session, project=place, kind=kind)
+            session = msgspec.structs.replace(session, project=place, kind=_find_kind(session, place))
         return form, msgspec.structs.replace(reading, session=session)
 
     def _find_better(self, session: Session | None, path: Path, claims: Claims) -> Session | None:
@@ -144,6 +146,13 @@ def _may_have_more(file: BinaryIO, form: Format, most: int) -> bool:
         return False
     file.seek(0)
     return sum(line.startswith(_PROMPT) for _, line in LineReader(file)) > most
+
+
+def _find_kind(session: Session, project: str | None) -> Kind:
+    if project and is_own_folder(project):
+        return Kind.REPLAY
+    automatic = bool(session.turns) and not any(turn.typed for turn in session.turns)
+    return Kind.HEADLESS if automatic and session.kind is Kind.HUMAN else session.kind
 
 
 def _spoken(session: Session | None) -> int:

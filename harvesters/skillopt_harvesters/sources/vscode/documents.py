@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 import msgspec
 
@@ -11,23 +11,18 @@ from skillopt_harvesters.claims import Claims, Copies
 from skillopt_harvesters.drafts import SessionDraft
 from skillopt_harvesters.sources.base import Reading
 from skillopt_harvesters.sources.loose import coerce, decode_any, decoder_of
-from skillopt_harvesters.sources.skim import MAX_HELD, Skimmer, Torn, Wanted
+from skillopt_harvesters.sources.skim import MAX_HELD, Skimmer, Torn
 from skillopt_harvesters.sources.vscode.requests import REQUEST, Ask, Request, make_ask, read_request
+from skillopt_harvesters.sources.vscode.state import HEADER, State, field_of, take_header
 from skillopt_harvesters.sources.vscode.turns import add_turn
-from skillopt_harvesters.sources.vscode.uris import to_path
-from skillopt_harvesters.times import to_utc
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-HEADER: dict[str, Wanted] = {
-    "creationDate": True,
-    "workingDirectory": True,
-    "repoData": {"localBranch": True, "localHeadCommit": True},
-}
 _REQUEST_START = re.compile(rb'\{\s{0,200}"requestId"\s{0,200}:')
 _ID = b'"requestId"'
 _SPACE = b" \t\r\n"
+_PADDING = b"\xef\xbb\xbf\r\n\x00 \t"
 _MAX_RESTARTS = 32
 _decode_strictly = decoder_of(Request).decode
 
@@ -35,7 +30,31 @@ _decode_strictly = decoder_of(Request).decode
 def read_document(file: BinaryIO, session: SessionDraft, claims: Claims) -> Reading:
     """Read a document request by request. What is damaged costs the requests it is in."""
     copies = Copies(f"{session.client}/{session.id}", claims)
-    skimmer = Skimmer(file)
+    if not _read_at_once(file, session, copies):
+        file.seek(0)
+        _read_in_steps(Skimmer(file), session, copies)
+    copies.settle()
+    file.seek(0, 2)
+    return Reading(session=session.close(), offset=file.tell())
+
+
+def _read_at_once(file: BinaryIO, session: SessionDraft, copies: Copies) -> bool:
+    """Read a document that is small and in order; False, and nothing done, when it is not."""
+    text = file.read(MAX_HELD + 1)
+    if len(text) > MAX_HELD:
+        return False
+    try:
+        state = decoder_of(State).decode(text.strip(_PADDING))
+    except (msgspec.DecodeError, RecursionError):
+        return False
+    for key in HEADER:
+        take_header(session, key, decode_any(getattr(state, field_of(key))))
+    for raw in state.requests:
+        add_turn(session, read_request(raw), copies)
+    return True
+
+
+def _read_in_steps(skimmer: Skimmer, session: SessionDraft, copies: Copies) -> None:
     passed = 0
     try:
         for key in skimmer.members():
@@ -52,21 +71,6 @@ def read_document(file: BinaryIO, session: SessionDraft, claims: Claims) -> Read
         session.bad += 1
         for ask in _salvage(skimmer, session, passed) if passed >= 0 else ():
             add_turn(session, ask, copies)
-    copies.settle()
-    file.seek(0, 2)
-    return Reading(session=session.close(), offset=file.tell())
-
-
-def take_header(session: SessionDraft, key: str, value: Any) -> None:
-    """Take a key of the session itself."""
-    if key == "creationDate" and isinstance(value, (int, float)) and not isinstance(value, bool):
-        session.see(to_utc(value))
-    elif key == "workingDirectory":
-        session.project = to_path(value) or session.project
-    elif key == "repoData" and isinstance(value, dict):
-        branch, commit = value.get("localBranch"), value.get("localHeadCommit")
-        session.branch = branch if isinstance(branch, str) else session.branch
-        session.commit = commit if isinstance(commit, str) else session.commit
 
 
 def iterate_requests(skimmer: Skimmer, session: SessionDraft) -> Iterator[Ask]:

@@ -81,6 +81,8 @@ def _keys(text: bytes) -> set[str]:
     try:
         for key in Skimmer(io.BytesIO(text)).members():
             keys.add(key)
+            if key == "requests" and len(keys & _SESSION_KEYS) > 1:
+                break
     except Torn:
         pass
     return keys

@@ -6,9 +6,8 @@ from typing import Any
 
 import msgspec
 
-from skillopt_harvesters.sources.loose import NULL, decode_any, decoder_of, opening_of
+from skillopt_harvesters.sources.loose import NULL, decode_any, opening_of
 from skillopt_harvesters.sources.skim import Wanted
-from skillopt_harvesters.sources.vscode.documents import HEADER
 from skillopt_harvesters.sources.vscode.parts import (
     Piece,
     drop_early_text,
@@ -17,6 +16,7 @@ from skillopt_harvesters.sources.vscode.parts import (
     read_pieces,
 )
 from skillopt_harvesters.sources.vscode.requests import REQUEST, Ask
+from skillopt_harvesters.sources.vscode.state import HEADER
 
 ALL, SET, PUSH, DELETE = 0, 1, 2, 3
 
@@ -28,35 +28,6 @@ class Operation(msgspec.Struct, frozen=True, gc=False):
     k: list[str | int] | None = None
     v: msgspec.Raw = NULL
     i: int | None = None
-
-
-class State(msgspec.Struct, frozen=True, rename="camel", gc=False):
-    """A whole state."""
-
-    requests: list[msgspec.Raw] = []
-    creation_date: msgspec.Raw = NULL
-    working_directory: msgspec.Raw = NULL
-    repo_data: msgspec.Raw = NULL
-
-
-def read_state(raw: msgspec.Raw) -> State:
-    """Decode a whole state; the requests of a broken one are looked for one by one."""
-    try:
-        state: State = decoder_of(State).decode(raw)
-    except (msgspec.DecodeError, RecursionError):
-        value = decode_any(raw)
-        if not isinstance(value, dict):
-            return State()
-        requests = value.get("requests")
-        items = requests if isinstance(requests, list) else []
-        header = {field_of(key): msgspec.Raw(msgspec.json.encode(value.get(key))) for key in HEADER}
-        return State(requests=[msgspec.Raw(msgspec.json.encode(item)) for item in items], **header)
-    return state
-
-
-def field_of(key: str) -> str:
-    """Return the name of a header's key in `State`."""
-    return {"creationDate": "creation_date", "workingDirectory": "working_directory"}.get(key, "repo_data")
 
 
 def wanted_at(path: Any) -> Wanted:

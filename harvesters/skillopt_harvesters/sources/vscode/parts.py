@@ -128,9 +128,9 @@ _SILENT = Piece(kind="text")
 
 def read_piece(raw: msgspec.Raw | bytes) -> Piece:
     """Return what a part says. A part without a kind is markdown: a string, or an object with one."""
-    if opening_of(raw) == b'"':
+    part = decode_as(raw, Part)
+    if part is None:
         return Piece(kind="text", text=clip(decode_text(raw), MAX_ANSWER))
-    part = decode_as(raw, Part) or Part()
     kind = part.kind or "markdown"
     if kind.startswith("markdown"):
         text = find_markdown(part.value) or find_markdown(part.content)
@@ -162,10 +162,8 @@ def _read_review(part: Part) -> Piece:
 
 def find_markdown(raw: msgspec.Raw | bytes) -> str:
     """Return a markdown text: a string, or an object whose `value` is one."""
-    if opening_of(raw) == b'"':
-        return decode_text(raw)
     value = decode_any(raw)
-    text = value.get("value") if isinstance(value, dict) else None
+    text = value.get("value") if isinstance(value, dict) else value
     return text if isinstance(text, str) else ""
 
 

@@ -15,7 +15,7 @@ from skillopt_harvesters.claims import Copies, mark_of
 from skillopt_harvesters.drafts import SessionDraft
 from skillopt_harvesters.sources.loose import NULL, decode_any, decode_line, opening_of
 from skillopt_harvesters.sources.skim import Skimmer
-from skillopt_harvesters.sources.vscode import documents
+from skillopt_harvesters.sources.vscode.documents import iterate_requests
 from skillopt_harvesters.sources.vscode.operations import (
     ALL,
     DELETE,
@@ -23,12 +23,11 @@ from skillopt_harvesters.sources.vscode.operations import (
     SET,
     Operation,
     change_response,
-    field_of,
     items_of,
-    read_state,
     wanted_at,
 )
 from skillopt_harvesters.sources.vscode.requests import Ask, read_request
+from skillopt_harvesters.sources.vscode.state import HEADER, field_of, read_state, take_header
 from skillopt_harvesters.sources.vscode.turns import add_turn
 
 if TYPE_CHECKING:
@@ -168,18 +167,18 @@ class Replay:
         requests = state.requests
         if self.open or self.memory.settled or self.draft.closed_turns:
             self._replace(len(requests))
-        for key in documents.HEADER:
-            documents.take_header(self.draft, key, decode_any(getattr(state, field_of(key))))
+        for key in HEADER:
+            take_header(self.draft, key, decode_any(getattr(state, field_of(key))))
         self._append(read_request(item) for item in requests)
 
     def _take_all_long(self, skimmer: Skimmer) -> None:
         self._forget()
         for key in skimmer.members():
             if key == "requests":
-                self._append(documents.iterate_requests(skimmer, self.draft))
-            elif key in documents.HEADER:
-                value = decode_any(skimmer.prune(documents.HEADER[key]))
-                documents.take_header(self.draft, key, value)
+                self._append(iterate_requests(skimmer, self.draft))
+            elif key in HEADER:
+                value = decode_any(skimmer.prune(HEADER[key]))
+                take_header(self.draft, key, value)
 
     def _replace(self, count: int) -> None:
         """Make room for a whole new state. A poorer one does not make us forget: clients have lost chats."""
@@ -202,8 +201,8 @@ class Replay:
 
     def _take_change(self, operation: Operation, path: list[str | int]) -> None:
         if path[0] != "requests":
-            if len(path) == 1 and path[0] in documents.HEADER and operation.kind == SET:
-                documents.take_header(self.draft, str(path[0]), decode_any(operation.v))
+            if len(path) == 1 and path[0] in HEADER and operation.kind == SET:
+                take_header(self.draft, str(path[0]), decode_any(operation.v))
             return
         if len(path) == 1:
             self._change_list(operation)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from skillopt_harvesters.records import Tokens
-from skillopt_harvesters.sources.loose import NULL, decode_any, decode_as, decode_text, opening_of
+from skillopt_harvesters.sources.loose import NULL, decode_any, decode_as, decode_text
 from skillopt_harvesters.sources.skim import Wanted
 from skillopt_harvesters.sources.vscode import parts
 from skillopt_harvesters.sources.vscode.parts import Piece
@@ -144,11 +144,8 @@ def make_ask(request: Request) -> Ask:
 
 
 def _take_text(ask: Ask, _key: str, raw: msgspec.Raw | bytes) -> None:
-    if opening_of(raw) == b'"':
-        text: Any = decode_text(raw)
-    else:
-        message = decode_any(raw)
-        text = message.get("text") if isinstance(message, dict) else None
+    message = decode_any(raw)
+    text = message.get("text") if isinstance(message, dict) else message
     ask.text = clip(text, MAX_PROMPT) if isinstance(text, str) else ""
 
 
