@@ -151,12 +151,23 @@ def test_a_session_the_client_emptied_is_kept_as_it_was(storage, run, write):
     chat.requests = []
     getattr(chat, write)(storage)
     os.utime(path, (2e9, 2e9))
-    [again], cursors, _ = run(cursors)
-    assert again.session.prompts == ("one", "two")
-    chat.ask("three", "done")
+    emptied, cursors, _ = run(cursors)
+    assert not emptied
+    for text in ("three", "four", "five"):
+        chat.ask(text, "done")
     getattr(chat, write)(storage)
     [after], _, _ = run(cursors)
-    assert after.session.prompts == ("three",)
+    assert after.session.prompts == ("three", "four", "five")
+
+
+def test_going_back_in_a_log_leaves_what_came_before(storage, run):
+    chat = chat_of("one", "two", "three")
+    path = chat.write_log(storage)
+    _, cursors, _ = run()
+    instead = Chat().ask("two, in another way", "done")
+    grow(path, push(["requests"], instead, cut=1))
+    [again], _, _ = run(cursors)
+    assert again.session.prompts == ("one", "two, in another way")
 
 
 def test_a_log_that_grew_is_read_from_its_last_requests_on(storage, run):

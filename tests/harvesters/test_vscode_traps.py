@@ -278,7 +278,7 @@ def test_tokens_are_counted_where_they_are_told(read):
     chat.ask("go on", promptTokens=-1, completionTokens=10**40)
     chat.ask("and on", promptTokens="x", completionTokens=True)
     session = read(chat)
-    assert (session.tokens.input, session.tokens.output) == (100, 2**53 + 7)
+    assert (session.tokens.input, session.tokens.output) == (100, 7)
 
 
 def test_a_skill_is_loaded_by_reading_its_instructions(read):
@@ -426,7 +426,12 @@ def test_requests_are_pushed_changed_cut_and_deleted(tmp_path):
     ]
     session = log(tmp_path, operations, ("first", "y"))
     assert session.prompts == ("first", "second, edited", "fourth")
-    assert [turn.signals for turn in session.turns] == [(), (), (Signal.INTERRUPTION,)]
+    told = {Signal.ERROR, Signal.INTERRUPTION}
+    assert [told.intersection(turn.signals) for turn in session.turns] == [
+        set(),
+        set(),
+        {Signal.INTERRUPTION},
+    ]
     assert session.skipped == 0
 
 

@@ -7,27 +7,40 @@ from typing import TYPE_CHECKING
 from skillopt_harvesters.claims import Claims, MemoryClaims
 from skillopt_harvesters.sources.base import Marks, Reading, Resume, Source
 from skillopt_harvesters.sources.claude import ClaudeSource
+from skillopt_harvesters.sources.codex import CodexSource
 from skillopt_harvesters.sources.copilot import CopilotSource
+from skillopt_harvesters.sources.plugins import add_plugins
 from skillopt_harvesters.sources.vscode import VscodeSource
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 SOURCES: dict[str, Source] = {
-    source.name: source for source in (ClaudeSource(), CopilotSource(), VscodeSource())
+    source.name: source for source in (ClaudeSource(), CodexSource(), CopilotSource(), VscodeSource())
 }
 
 __all__ = [
     "SOURCES",
     "ClaudeSource",
+    "CodexSource",
     "CopilotSource",
     "Marks",
     "Reading",
     "Resume",
     "Source",
     "VscodeSource",
+    "load_sources",
     "read_file",
 ]
+
+
+def load_sources(warn: Callable[[str], None] | None = None) -> dict[str, Source]:
+    """Return the sources by name: those that come with the package, and those other distributions register.
+
+    `warn` is told of each that had to be left out.
+    """
+    return add_plugins(SOURCES, warn=warn)
 
 
 def read_file(

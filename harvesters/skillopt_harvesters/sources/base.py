@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from pathlib import PureWindowsPath
 from typing import TYPE_CHECKING, BinaryIO, Protocol
@@ -19,8 +18,6 @@ if TYPE_CHECKING:
 # A program that drives a client on our behalf marks its records with one of these.
 OWN_ENTRYPOINT = "skillopt-sleep"
 OWN_FOLDER = "skillopt-replay-"
-_HEAD = 4096
-_TAIL = 1024
 
 
 class Marks(msgspec.Struct, frozen=True):
@@ -100,15 +97,6 @@ def stat_file(path: Path) -> Marks:
     return Marks(status.st_ino, status.st_size, status.st_mtime_ns)
 
 
-def hash_prefix(file: BinaryIO, offset: int) -> str:
-    """Return the hash of the first 4 KiB and the last 1 KiB of the bytes before `offset`."""
-    file.seek(0)
-    digest = hashlib.sha256(file.read(min(_HEAD, offset)))
-    file.seek(max(0, offset - _TAIL))
-    digest.update(file.read(min(_TAIL, offset)))
-    return digest.hexdigest()[:32]
-
-
 def is_own_folder(folder: str) -> bool:
     """Tell whether a working directory is one of our own replays'."""
-    return any(part.startswith(OWN_FOLDER) for part in PureWindowsPath(folder).parts)
+    return OWN_FOLDER in folder and any(part.startswith(OWN_FOLDER) for part in PureWindowsPath(folder).parts)

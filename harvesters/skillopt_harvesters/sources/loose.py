@@ -8,7 +8,7 @@ from typing import Any, TypeVar, Union, get_args, get_origin
 
 import msgspec
 
-from skillopt_harvesters.lines import decode_leniently, decode_whole
+from skillopt_harvesters.salvage import decode_whole, salvage
 
 StructT = TypeVar("StructT", bound=msgspec.Struct)
 
@@ -23,14 +23,17 @@ def decoder_of(kind: type[StructT]) -> msgspec.json.Decoder[StructT]:
     return msgspec.json.Decoder(kind)
 
 
-def decode_line(line: bytes, kind: type[StructT]) -> tuple[list[StructT], int]:
-    """Return the records on a line and how many pieces of it had to be given up."""
+def decode_line(line: bytes, kind: type[StructT], *, key: str = "timestamp") -> tuple[list[StructT], int]:
+    """Return the records on a line and how many pieces of it had to be given up.
+
+    `key` is one that only whole records have.
+    """
     try:
         return [decoder_of(kind).decode(line)], 0
     except (msgspec.DecodeError, RecursionError):
-        values = decode_leniently(line)
+        values, torn = salvage(line, key=key)
     records = [coerce(value, kind) for value in values if isinstance(value, dict)]
-    return records, (1 if not records else len(values) - len(records))
+    return records, max(torn + len(values) - len(records), 0 if records else 1)
 
 
 def decode_as(raw: msgspec.Raw | bytes, kind: type[StructT]) -> StructT | None:

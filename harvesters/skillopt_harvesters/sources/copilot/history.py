@@ -16,7 +16,7 @@ from skillopt_harvesters.sources.copilot import tools, words
 from skillopt_harvesters.sources.loose import coerce, decode_any, decode_text
 from skillopt_harvesters.sources.skim import MAX_HELD, Readable, Skimmer, Torn, Wanted
 from skillopt_harvesters.times import to_utc
-from skillopt_harvesters.turns import MAX_ERROR, TurnDraft, clip
+from skillopt_harvesters.turns import TurnDraft
 
 if TYPE_CHECKING:
     from skillopt_harvesters.drafts import SessionDraft
@@ -121,8 +121,9 @@ def _take_work(session: SessionDraft, entry: Entry) -> None:
         log = entry.result.log or ""
         if entry.result.type == "success":
             call.exit_code = words.find_exit_code(log) if call.name in tools.SHELLS else None
-            call.error = clip(log, MAX_ERROR) if call.exit_code else None
+            if call.exit_code:
+                call.fail(log)
         else:
-            call.error = clip(log, MAX_ERROR)
+            call.fail(log)
         if entry.result.type == "rejected":
             turn.signals.add(Signal.REFUSAL)

@@ -166,7 +166,7 @@ class CopilotReader(Reader[Memory]):
         if turn is not None and turn.is_untouched and not turn.copied:
             # It is written after the prompt it was first sent with.
             turn.typed = not alone
-        self.session.skills_offered.update(dict.fromkeys(words.find_offered_skills(data.content)))
+        self.session.offer_skills(words.find_offered_skills(data.content))
 
     def _take_prompt(self, event: Event, data: Data) -> None:
         if not is_prompt(event, data):

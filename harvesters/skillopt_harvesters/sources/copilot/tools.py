@@ -65,8 +65,9 @@ def close_call(call: CallDraft, data: Data) -> str | None:
         edited = [clip(edit.path, MAX_ERROR) for edit in data.file_edits if edit.path]
         call.files = list(dict.fromkeys(edited))[: words.MAX_FILES]
     if data.success is False:
-        call.error = clip(_find_error(data), MAX_ERROR)
-        return words.find_refusal(call.error)
+        error = clip(_find_error(data), MAX_ERROR)
+        call.fail(error)
+        return words.find_refusal(error)
     if data.shell_execution is not None:
         call.exit_code = data.shell_execution.exit_code
     if call.exit_code or (call.name in SHELLS and call.exit_code is None):
@@ -76,7 +77,7 @@ def close_call(call: CallDraft, data: Data) -> str | None:
             call.exit_code = words.find_exit_code(output)
         if call.exit_code:
             # The tool succeeded in running a command that did not.
-            call.error = clip(output, MAX_ERROR)
+            call.fail(output)
     return None
 
 

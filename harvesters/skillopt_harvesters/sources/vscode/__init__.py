@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, BinaryIO
 import msgspec
 
 from skillopt_harvesters.drafts import SessionDraft
-from skillopt_harvesters.lines import LineReader
 from skillopt_harvesters.records import Kind, Session
-from skillopt_harvesters.sources.base import Marks, Reading, Resume, hash_prefix, is_own_folder, stat_file
+from skillopt_harvesters.sources.base import Marks, Reading, Resume, is_own_folder, stat_file
 from skillopt_harvesters.sources.vscode import discover
 from skillopt_harvesters.sources.vscode.documents import read_document
 from skillopt_harvesters.sources.vscode.formats import Format, find_format
@@ -32,17 +31,16 @@ _PROMPT = b'{"type":"user.message"'
 
 
 class Progress(msgspec.Struct, frozen=True):
-    """How far a file was read: the hash of what stands before the offset, and the state of its reader."""
+    """How a file was read, and what its reader needs to go on."""
 
     format: Format
-    prefix_hash: str
     inner: bytes
 
 
 class VscodeSource:
     """`chatSessions` and `GitHub.copilot-chat/transcripts` in `<User>/workspaceStorage/<hash>`, and more."""
 
-    rewrites = True  # a session that lost its requests is compared with what was read of it before
+    rewrites = False
 
     @property
     def name(self) -> str:
@@ -76,13 +74,10 @@ class VscodeSource:
         form, reading = self._read(file, path, claims, resume)
         session = reading.session
         best = self._find_better(session, path, claims)
-        if best is None and resume and resume.session and _spoken(resume.session) and not _spoken(session):
-            # VS Code has been seen to empty the files of sessions that it could not load.
-            best = resume.session
-        prefix = hash_prefix(file, reading.offset)
-        # The state goes with this file's own session; with another it is of no use.
-        state = Progress(form, prefix, b"" if best else reading.state)
-        yield Reading(session=best or session, offset=reading.offset, state=msgspec.msgpack.encode(state))
+        # A document is written anew; and the state goes with this file's own session.
+        going_on = reading.state and not best
+        state = msgspec.msgpack.encode(Progress(form, reading.state)) if going_on else b""
+        yield Reading(session=best or session, offset=reading.offset, state=state)
 
     def _read(
         self, file: BinaryIO, path: Path, claims: Claims, resume: Resume | None
@@ -90,7 +85,7 @@ class VscodeSource:
         """Read a file by itself."""
         file.seek(0)
         form = find_format(file.read(_HEAD)) or Format.DOCUMENT
-        inner = _go_on(file, form, resume)
+        inner = _go_on(form, resume)
         project = discover.find_project(path)
 
         def fresh() -> SessionDraft:
@@ -128,16 +123,17 @@ class VscodeSource:
         return best
 
 
-def _go_on(file: BinaryIO, form: Format, resume: Resume | None) -> Resume | None:
-    """Return where to go on in a file, when what was read of it still stands."""
+def _go_on(form: Format, resume: Resume | None) -> Resume | None:
+    """Return where to go on in a file that is read as it was before."""
     if resume is None or not resume.state or resume.session is None:
         return None
     try:
         progress = msgspec.msgpack.decode(resume.state, type=Progress)
     except (msgspec.DecodeError, RecursionError):
         return None
-    same = progress.format is form and hash_prefix(file, resume.offset) == progress.prefix_hash
-    return Resume(offset=resume.offset, state=progress.inner, session=resume.session) if same else None
+    if progress.format is not form:
+        return None
+    return Resume(offset=resume.offset, state=progress.inner, session=resume.session)
 
 
 def _may_have_more(file: BinaryIO, form: Format, most: int) -> bool:
@@ -145,7 +141,10 @@ def _may_have_more(file: BinaryIO, form: Format, most: int) -> bool:
     if form is not Format.TRANSCRIPT:
         return False
     file.seek(0)
-    return sum(line.startswith(_PROMPT) for _, line in LineReader(file)) > most
+    prompts = 0
+    while line := file.readline(_HEAD):
+        prompts += line.startswith(_PROMPT)
+    return prompts > most
 
 
 def _find_kind(session: Session, project: str | None) -> Kind:

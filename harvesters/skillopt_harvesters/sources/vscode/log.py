@@ -8,13 +8,16 @@ import msgspec
 
 from skillopt_harvesters.claims import Claims, Copies
 from skillopt_harvesters.drafts import SessionDraft
-from skillopt_harvesters.lines import LineReader
+from skillopt_harvesters.lines import MAX_LINE
+from skillopt_harvesters.salvage import PADDING, is_json
 from skillopt_harvesters.sources.base import Reading, Resume
 from skillopt_harvesters.sources.skim import Skimmer, Torn
 from skillopt_harvesters.sources.vscode.replay import OPEN, Memory, Replay, Rewound
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+_BOM = b"\xef\xbb\xbf"
 
 
 class OneLine:
@@ -37,37 +40,45 @@ class OneLine:
         return self.stream.seek(self.start + offset)
 
 
-class LogLines(LineReader):
-    """Lines of a log. One that is too long to be held is taken in place, without being held."""
+def replay_all(stream: BinaryIO, replay: Replay, offset: int) -> int:
+    """Take the lines from `offset` on; return where the last whole one ends. Raises `Rewound`.
 
-    def __init__(self, stream: BinaryIO, replay: Replay, *, offset: int) -> None:
-        super().__init__(stream, offset=offset)
-        self.replay = replay
-        self.begin = offset
+    One that is too long to be held is taken in place. A last line without an end counts if it is whole.
+    """
+    stream.seek(offset)
+    while line := stream.readline(MAX_LINE):
+        start, offset = offset, offset + len(line)
+        if len(line) == MAX_LINE and not line.endswith(b"\n"):
+            end = _take_long(stream, replay, start)
+            if end is None:
+                return start
+            offset = end
+            continue
+        text = line.removeprefix(_BOM).strip(PADDING)
+        if not line.endswith(b"\n") and not is_json(text):
+            return start
+        if text:
+            replay.take(text, start)
+    return offset
 
-    def replay_all(self) -> None:
-        """Take all lines. Raises `Rewound`."""
-        for end, line in self:
-            self.replay.take(line, self.begin)
-            self.begin = end
 
-    def _skip_overlong(self, length: int) -> bool:
-        line = OneLine(self.stream, self.offset)
-        line.seek(0)
-        while line.read(1024 * 1024):
-            pass
-        end = self.stream.tell()
-        whole = line.ended or _is_whole(line)
-        if whole:
-            line.seek(0)
-            try:
-                self.replay.take_long(Skimmer(line), self.offset)
-            except Torn:
-                self.replay.draft.bad += 1
-                self.replay.resuming = False
-            self.stream.seek(end)
-            self.offset = self.begin = end
-        return whole
+def _take_long(stream: BinaryIO, replay: Replay, start: int) -> int | None:
+    """Take a line where it lies; return where it ends, None when it is not whole."""
+    line = OneLine(stream, start)
+    line.seek(0)
+    while line.read(1024 * 1024):
+        pass
+    end = stream.tell()
+    if not line.ended and not _is_whole(line):
+        return None
+    line.seek(0)
+    try:
+        replay.take_long(Skimmer(line), start)
+    except Torn:
+        replay.draft.bad += 1
+        replay.resuming = False
+    stream.seek(end)
+    return end
 
 
 def _is_whole(line: OneLine) -> bool:
@@ -87,10 +98,8 @@ def read_log(
     for settling in (True, False):
         replay, offset = _start(fresh, claims, resume if settling else None)
         replay.settling = settling
-        file.seek(offset)
-        lines = LogLines(file, replay, offset=offset)
         try:
-            lines.replay_all()
+            offset = replay_all(file, replay, offset)
         except Rewound:
             continue
         break
@@ -100,7 +109,6 @@ def read_log(
     draft, memory = replay.draft, replay.memory
     memory.copied_from = list(replay.copies.sessions)
     memory.shown = len(session.turns) - len(draft.closed) - sum(not turn.copied for turn in draft.turns)
-    offset = lines.offset
     memory.again, memory.skip = bool(replay.open), 0
     if replay.open:
         first = replay.open[0]

@@ -99,7 +99,7 @@ class Replay:
     def take(self, line: bytes, offset: int) -> None:
         """Take a line that begins at `offset`. Raises `Rewound`."""
         self._start_line(offset)
-        operations, bad = decode_line(line, Operation)
+        operations, bad = decode_line(line, Operation, key="k")
         self.draft.bad += bad
         for operation in operations:
             if operation.kind == ALL:
@@ -140,7 +140,8 @@ class Replay:
             draft,
             turns=deepcopy(draft.turns),
             closed=list(draft.closed),
-            copied=list(draft.copied),
+            parents=dict(draft.parents),
+            skills_offered=dict(draft.skills_offered),
             usage=dict(draft.usage),
             warnings=list(draft.warnings),
         )

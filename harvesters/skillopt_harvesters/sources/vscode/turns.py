@@ -76,17 +76,17 @@ def _say(turn: TurnDraft, message: str, text: list[str]) -> None:
 
 
 def _add_call(turn: TurnDraft, piece: Piece, *, cancelled: bool) -> None:
-    turn.add_call(
-        CallDraft(
-            name=piece.name,
-            id=piece.id,
-            digest=piece.digest,
-            command=piece.command,
-            exit_code=piece.exit_code,
-            error=piece.error,
-            closed=True,
-        )
+    call = CallDraft(
+        name=piece.name,
+        id=piece.id,
+        digest=piece.digest,
+        command=piece.command,
+        exit_code=piece.exit_code,
+        closed=True,
     )
+    if piece.error is not None:
+        call.fail(piece.error)
+    turn.add_call(call)
     if piece.refused and not cancelled:
         turn.signals.add(Signal.REFUSAL)
     if piece.skill:
