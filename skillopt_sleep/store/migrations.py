@@ -84,4 +84,11 @@ _RICHER = (
     "delete from marks",
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _RESUMABLE, _NAMED, _RICHER)
+_FINDABLE = (
+    # Has all that sessions are searched by, so that no body is touched which does not fit.
+    "drop index sessions_by_start",
+    "create index sessions_to_find on sessions (started, id, ended, client, kind, project)",
+    "create index sessions_by_id on sessions (id, client)",
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _RESUMABLE, _NAMED, _RICHER, _FINDABLE)
