@@ -172,10 +172,10 @@ def measure_again(home: Path, root: Path) -> None:
             env=env | {"SKILLOPT_SLEEP_HOME": str(root / "app")},
             check=True,
             stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
         )
-        print(
-            f"{label} `skillopt-sleep harvest`, with the start of the program: {time.monotonic() - began:.2f} s"
-        )
+        took = time.monotonic() - began
+        print(f"{label} `skillopt-sleep harvest`, with the start of the program: {took:.2f} s")
 
 
 def run_child(what: str, home: Path, state: Path) -> dict[str, float]:

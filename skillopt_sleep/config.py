@@ -19,7 +19,7 @@ from skillopt_sleep.files import write_atomically
 if TYPE_CHECKING:
     from tomlkit import TOMLDocument
 
-_NUMBERS = {int: "whole number", float: "number"}
+_KINDS = {int: "a whole number", float: "a number", bool: "true or false"}
 
 Positive = Annotated[int, Meta(ge=1)]
 Share = Annotated[float, Meta(ge=0, le=1)]
@@ -107,6 +107,15 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     max_nights: Annotated[Positive, Meta(description="nights a candidate may wait for evidence")] = 10
 
 
+class Mine(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How recurring tasks are found."""
+
+    across_projects: Annotated[
+        bool,
+        Meta(description="true: what recurs in any projects is one family, and its skill the user's"),
+    ] = False
+
+
 class Night(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What one night takes on."""
 
@@ -123,6 +132,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     ceilings: Ceilings = Ceilings()
     training: Training = Training()
     gate: Gate = Gate()
+    mine: Mine = Mine()
     night: Night = Night()
 
 
@@ -168,7 +178,7 @@ def set_value(path: Path, key: str, text: str) -> Value:
         # As a value in a line of its own, so that no second setting can come with it.
         value = text if current is str else tomlkit.value(text.strip()).unwrap()
     except TOMLKitError as error:
-        raise UsageError(f"{key}: {text!r} is not a {_NUMBERS[current]}") from error
+        raise UsageError(f"{key}: {text!r} is not {_KINDS[current]}") from error
     if section not in document:
         document[section] = tomlkit.table()
     document[section][name] = value

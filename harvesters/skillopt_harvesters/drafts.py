@@ -104,6 +104,19 @@ class SessionDraft(msgspec.Struct):
             self._close_turn(self.turns.pop(0))
         return turn
 
+    def abandon_last(self, count: int) -> None:
+        """Mark the last turns that still stand as abandoned: the user went back behind them."""
+        for turn in reversed(self.turns):
+            if count and not (turn.abandoned or turn.copied):
+                turn.abandoned = True
+                count -= 1
+        for place in range(len(self.closed) - 1, -1, -1):
+            if not count or self.left_out:
+                return
+            if not self.closed[place].abandoned:
+                self.closed[place] = msgspec.structs.replace(self.closed[place], abandoned=True)
+                count -= 1
+
     def _abandon(self, number: int, place: int) -> None:
         for at in range(place, len(self.closed)):
             self.closed[at] = msgspec.structs.replace(self.closed[at], abandoned=True)

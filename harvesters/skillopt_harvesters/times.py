@@ -30,7 +30,7 @@ def to_utc(time: str | int | float | None) -> str | None:
         moment = moment.astimezone(timezone.utc)
     except OverflowError:
         return None
-    return moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{moment.microsecond // 1000:03d}Z"
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _is_canonical(time: str) -> bool:

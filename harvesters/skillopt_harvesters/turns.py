@@ -181,7 +181,7 @@ class TurnDraft(msgspec.Struct):
         if any(map(_verifies, calls)):
             signals.add(Signal.VERIFIED)
         answered = before is not None and bool(before.answer or before.tool_calls)
-        if answered and self.command is None and is_correction(self.prompt):
+        if answered and self.command is None and is_correction(self.prompt, before):
             signals.add(Signal.CORRECTION)
         if self.refusals:
             signals.add(Signal.REFUSAL)

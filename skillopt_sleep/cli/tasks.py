@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from typing import Any
 
 import msgspec
@@ -14,6 +15,8 @@ from skillopt_sleep.cli.frame import NOTHING_TO_DO, Json, database, explain, sho
 from skillopt_sleep.config import load
 from skillopt_sleep.paths import locate
 
+_ORIGINS = {"loaded": "the loaded skill", "fits": "the fitting skill", "new": "the new skill"}
+
 
 @explain
 def tasks(as_json: Json = False) -> None:
@@ -23,7 +26,7 @@ def tasks(as_json: Json = False) -> None:
     from skillopt_sleep.store.index import read_splits
 
     with database() as (paths, connection):
-        found = mark_splits(mine_tasks(connection, load(paths.config)), read_splits(connection))
+        found = mark_splits(mine_tasks(connection, load(paths.config), os.environ), read_splits(connection))
     show([describe(task) for task in found], as_json=as_json, render=lambda: _render(found))
     if not found:
         if not as_json:
@@ -42,7 +45,11 @@ def describe(task: Task) -> dict[str, Any]:
         "sessions": task.sessions,
         "project": task.project,
         "commit": task.commit,
+        "root": task.root,
         "skill": task.skill,
+        "skill_origin": task.skill_origin,
+        "template": task.template,
+        "values": task.values,
         "failed_before": task.failed_before,
         "checks": [msgspec.to_builtins(check) for check in task.checks],
         "split": task.split or None,
@@ -59,13 +66,23 @@ def word(check: Check) -> str:
     return f"{'not ' if check.negate else ''}{kind} {subject!r}"
 
 
+def _tell_before(check: Check) -> str:
+    """Say how the recorded session, whose words the check rests on, would have fared with it."""
+    if check.met_before is None:
+        return ""
+    return "  (met in the recorded session)" if check.met_before else "  (failed by the recorded session)"
+
+
 def _render(found: list[Task]) -> str:
     lines: list[str] = []
-    for family in dict.fromkeys(task.family for task in found):
-        members = [task for task in found if task.family == family]
+    groups: dict[tuple[str, str | None, str], list[Task]] = {}
+    for task in found:
+        groups.setdefault((task.family, task.root, task.skill), []).append(task)
+    for members in groups.values():
         first = members[0]
-        lines.append(f"{first.title}  ({len(members)} tasks, skill {first.skill}{_tell_missing(members)})")
-        lines += [f"  check: {word(check)}" for check in _distinct(members)] or [
+        skill = f"{_ORIGINS.get(first.skill_origin, 'skill')} {first.skill}"
+        lines.append(f"{first.title}  ({len(members)} tasks, {skill}{_tell_missing(members)})")
+        lines += [f"  check: {word(check)}{_tell_before(check)}" for check in _distinct(members)] or [
             "  no check: nothing to learn from"
         ]
         for task in members:

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from skillopt_gate.decide import decided, hopeless, judge
+from skillopt_gate.decide import judge
+from skillopt_gate.stopping import decided, hopeless
 from skillopt_gate.verdicts import Evidence, Pair, Policy, Verdict
 from skillopt_gate.vetoes import RECHECK_RUNS, suspects
 from skillopt_replay.agents.chat import WRITTEN

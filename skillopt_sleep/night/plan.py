@@ -82,6 +82,7 @@ def make_plan(
 ) -> Plan:
     """Choose skills, train tasks and held-out tasks.
 
+    A skill is taught by the tasks of one project (Task.root) a night; when the tasks have no root, by all.
     `locate` says where the skill of these tasks lives, `waiting` which candidate waits at a live path,
     `rejected` which edits were turned down there, and `is_open` whether the user still has a proposal for
     that path to decide. `is_settled` says that a skill passes these train tasks already, `suits` whether
@@ -89,13 +90,11 @@ def make_plan(
     Skills with most failed asks come first. A place that cannot be used, or a skill there that is no legal
     SKILL.md, costs the others nothing.
     """
-    families: dict[str, list[Task]] = {}
-    for task in tasks:
-        families.setdefault(task.skill, []).append(task)
     skills: list[SkillPlan] = []
     skipped: list[Skipped] = []
     sides = dict(assigned)
-    for name, family in sorted(families.items(), key=_by_need):
+    for family in sorted(_group(tasks), key=_by_need):
+        name = family[0].skill
         try:
             usable = _find_usable(family, suits, is_there)
             sides.update(_split(usable, sides, seed))
@@ -108,14 +107,19 @@ def make_plan(
                 )
             if len(skills) >= settings.night.skills:
                 raise _LeftAlone("other skills come first tonight")
+            if any(skill.skill == name for skill in skills):
+                raise _LeftAlone("the skill is taught by the asks of another project tonight")
             place = _find_place(name, usable, locate)
             if is_open(place.live):
                 raise _LeftAlone("its last proposal waits for your review")
+            carried = waiting(place.live)
+            if carried and not _is_of(carried, family):
+                raise _LeftAlone("the candidate that waits there was taught by the asks of another project")
             planned = _plan_skill(
                 place,
                 train=train,
                 held_out=held_out,
-                carried=waiting(place.live),
+                carried=carried,
                 rejected=rejected(place.live),
                 settings=settings,
                 seed=seed,
@@ -126,6 +130,23 @@ def make_plan(
             reason = " ".join(str(left).split())
             skipped.append(Skipped(skill=name, title=family[0].title, tasks=len(family), reason=reason))
     return Plan(skills=tuple(skills), skipped=tuple(skipped), splits=sides)
+
+
+def _group(tasks: Sequence[Task]) -> list[list[Task]]:
+    """Return the tasks by skill and project: those of two projects never teach or judge one candidate."""
+    groups: dict[tuple[str, str | None], list[Task]] = {}
+    for task in tasks:
+        groups.setdefault((task.skill, task.root), []).append(task)
+    return list(groups.values())
+
+
+def _is_of(carried: Carried, family: Sequence[Task]) -> bool:
+    """Say whether a candidate was taught or judged by these tasks' sessions, as far as it tells."""
+    judged = {task.task for task in carried.tasks}
+    taught = {session for edit in carried.edits for session in edit.sessions}
+    if not judged and not taught:
+        return True
+    return any(task.id in judged or not taught.isdisjoint(task.sessions) for task in family)
 
 
 class _LeftAlone(Exception):
@@ -223,9 +244,9 @@ def _split(tasks: Sequence[Task], sides: Mapping[str, str], seed: str) -> dict[s
     return split(items, seed=seed, assigned=sides)
 
 
-def _by_need(entry: tuple[str, list[Task]]) -> tuple[int, int, str]:
-    name, family = entry
-    return (-sum(task.failed_before for task in family), -len(family), name)
+def _by_need(family: Sequence[Task]) -> tuple[int, int, str, str]:
+    first = family[0]
+    return (-sum(task.failed_before for task in family), -len(family), first.skill, first.root or "")
 
 
 def _newest_first(task: Task) -> tuple[int, ...]:

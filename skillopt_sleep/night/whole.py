@@ -97,7 +97,7 @@ def _plan(
     snapshots: Path | None = None,
 ) -> Plan:
     listen(Event(stage="mine"))
-    tasks = mine_tasks(connection, settings)
+    tasks = mine_tasks(connection, settings, env)
     if snapshots is not None:
         keep_mined(connection, snapshots, tasks, listen=listen)
     listen(Event(stage="mine", done=len(tasks), total=len(tasks), detail=f"{len(tasks)} tasks"))

@@ -81,6 +81,12 @@ def read_sessions(connection: sqlite3.Connection, *, kind: str | None = None) ->
             yield session
 
 
+def read_folders(connection: sqlite3.Connection, *, kind: str) -> list[str]:
+    """Return the folders that sessions of this kind began in."""
+    query = "select distinct project from sessions where kind = ? and project is not null order by project"
+    return [row["project"] for row in connection.execute(query, (kind,))]
+
+
 def count_sessions(connection: sqlite3.Connection) -> dict[str, int]:
     """Return how many sessions of each kind are known."""
     rows = connection.execute("select kind, count(*) n from sessions group by kind order by kind")

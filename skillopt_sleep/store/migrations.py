@@ -61,6 +61,15 @@ _RESUMABLE = (
     "delete from files",
 )
 
+_NAMED = (
+    # Family and skill of every task as they were first mined: later sessions change neither.
+    """create table mined (
+        task text primary key, family text not null, skill text not null, skill_origin text not null
+    ) strict""",
+    # The repository a folder was seen in, which cannot be told any more when a worktree is removed.
+    "create table roots (folder text primary key, root text not null) strict",
+)
+
 _RICHER = (
     # The marks tell that a file changed, without loading the rest; `state` is for going on at the offset.
     "drop table files",
@@ -75,4 +84,4 @@ _RICHER = (
     "delete from marks",
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _RESUMABLE, _RICHER)
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _RESUMABLE, _NAMED, _RICHER)

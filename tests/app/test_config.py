@@ -42,6 +42,8 @@ def test_a_text_setting_needs_no_quotes(tmp_path: Path):
         ("gate.mode", "lucky", "mode"),
         ("gate.aplha", "0.1", "no setting"),
         ("replay.concurrency", "0", "concurrency"),
+        ("mine.across_projects", "sometimes", "not true or false"),
+        ("mine.across_projects", "1", "across_projects"),
     ],
 )
 def test_a_bad_value_is_refused_and_nothing_is_written(tmp_path: Path, key: str, text: str, message: str):

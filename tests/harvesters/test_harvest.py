@@ -24,7 +24,7 @@ from skillopt_harvesters import (
 )
 from skillopt_harvesters.walk import walk_files
 
-RECORDED = sorted((Path(__file__).parents[1] / "data" / "transcripts").rglob("*.jsonl"))
+RECORDED = sorted((Path(__file__).parents[1] / "data" / "transcripts" / "claude").rglob("*.jsonl"))
 
 
 @pytest.fixture

@@ -7,15 +7,26 @@ from typing import TYPE_CHECKING
 from skillopt_harvesters.claims import Claims, MemoryClaims
 from skillopt_harvesters.sources.base import Marks, Reading, Resume, Source
 from skillopt_harvesters.sources.claude import ClaudeSource
+from skillopt_harvesters.sources.codex import CodexSource
 from skillopt_harvesters.sources.plugins import add_plugins
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-SOURCES: dict[str, Source] = {source.name: source for source in (ClaudeSource(),)}
+SOURCES: dict[str, Source] = {source.name: source for source in (ClaudeSource(), CodexSource())}
 
-__all__ = ["SOURCES", "ClaudeSource", "Marks", "Reading", "Resume", "Source", "load_sources", "read_file"]
+__all__ = [
+    "SOURCES",
+    "ClaudeSource",
+    "CodexSource",
+    "Marks",
+    "Reading",
+    "Resume",
+    "Source",
+    "load_sources",
+    "read_file",
+]
 
 
 def load_sources(warn: Callable[[str], None] | None = None) -> dict[str, Source]:

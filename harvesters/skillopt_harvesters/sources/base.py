@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import PureWindowsPath
 from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 import msgspec
@@ -94,3 +95,8 @@ def stat_file(path: Path) -> Marks:
     """Return the marks of a file by itself."""
     status = os.stat(path)  # noqa: PTH116 - the same call as in scandir, no Path object
     return Marks(status.st_ino, status.st_size, status.st_mtime_ns)
+
+
+def is_own_folder(folder: str) -> bool:
+    """Tell whether a working directory is one of our own replays'."""
+    return any(part.startswith(OWN_FOLDER) for part in PureWindowsPath(folder).parts)

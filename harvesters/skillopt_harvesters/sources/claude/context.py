@@ -6,8 +6,8 @@ import msgspec
 
 from skillopt_harvesters.drafts import SessionDraft
 from skillopt_harvesters.records import Kind
-from skillopt_harvesters.sources.base import OWN_ENTRYPOINT
-from skillopt_harvesters.sources.claude.evidence import PEOPLE, is_own_folder
+from skillopt_harvesters.sources.base import OWN_ENTRYPOINT, is_own_folder
+from skillopt_harvesters.sources.claude.evidence import PEOPLE
 from skillopt_harvesters.sources.claude.records import Record
 from skillopt_harvesters.times import to_utc
 

@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import PureWindowsPath
-
 import msgspec
 
-from skillopt_harvesters.sources.base import OWN_FOLDER
 from skillopt_harvesters.sources.claude import records
 
 # Who starts the client for a person; programs are `sdk-...`.
 PEOPLE = frozenset({"cli", "claude-desktop", "claude-vscode"})
-
-
-def is_own_folder(folder: str) -> bool:
-    """Tell whether a working directory is one of our own replays'."""
-    return OWN_FOLDER in folder and any(part.startswith(OWN_FOLDER) for part in PureWindowsPath(folder).parts)
 
 
 def is_from_client(origin: msgspec.Raw) -> bool:
