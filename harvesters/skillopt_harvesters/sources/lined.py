@@ -97,7 +97,11 @@ class LinedSource(ABC, Generic[MemoryT]):
         offset = self._feed(reader, file, offset)
         reader.finish()
         session, frozen = reader.session.finish()
-        state = msgspec.msgpack.encode((frozen, reader.memory))
+        try:
+            state = msgspec.msgpack.encode((frozen, reader.memory))
+        except (OverflowError, UnicodeEncodeError):
+            # A number or text that no client writes: then the next reading begins at the start again.
+            state = b""
         yield Reading(session=session, offset=offset, state=state)
 
     def _feed(self, reader: Reader[MemoryT], stream: BinaryIO, offset: int = 0) -> int:
