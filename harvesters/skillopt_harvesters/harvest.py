@@ -123,6 +123,7 @@ class Harvest:
                     before = resume.offset if resume else 0
                     self.stats.files_read += 1
                     for reading in source.read(file, path, claims=self._claims, resume=resume):
+                        self._tell(path, reading)
                         if reading.session is not None:
                             self._count(reading.session)
                             yield Harvested(session=reading.session, cursor=None, change=change)
@@ -145,6 +146,11 @@ class Harvest:
         stats.skipped += session.skipped
         for warning in session.warnings:
             stats.warn(f"{session.path}: {warning}")
+
+    def _tell(self, path: Path, reading: Reading) -> None:
+        self.stats.skipped += len(reading.warnings)
+        for warning in reading.warnings:
+            self.stats.warn(f"{path}: {warning}")
 
     def _give_up(self, path: Path, error: Exception) -> None:
         self.stats.skipped += 1

@@ -116,6 +116,14 @@ def decode_leniently(line: bytes) -> list[Any]:
     return values
 
 
+def decode_whole(text: bytes) -> Any:
+    """Return the JSON value that a whole text is, decoded as leniently. Raises ValueError when it is none."""
+    try:
+        return _without_surrogates(_JSON.decode(text.decode("utf-8", errors="replace")))
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+
+
 def _skip_blanks(text: str, position: int) -> int:
     while position < len(text) and text[position] in " \t\r\n\x00":
         position += 1

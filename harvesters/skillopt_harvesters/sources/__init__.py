@@ -8,13 +8,28 @@ from skillopt_harvesters.claims import Claims, MemoryClaims
 from skillopt_harvesters.sources.base import Marks, Reading, Resume, Source
 from skillopt_harvesters.sources.claude import ClaudeSource
 from skillopt_harvesters.sources.codex import CodexSource
+from skillopt_harvesters.sources.opencode import OpenCodeSource
+from skillopt_harvesters.sources.pi import PiSource
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-SOURCES: dict[str, Source] = {source.name: source for source in (ClaudeSource(), CodexSource())}
+SOURCES: dict[str, Source] = {
+    source.name: source for source in (ClaudeSource(), CodexSource(), OpenCodeSource(), PiSource())
+}
 
-__all__ = ["SOURCES", "ClaudeSource", "CodexSource", "Marks", "Reading", "Resume", "Source", "read_file"]
+__all__ = [
+    "SOURCES",
+    "ClaudeSource",
+    "CodexSource",
+    "Marks",
+    "OpenCodeSource",
+    "PiSource",
+    "Reading",
+    "Resume",
+    "Source",
+    "read_file",
+]
 
 
 def read_file(
