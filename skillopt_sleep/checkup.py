@@ -36,7 +36,7 @@ def examine(paths: Paths, env: Mapping[str, str]) -> list[Finding]:
         _explained("settings", lambda: _settings(paths)),
         _explained("database", lambda: _database(paths)),
         _room(paths),
-        _transcripts(env),
+        *_transcripts(env),
         _claude(env),
         _sandbox(paths),
         _local_model(paths),
@@ -96,19 +96,21 @@ def _room(paths: Paths) -> Finding:
     )
 
 
-def _transcripts(env: Mapping[str, str]) -> Finding:
-    from skillopt_harvesters.sources import SOURCES
+def _transcripts(env: Mapping[str, str]) -> list[Finding]:
+    from skillopt_harvesters.sources import load_sources
 
     home = Path(env.get("HOME") or Path.home())
-    found = [root for source in SOURCES.values() for root in source.roots(env, home) if root.is_dir()]
-    if found:
-        return Finding(name="transcripts", ok=True, detail=", ".join(map(str, found)))
-    return Finding(
+    left_out: list[str] = []
+    sources = load_sources(left_out.append)
+    found = [root for source in sources.values() for root in source.roots(env, home) if root.is_dir()]
+    transcripts = Finding(
         name="transcripts",
-        ok=False,
-        detail="none found",
-        hint="use Claude Code for a while, or set CLAUDE_CONFIG_DIR if yours lie elsewhere",
+        ok=bool(found),
+        detail=", ".join(map(str, found)) if found else "none found",
+        hint="" if found else "use Claude Code for a while, or set CLAUDE_CONFIG_DIR if yours lie elsewhere",
     )
+    hint = "upgrade or uninstall the package it comes from"
+    return [transcripts, *(Finding(name="source", ok=False, detail=told, hint=hint) for told in left_out)]
 
 
 def _claude(env: Mapping[str, str]) -> Finding:

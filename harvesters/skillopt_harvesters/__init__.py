@@ -13,7 +13,7 @@ from skillopt_harvesters.mining import Known, Mining
 from skillopt_harvesters.outcomes import Outcome, Why
 from skillopt_harvesters.records import Kind, Session, Signal, Tokens, ToolCall, Turn
 from skillopt_harvesters.redact import redact
-from skillopt_harvesters.sources import SOURCES, Reading, Resume, Source, read_file
+from skillopt_harvesters.sources import SOURCES, Reading, Resume, Source, load_sources, read_file
 
 __all__ = [
     "SOURCES",
@@ -48,6 +48,7 @@ __all__ = [
     "find_outcomes",
     "harvest",
     "is_correction",
+    "load_sources",
     "mine",
     "read_file",
     "redact",

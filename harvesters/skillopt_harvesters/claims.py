@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import TYPE_CHECKING, Protocol
 
+from skillopt_harvesters.marks import MarkSet, mark_of
+
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Callable, Collection, Iterable
+
+__all__ = ["Claims", "Copies", "MemoryClaims", "mark_of"]
+
+# So many records are claimed at a time; bounds the memory of a file with very many.
+_MANY = 1 << 16
 
 
 class Claims(Protocol):
@@ -22,7 +28,7 @@ class Claims(Protocol):
         ...
 
     def marks_of(self, session: str) -> Collection[int]:
-        """Return the marks of all records a session claimed."""
+        """Return the marks of all records a session claimed. Later claims do not change what was returned."""
         ...
 
     def claim(self, session: str, heads: Iterable[int], marks: Iterable[int]) -> None:
@@ -35,39 +41,26 @@ class MemoryClaims:
 
     def __init__(self) -> None:
         self._owners: dict[int, str] = {}
-        self._marks: dict[str, set[int]] = {}
+        self._marks: dict[str, MarkSet] = {}
 
     def owner_of(self, head: int) -> str | None:
         return self._owners.get(head)
 
     def marks_of(self, session: str) -> Collection[int]:
-        return self._marks.get(session, set())
+        return MarkSet(self._marks.get(session, ()))
 
     def claim(self, session: str, heads: Iterable[int], marks: Iterable[int]) -> None:
         for head in heads:
             self._owners.setdefault(head, session)
-        self._marks.setdefault(session, set()).update(marks)
-
-
-def mark_of(record: str) -> int:
-    """Return a record's id as a number below 2^63, the same in every process.
-
-    Of a UUID of any version the first eight and the last seven digits are taken, of anything else a hash.
-    """
-    if len(record) == 36 and record[23] == "-":
-        try:
-            return int(record[:8] + record[29:], 16)
-        except ValueError:
-            pass
-    digest = hashlib.blake2b(record.encode("utf-8", "surrogatepass"), digest_size=8).digest()
-    return int.from_bytes(digest, "big") >> 1
+        self._marks.setdefault(session, MarkSet()).update(marks)
 
 
 class Copies:
     """Asks claims about the heads of turns, and knows all records of the sessions that were copied from.
 
     `sessions` are those; hand them in again when a reading goes on. A record that comes twice in one file
-    is seen once.
+    is seen once. `see` takes a mark and tells whether it is new in this file; `see_all` takes several, if
+    all of them are.
     """
 
     def __init__(
@@ -76,26 +69,25 @@ class Copies:
         self.session = session
         self.sessions: dict[str, None] = {}
         self._claims = claims
-        self._seen: set[int] = set(claims.marks_of(session)) if resumed else set()
+        known = claims.marks_of(session)
+        # A file that is read anew claims nothing twice.
+        self._claimed: Collection[int] = () if resumed else known
+        self._seen = MarkSet(known if resumed else ())
+        self.see: Callable[[int], bool] = self._seen.add
+        self.see_all: Callable[[list[int]], bool] = self._seen.add_new
         self._heads: list[int] = []
         self._marks: list[int] = []
         self._foreign: list[Collection[int]] = []
         for other in copied_from:
             self._add(other)
 
-    def see(self, mark: int) -> bool:
-        """Tell whether the record is new in this file."""
-        seen = self._seen
-        before = len(seen)
-        seen.add(mark)
-        return len(seen) != before
-
     def is_copy(self, mark: int) -> bool:
         """Tell whether the record is one of a session that was copied from; else it is the session's own."""
-        for marks in self._foreign:
-            if mark in marks:
-                return True
-        self._marks.append(mark)
+        if self._foreign:
+            for marks in self._foreign:
+                if mark in marks:
+                    return True
+        self._own([mark])
         return False
 
     def opens_copy(self, head: int) -> bool:
@@ -106,15 +98,34 @@ class Copies:
             return True
         if self.is_copy(head):
             return True
-        self._heads.append(head)
+        if owner is None:
+            self._heads.append(head)
         return False
+
+    def are_own(self, marks: list[int], heads: Iterable[int]) -> bool:
+        """Tell whether no record is a copy, and then take them all; `heads` are those that open turns."""
+        if self._foreign:
+            return False
+        owners = [(head, self._claims.owner_of(head)) for head in heads]
+        if any(owner is not None and owner != self.session for _, owner in owners):
+            return False
+        self._heads += [head for head, owner in owners if owner is None]
+        self._own(marks)
+        return True
+
+    def _own(self, marks: list[int]) -> None:
+        claimed = self._claimed
+        self._marks += [mark for mark in marks if mark not in claimed] if claimed else marks
+        if len(self._marks) >= _MANY:
+            self.settle()
 
     def settle(self) -> None:
         """Claim what turned out to be the session's own."""
-        self._claims.claim(self.session, self._heads, self._marks)
-        self._heads, self._marks = [], []
+        if self._heads or self._marks:
+            self._claims.claim(self.session, self._heads, self._marks)
+            self._heads, self._marks = [], []
 
     def _add(self, session: str) -> None:
         if session not in self.sessions:
             self.sessions[session] = None
-            self._foreign.append(frozenset(self._claims.marks_of(session)))
+            self._foreign.append(self._claims.marks_of(session))

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import os
+from abc import abstractmethod
+from collections.abc import Mapping
 from enum import Enum
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -21,7 +24,8 @@ class FileCursor(msgspec.Struct, frozen=True, kw_only=True):
     """What is known about a file that was read. `offset` is the byte after the last whole record.
 
     `prefix_hash` covers the first 4 KiB and the last 1 KiB before the offset, so that a file that was
-    written anew under the same name is noticed. `session` and `state` are for going on at the offset.
+    written anew under the same name is noticed. `session` and `state` are for going on at the offset;
+    without a state the file is read in whole when it changes.
     """
 
     path: str
@@ -32,6 +36,19 @@ class FileCursor(msgspec.Struct, frozen=True, kw_only=True):
     prefix_hash: str
     session: str = ""
     state: bytes = b""
+
+    @property
+    def marks(self) -> Marks:
+        """What tells that the file changed."""
+        return Marks(self.inode, self.size, self.mtime_ns)
+
+
+class Cursors(Mapping[str, FileCursor]):
+    """Cursors by path, in a store that can tell a file's marks without loading the rest."""
+
+    @abstractmethod
+    def marks_of(self, path: str) -> Marks | None:
+        """Return what the file's marks were, None when it was never read."""
 
 
 class Change(str, Enum):
@@ -51,20 +68,28 @@ def changed(path: Path, cursor: FileCursor | None, marks: Marks | None = None) -
     """
     try:
         now = marks or stat_file(path)
+        if cursor is None or now == cursor.marks or not _may_have_grown(cursor, now):
+            return compare(cursor, now, None)
+        with path.open("rb", buffering=0) as file:
+            return compare(cursor, now, file)
     except FileNotFoundError:
         return Change.GONE
+
+
+def compare(cursor: FileCursor | None, now: Marks, file: BinaryIO | None) -> Change:
+    """Compare the marks of an open file, and if need be its bytes, with its cursor."""
     if cursor is None:
         return Change.NEW
-    if now == Marks(cursor.inode, cursor.size, cursor.mtime_ns):
+    if now == cursor.marks:
         return Change.UNCHANGED
-    if now.inode != cursor.inode or now.size <= cursor.size or now.size < cursor.offset:
+    if file is None or not _may_have_grown(cursor, now):
         return Change.REWRITTEN
-    try:
-        with path.open("rb", buffering=0) as file:
-            same = hash_prefix(file, cursor.offset) == cursor.prefix_hash
-    except FileNotFoundError:
-        return Change.GONE
+    same = hash_prefix(file, cursor.offset) == cursor.prefix_hash
     return Change.APPENDED if same else Change.REWRITTEN
+
+
+def _may_have_grown(cursor: FileCursor, now: Marks) -> bool:
+    return now.inode == cursor.inode and now.size > cursor.size and now.size >= cursor.offset
 
 
 def make_cursor(path: Path, marks: Marks, file: BinaryIO, reading: Reading | None) -> FileCursor:
@@ -84,8 +109,7 @@ def make_cursor(path: Path, marks: Marks, file: BinaryIO, reading: Reading | Non
 
 def hash_prefix(file: BinaryIO, offset: int) -> str:
     """Return the hash of the first 4 KiB and the last 1 KiB of the bytes before `offset`."""
-    file.seek(0)
-    digest = hashlib.sha256(file.read(min(_HEAD, offset)))
-    file.seek(max(0, offset - _TAIL))
-    digest.update(file.read(min(_TAIL, offset)))
+    number = file.fileno()
+    digest = hashlib.sha256(os.pread(number, min(_HEAD, offset), 0))
+    digest.update(os.pread(number, min(_TAIL, offset), max(0, offset - _TAIL)))
     return digest.hexdigest()[:32]

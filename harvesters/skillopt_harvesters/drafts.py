@@ -7,22 +7,38 @@ draft over to the harvest that reads what was appended.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import msgspec
 
+from skillopt_harvesters.marks import mark_of
 from skillopt_harvesters.records import Kind, Session, Tokens, Turn
-from skillopt_harvesters.turns import TurnDraft, add_tokens
+from skillopt_harvesters.redact import redact_within
+from skillopt_harvesters.tokens import MAX_OPEN_CALLS, Counts, add_tokens, bound, fold
+from skillopt_harvesters.turns import MAX_PROMPT, TurnDraft
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 MAX_TURNS = 20_000
+# Characters that the turns of a session hold; what comes after is left out and told.
+MAX_SIZE = 16 * 1024 * 1024
 MAX_WARNINGS = 20
+_MAX_NAME = 200
 _MAX_NAMES = 100
+_MAX_SKILLS = 1_000
+_MAX_PATH = 4_096
+_TURN_SIZE = 400
+_CALL_SIZE = 200
 _OPEN = 2
 
 
 class SessionDraft(msgspec.Struct):
     """A session being read. Its fields are what is carried over; `closed` is taken from the stored session.
 
-    `parents` says at which turn each parent record was answered, `copied` which closed turns are another
-    session's, `previous` is the last closed turn.
+    `closed` are the session's own turns that have ended, `kept` their number, `size` their characters.
+    `parents` says by the mark of a record which turn answered it and where among the own ones that stands;
+    `previous` is the last closed turn, also when it is another session's.
     """
 
     id: str
@@ -47,11 +63,12 @@ class SessionDraft(msgspec.Struct):
     unknown: dict[str, int] = {}
     left_out: int = 0
     closed_turns: int = 0
-    copied: list[int] = []
-    parents: dict[str, int] = {}
+    parents: dict[int, tuple[int, int]] = {}
     previous: Turn | None = None
     before: Turn | None = None
     closed: list[Turn] = []
+    kept: int = 0
+    size: int = 0
 
     @property
     def turn(self) -> TurnDraft | None:
@@ -71,19 +88,17 @@ class SessionDraft(msgspec.Struct):
         abandoned.
         """
         last = self.turn
-        if (
-            last
-            and last.is_untouched
-            and not last.signals
-            and (last.prompt, last.command) == (turn.prompt, turn.command)
-        ):
+        if last and last.is_untouched and not last.signals and _is_repeated(last, turn):
             return last
+        turn.number = self.closed_turns + len(self.turns)
         if turn.parent is not None:
-            number = self.closed_turns + len(self.turns)
-            earlier = self.parents.get(turn.parent)
+            place = len(self.closed) + sum(not other.copied for other in self.turns)
+            mark = mark_of(turn.parent)
+            earlier = self.parents.get(mark)
             if earlier is not None:
-                self._abandon(earlier)
-            self.parents[turn.parent] = number
+                self._abandon(*earlier)
+            if place < MAX_TURNS:
+                self.parents[mark] = (turn.number, place)
         self.turns.append(turn)
         if len(self.turns) > _OPEN:
             self._close_turn(self.turns.pop(0))
@@ -102,36 +117,33 @@ class SessionDraft(msgspec.Struct):
                 self.closed[place] = msgspec.structs.replace(self.closed[place], abandoned=True)
                 count -= 1
 
-    def _abandon(self, first: int) -> None:
-        copied = set(self.copied)
-        place = first - sum(number < first for number in copied)
-        for number in range(first, self.closed_turns):
-            if number not in copied and place < len(self.closed):
-                self.closed[place] = msgspec.structs.replace(self.closed[place], abandoned=True)
-                place += 1
-        for turn in self.turns[max(0, first - self.closed_turns) :]:
-            turn.abandoned = True
+    def _abandon(self, number: int, place: int) -> None:
+        for at in range(place, len(self.closed)):
+            self.closed[at] = msgspec.structs.replace(self.closed[at], abandoned=True)
+        for turn in self.turns:
+            turn.abandoned = turn.abandoned or turn.number >= number
 
     def _close_turn(self, draft: TurnDraft) -> None:
         turn = draft.close(self.previous)
         self.previous = turn
+        self.closed_turns += 1
         if draft.calls_left_out:
-            self.warn(f"{draft.calls_left_out} tool calls of a turn with very many were left out")
+            self.warn("tool calls of turns with very many were left out")
         if draft.copied:
-            self.copied.append(self.closed_turns)
             self.before = turn
-        elif len(self.closed) < MAX_TURNS:
+            return
+        self.size += _measure(turn)
+        if len(self.closed) < MAX_TURNS and self.size <= MAX_SIZE:
             self.closed.append(turn)
         else:
             self.left_out += 1
             self.counted = self.counted.plus(turn.tokens)
-        self.closed_turns += 1
 
-    def count(self, call: str, tokens: Tokens) -> None:
+    def count(self, call: str, counts: Counts) -> None:
         """Count a model call that belongs to no turn, or correct what was counted of it."""
-        self.usage[call] = tokens
-        if len(self.usage) > _MAX_NAMES:
-            self.counted = self.counted.plus(self.usage.pop(next(iter(self.usage))))
+        self.usage[call] = counts  # type: ignore[assignment]  # `redact` makes tokens of them
+        if len(self.usage) >= 2 * MAX_OPEN_CALLS:
+            self.counted = fold(self.usage, self.counted)
 
     def meet_unknown(self, name: str) -> None:
         """Count a record of a type that is not known."""
@@ -142,11 +154,39 @@ class SessionDraft(msgspec.Struct):
         if len(self.warnings) < MAX_WARNINGS and text not in self.warnings:
             self.warnings.append(text)
 
+    def offer_skills(self, names: Iterable[str]) -> None:
+        """Note skills that were on offer."""
+        for name in names:
+            if len(self.skills_offered) < _MAX_SKILLS:
+                self.skills_offered[name[:_MAX_NAME]] = None
+
+    def finish(self) -> tuple[Session, bytes]:
+        """Return the session as it is so far and what the next reading needs beside it, all redacted."""
+        self.redact()
+        return self._build(), self._freeze()
+
+    def close(self) -> Session:
+        """Return the session as it is so far."""
+        self.redact()
+        return self._build()
+
     def freeze(self) -> bytes:
         """Return what the next reading needs beside the closed session; all of its text is redacted."""
+        self.redact()
+        return self._freeze()
+
+    def redact(self) -> None:
+        """Redact and bound everything in place; doing it again changes nothing."""
         for turn in self.turns:
             turn.redact()
-        return msgspec.msgpack.encode(msgspec.structs.replace(self, closed=[]))
+        for name in ("client_version", "project", "branch", "commit", "model", "parent"):
+            value = getattr(self, name)
+            if value is not None and len(value) > _MAX_PATH:
+                setattr(self, name, value[:_MAX_PATH])
+        self.usage = {call[:_MAX_NAME]: bound(counts) for call, counts in self.usage.items()}
+
+    def _freeze(self) -> bytes:
+        return msgspec.msgpack.encode(msgspec.structs.replace(self, closed=[], kept=len(self.closed)))
 
     @classmethod
     def thaw(cls, state: bytes, session: Session) -> SessionDraft | None:
@@ -155,27 +195,24 @@ class SessionDraft(msgspec.Struct):
             draft = msgspec.msgpack.decode(state, type=cls)
         except (msgspec.DecodeError, RecursionError):
             return None
-        kept = min(draft.closed_turns - len(draft.copied), MAX_TURNS)
         still_open = sum(not turn.copied for turn in draft.turns)
         if (draft.client, draft.id) != (session.client, session.id):
             return None
-        if len(session.turns) != kept + still_open:
+        if len(session.turns) != draft.kept + still_open:
             return None
-        draft.closed = list(session.turns[:kept])
+        draft.closed = list(session.turns[: draft.kept])
         return draft
 
-    def close(self) -> Session:
-        """Return the session as it is so far; the draft stays as it was."""
+    def _build(self) -> Session:
         closed, before, previous = list(self.closed), self.before, self.previous
-        warnings = list(self.warnings)
         for draft in self.turns:
-            turn = draft.close(previous)
+            turn = draft.build(previous)
             previous = turn
             if draft.copied:
                 before = turn
             else:
                 closed.append(turn)
-        tokens = add_tokens([self.counted, *self.usage.values(), *(turn.tokens for turn in closed)])
+        tokens = add_tokens([self.counted, *self.usage.values(), *[turn.tokens for turn in closed]])
         return Session(
             id=self.id,
             client=self.client,
@@ -194,7 +231,7 @@ class SessionDraft(msgspec.Struct):
             tokens=tokens,
             skills_offered=tuple(self.skills_offered),
             skipped=self.bad + self.overlong + sum(self.unknown.values()) + self.left_out,
-            warnings=tuple(warnings + self._describe_losses()),
+            warnings=tuple(self.warnings + self._describe_losses()),
         )
 
     def _describe_losses(self) -> list[str]:
@@ -207,5 +244,22 @@ class SessionDraft(msgspec.Struct):
             names = ", ".join(sorted(self.unknown)[:5])
             told.append(f"{sum(self.unknown.values())} records of unknown types were skipped: {names}")
         if self.left_out:
-            told.append(f"{self.left_out} turns beyond the first {MAX_TURNS} were left out")
+            told.append(f"{self.left_out} turns beyond the first {len(self.closed)} were left out")
         return told
+
+
+def _is_repeated(last: TurnDraft, turn: TurnDraft) -> bool:
+    """Tell whether a turn has the prompt of the last one, which may have been redacted since."""
+    if last.command != turn.command:
+        return False
+    return last.prompt == turn.prompt or last.prompt == redact_within(turn.prompt, MAX_PROMPT)
+
+
+def _measure(turn: Turn) -> int:
+    """Return about how many characters a turn holds."""
+    size = _TURN_SIZE + len(turn.prompt) + len(turn.answer) + sum(map(len, turn.refusals))
+    for call in turn.tool_calls:
+        size += _CALL_SIZE + len(call.command or "") + len(call.error or "")
+        if call.files:
+            size += sum(map(len, call.files))
+    return size

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from skillopt_harvesters.claims import Claims, MemoryClaims
-from skillopt_harvesters.cursor import Change, FileCursor, changed, make_cursor
+from skillopt_harvesters.cursor import Change, Cursors, FileCursor, compare, make_cursor
+from skillopt_harvesters.files import open_regular, resolve
 from skillopt_harvesters.records import Session
-from skillopt_harvesters.sources.base import Reading, Resume, Source
+from skillopt_harvesters.richness import replaces
+from skillopt_harvesters.sources.base import Marks, Reading, Resume, Source
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -20,8 +22,18 @@ if TYPE_CHECKING:
     Recall: TypeAlias = Callable[[str, str], Session | None]
 
 HEAD = 64 * 1024
-_BUFFER = 1024 * 1024
 _MAX_WARNINGS = 200
+# What a faulty source may raise; errors of whoever keeps the claims are none of these, and pass.
+_FAULTS = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+    msgspec.MsgspecError,
+)
 
 
 class Harvested(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,8 +51,9 @@ class Harvested(msgspec.Struct, frozen=True, kw_only=True):
 class HarvestStats(msgspec.Struct, kw_only=True):
     """Counts of one harvest, growing while it runs. `sessions` and `turns` are those of changed sessions.
 
-    `skipped` counts records that could not be used and files that could not be read; `gone` names the
-    files that have a cursor and are no longer there (the client deletes old transcripts).
+    `skipped` counts what could not be used and was not counted by an earlier harvest: records, and files
+    that could not be read. `gone` names the files that have a cursor and are no longer there (the client
+    deletes old transcripts).
     """
 
     files_seen: int = 0
@@ -50,11 +63,21 @@ class HarvestStats(msgspec.Struct, kw_only=True):
     turns: int = 0
     skipped: int = 0
     warnings: list[str] = msgspec.field(default_factory=list)
+    unsaid: int = 0
     gone: list[str] = msgspec.field(default_factory=list)
 
     def warn(self, text: str) -> None:
+        """Add a warning; beyond the first 200 they are counted."""
         if len(self.warnings) < _MAX_WARNINGS:
             self.warnings.append(text)
+        else:
+            self.unsaid += 1
+
+    @property
+    def told(self) -> tuple[str, ...]:
+        """The warnings, and how many more there were."""
+        more = (f"and {self.unsaid} more warnings",) if self.unsaid else ()
+        return (*self.warnings, *more)
 
 
 class Harvest:
@@ -78,74 +101,128 @@ class Harvest:
         self.stats = HarvestStats()
         self._sources = tuple(sources)
         self._cursors = cursors
+        self._marks_of = cursors.marks_of if isinstance(cursors, Cursors) else self._load_marks
         self._env = env
         self._home = home
         self._claims: Claims = MemoryClaims() if claims is None else claims
         self._recall: Recall = recall or (lambda _client, _session: None)
+        self._counted: dict[tuple[str, str], int] = {}
 
     def __iter__(self) -> Iterator[Harvested]:
         seen: set[str] = set()
         for source in self._sources:
-            for path in self._find_files(source, seen):
-                yield from self._take(source, path)
-        self.stats.gone.extend(sorted(path for path in self._cursors if not os.path.lexists(path)))
+            for path, is_known in self._find_changed(source, seen):
+                yield from self._take(source, path, self._cursors.get(str(path)) if is_known else None)
+        missing = (path for path in self._cursors if path not in seen)
+        self.stats.gone.extend(sorted(path for path in missing if not os.path.lexists(path)))
 
-    def _find_files(self, source: Source, seen: set[str]) -> list[Path]:
-        """Return a source's files, oldest first, each once however many roots or links lead to it."""
-        found: list[tuple[int, str]] = []
-        for root in source.roots(self._env, self._home):
-            for path in source.discover(root, warn=self.stats.warn):
-                try:
-                    real = os.path.realpath(path)
-                    real.encode("utf-8")
-                    modified = source.stat(Path(real)).mtime_ns
-                except (OSError, UnicodeEncodeError) as error:
-                    self._give_up(path, error)
-                    continue
-                if real not in seen:
-                    seen.add(real)
-                    found.append((modified, real))
-        self.stats.files_seen += len(found)
-        return [Path(real) for _, real in sorted(found)]
+    def _load_marks(self, path: str) -> Marks | None:
+        cursor = self._cursors.get(path)
+        return None if cursor is None else cursor.marks
 
-    def _take(self, source: Source, path: Path) -> Iterator[Harvested]:
+    def _find_changed(self, source: Source, seen: set[str]) -> list[tuple[Path, bool]]:
+        """Return the files that are not as they were, oldest first, however many roots or links lead to one.
+
+        Beside each stands whether it has a cursor.
+        """
+        found: list[tuple[int, str, Path, bool]] = []
+        folders: dict[str, str] = {}
         try:
-            cursor = self._cursors.get(str(path))
-            marks = source.stat(path)
-            change = changed(path, cursor, marks)
-            if change in {Change.UNCHANGED, Change.GONE}:
-                return
-            with path.open("rb", buffering=_BUFFER) as file:
+            for path in self._discover(source):
+                known = self._look_at(source, path, seen, folders)
+                if known is not None:
+                    found.append(known)
+        except (OSError, *_FAULTS) as error:
+            self._blame(source, error)
+        found.sort(key=lambda one: one[:2])
+        return [(place, is_known) for _, _, place, is_known in found]
+
+    def _discover(self, source: Source) -> Iterator[Path]:
+        for root in source.roots(self._env, self._home):
+            yield from source.discover(root, warn=self.stats.warn)
+
+    def _look_at(
+        self, source: Source, path: Path, seen: set[str], folders: dict[str, str]
+    ) -> tuple[int, str, Path, bool] | None:
+        """Return a file's time, real path and whether it has a cursor; None when there is nothing to read."""
+        try:
+            given = os.fspath(path)
+            real = resolve(given, folders)
+            if real in seen:
+                return None
+            real.encode("utf-8")
+            place = path if real == given else Path(real)
+            marks = source.stat(place)
+        except FileNotFoundError:
+            return None
+        except (OSError, UnicodeEncodeError) as error:
+            self._give_up(path, error)
+            return None
+        seen.add(real)
+        self.stats.files_seen += 1
+        before = self._marks_of(real)
+        return (marks.mtime_ns, real, place, before is not None) if marks != before else None
+
+    def _take(self, source: Source, path: Path, cursor: FileCursor | None) -> Iterator[Harvested]:
+        try:
+            with open_regular(path, buffering=HEAD) as file:
+                marks = source.stat(path)
+                change = compare(cursor, marks, file)
+                resume = self._resume(source, path, cursor, change)
+                file.seek(0)
                 reading: Reading | None = None
-                if source.recognise(file.read(HEAD)):
-                    resume = self._resume(source, cursor, change)
-                    file.seek(0)
-                    before = resume.offset if resume else 0
+                if resume or source.recognise(file.peek()[:HEAD]):
                     self.stats.files_read += 1
+                    before = resume.offset if resume else 0
                     for reading in source.read(file, path, claims=self._claims, resume=resume):
                         self._tell(path, reading)
                         if reading.session is not None:
-                            self._count(reading.session)
-                            yield Harvested(session=reading.session, cursor=None, change=change)
+                            goes_on = resume.session if resume and not source.rewrites else None
+                            if self._keeps(reading.session, goes_on):
+                                yield Harvested(session=reading.session, cursor=None, change=change)
+                            else:
+                                reading = msgspec.structs.replace(reading, state=b"")  # noqa: PLW2901
                     self.stats.bytes_read += max(reading.offset - before, 0) if reading else 0
                 yield Harvested(session=None, cursor=make_cursor(path, marks, file, reading), change=change)
+        except FileNotFoundError:
+            return
         except OSError as error:
             self._give_up(path, error)
+        except _FAULTS as error:
+            self._blame(source, error, f"{path}: ")
 
-    def _resume(self, source: Source, cursor: FileCursor | None, change: Change) -> Resume | None:
+    def _resume(self, source: Source, path: Path, cursor: FileCursor | None, change: Change) -> Resume | None:
         """Return where to go on, when what was read of the file still stands."""
         if cursor is None or not cursor.state or not (change is Change.APPENDED or source.rewrites):
             return None
         session = self._recall(source.name, cursor.session) if cursor.session else None
+        if session is not None and session.path != str(path):
+            session = None
+        if session is None and not source.rewrites:
+            return None
         return Resume(offset=cursor.offset, state=cursor.state, session=session)
 
-    def _count(self, session: Session) -> None:
+    def _keeps(self, session: Session, goes_on: Session | None) -> bool:
+        """Count a session that was read, and tell whether it takes the place of what is stored of it."""
         stats = self.stats
-        stats.sessions += 1
-        stats.turns += len(session.turns)
-        stats.skipped += session.skipped
+        stored = goes_on or self._recall(session.client, session.id)
+        known = stored if stored is not None and stored.path == session.path else None
+        stats.skipped += max(session.skipped - (known.skipped if known else 0), 0)
         for warning in session.warnings:
-            stats.warn(f"{session.path}: {warning}")
+            if known is None or warning not in known.warnings:
+                stats.warn(f"{session.path}: {warning}")
+        if goes_on is None and stored is not None and not replaces(session, stored):
+            return False
+        key = (session.client, session.id)
+        if key not in self._counted:
+            stats.sessions += 1
+        stats.turns += len(session.turns) - self._counted.get(key, 0)
+        self._counted[key] = len(session.turns)
+        return True
+
+    def _blame(self, source: Source, error: Exception, where: str = "") -> None:
+        self.stats.skipped += 1
+        self.stats.warn(f"{where}the reader of {source.name} failed: {type(error).__name__}: {error}")
 
     def _tell(self, path: Path, reading: Reading) -> None:
         self.stats.skipped += len(reading.warnings)
@@ -169,8 +246,8 @@ def harvest(
 ) -> Harvest:
     """Return a harvest to iterate over. `cursors` are by path, as the ones it yields.
 
-    `recall` returns a session by client and id as it was stored after the last harvest, which must be the
-    one that yielded the cursors; without it changed files are read in whole.
+    `recall` returns a session by client and id as it was stored, also in the harvest that is going on;
+    without it changed files are read in whole, and what they hold replaces what was stored.
 
     Raises nothing while iterating: a file that cannot be read is counted and told in `stats.warnings`.
     """

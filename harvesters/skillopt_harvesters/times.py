@@ -13,8 +13,8 @@ def to_utc(time: str | int | float | None) -> str | None:
     if time is None:
         return None
     if isinstance(time, str):
-        if len(time) == 24 and time[10] == "T" and time[19] == "." and time[23] == "Z":
-            return time if _is_moment(time[:23]) else None
+        if len(time) == 24 and time[23] == "Z" and _is_canonical(time):
+            return time
         try:
             moment = datetime.fromisoformat(_fraction_of_six(time.strip().replace("Z", "+00:00")))
         except ValueError:
@@ -33,9 +33,12 @@ def to_utc(time: str | int | float | None) -> str | None:
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def _is_moment(time: str) -> bool:
+def _is_canonical(time: str) -> bool:
+    """Tell whether a time is written as nearly all are, which is as we write it, and is one."""
+    if not (time[4] == time[7] == "-" and time[10] == "T" and time[19] == "." and time.isascii()):
+        return False
     try:
-        datetime.fromisoformat(time)
+        datetime.fromisoformat(time[:23])
     except ValueError:
         return False
     return True

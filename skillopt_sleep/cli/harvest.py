@@ -15,7 +15,7 @@ def harvest(as_json: Json = False) -> None:
     from skillopt_sleep.night.harvesting import HarvestReport, update_index
 
     with database() as (paths, connection), hold(paths, "harvest"), follow() as listen:
-        report = update_index(connection, os.environ, listen=listen)
+        report = update_index(connection, os.environ, snapshots=paths.snapshots, listen=listen)
 
     def render(report: HarvestReport = report) -> str:
         lines = [

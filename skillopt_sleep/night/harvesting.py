@@ -5,16 +5,15 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 
 import msgspec
 
-from skillopt_harvesters import SOURCES, harvest
+from skillopt_harvesters import harvest, load_sources
 from skillopt_sleep.events import Event, Listener, ignore
-from skillopt_sleep.store.claims import StoreClaims
-from skillopt_sleep.store.database import transaction
-from skillopt_sleep.store.index import read_cursors, read_session, save_cursor, save_session
+from skillopt_sleep.store.batches import batches
+from skillopt_sleep.store.cursors import StoreCursors
+from skillopt_sleep.store.snapshots import restore_snapshots
 
 
 class HarvestReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,36 +30,40 @@ class HarvestReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def update_index(
-    connection: sqlite3.Connection, env: Mapping[str, str], *, listen: Listener = ignore
+    connection: sqlite3.Connection,
+    env: Mapping[str, str],
+    *,
+    snapshots: Path | None = None,
+    listen: Listener = ignore,
 ) -> HarvestReport:
-    """Read what is new. Each file's session, records and cursor are stored together or not at all.
+    """Read what is new. What was read of a file is stored together or not at all, many files at a time.
 
-    What was read of a file stays known when the client deletes the file.
+    What was read of a file stays known when the client deletes the file; what was mined of it also when the
+    database is lost, if its folder of `snapshots` is given.
     """
     began = time.monotonic()
     home = Path(env.get("HOME") or Path.home())
-    run = harvest(
-        SOURCES.values(),
-        read_cursors(connection),
-        env=env,
-        home=home,
-        claims=StoreClaims(connection),
-        recall=partial(read_session, connection),
-    )
-    files = iter(run)
-    while True:
-        with transaction(connection):
-            harvested = next(files, None)
-            if harvested is None:
-                break
-            while harvested is not None:
-                if harvested.session is not None:
-                    save_session(connection, harvested.session)
-                if harvested.cursor is not None:
-                    save_cursor(connection, harvested.cursor)
-                    break
-                harvested = next(files, None)
-        listen(Event(stage="harvest", done=run.stats.files_read, detail=f"{run.stats.sessions} sessions"))
+    warnings: list[str] = []
+    if snapshots is not None:
+        restore_snapshots(connection, snapshots, warn=warnings.append)
+    with batches(connection) as batch:
+        run = harvest(
+            load_sources(warnings.append).values(),
+            StoreCursors(connection),
+            env=env,
+            home=home,
+            claims=batch.claims,
+            recall=batch.recall,
+        )
+        for harvested in run:
+            if harvested.session is not None:
+                batch.add_session(harvested.session)
+            if harvested.cursor is not None:
+                batch.add_cursor(harvested.cursor)
+                listen(
+                    Event(stage="harvest", done=run.stats.files_read, detail=f"{run.stats.sessions} sessions")
+                )
+        batch.forget(run.stats.gone)
     stats = run.stats
     listen(
         Event(
@@ -77,6 +80,6 @@ def update_index(
         sessions=stats.sessions,
         turns=stats.turns,
         skipped=stats.skipped,
-        warnings=tuple(stats.warnings),
+        warnings=(*warnings, *stats.told),
         seconds=round(time.monotonic() - began, 3),
     )

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from skillopt_harvesters import Mining, mine
 from skillopt_harvesters.records import Kind
 from skillopt_replay.tasks import Task
 from skillopt_sleep.config import Settings
+from skillopt_sleep.errors import AppError
+from skillopt_sleep.events import Event, Listener, ignore
 from skillopt_sleep.night.catalogue import find_skills
 from skillopt_sleep.night.projects import Projects
 from skillopt_sleep.store.index import read_folders, read_sessions
 from skillopt_sleep.store.mined import read_known, read_roots, save_mined
+from skillopt_sleep.store.snapshots import save_snapshots
 
 
 def mine_tasks(connection: sqlite3.Connection, settings: Settings, env: Mapping[str, str]) -> list[Task]:
@@ -31,3 +34,14 @@ def mine_tasks(connection: sqlite3.Connection, settings: Settings, env: Mapping[
     tasks = mine(read_sessions(connection, kind=Kind.HUMAN.value), how)
     save_mined(connection, tasks, projects.found)
     return tasks
+
+
+def keep_mined(
+    connection: sqlite3.Connection, folder: Path, tasks: Iterable[Task], *, listen: Listener = ignore
+) -> None:
+    """Keep snapshots of the sessions that tasks were mined from. A full disk costs those, not the night."""
+    try:
+        save_snapshots(connection, folder, {session for task in tasks for session in task.sessions})
+    except (OSError, AppError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error.message
+        listen(Event(stage="mine", detail=f"no snapshots could be kept: {reason}"))

@@ -15,7 +15,7 @@ from skillopt_sleep.config import Settings
 from skillopt_sleep.events import Event, Listener, ignore
 from skillopt_sleep.night.backends import Progress, choose_target, open_backends, suits
 from skillopt_sleep.night.harvesting import update_index
-from skillopt_sleep.night.mining import mine_tasks
+from skillopt_sleep.night.mining import keep_mined, mine_tasks
 from skillopt_sleep.night.places import make_locator
 from skillopt_sleep.night.plan import Plan, make_plan
 from skillopt_sleep.night.report import NightReport, SkillReport
@@ -45,9 +45,13 @@ async def whole_night(
     # Clones of projects, and copies of a sign-in, that a killed run could not remove.
     with contextlib.suppress(OSError):
         clear_leftovers(paths.replays, older_than=0)
-    update_index(connection, env, listen=listen)
+    update_index(connection, env, snapshots=paths.snapshots, listen=listen)
     unfinished = _find_unfinished(connection)
-    plan = unfinished[1] if unfinished else _plan(connection, settings, env, target, listen)
+    plan = (
+        unfinished[1]
+        if unfinished
+        else _plan(connection, settings, env, target, listen, snapshots=paths.snapshots)
+    )
     if not plan.skills:
         return _make_report(plan, "nothing", settings)
     async with open_backends(settings, paths, env, progress=progress) as backends:
@@ -90,9 +94,12 @@ def _plan(
     env: Mapping[str, str],
     target: str,
     listen: Listener,
+    snapshots: Path | None = None,
 ) -> Plan:
     listen(Event(stage="mine"))
     tasks = mine_tasks(connection, settings, env)
+    if snapshots is not None:
+        keep_mined(connection, snapshots, tasks, listen=listen)
     listen(Event(stage="mine", done=len(tasks), total=len(tasks), detail=f"{len(tasks)} tasks"))
     return make_plan(
         tasks,

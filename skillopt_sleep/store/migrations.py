@@ -70,4 +70,18 @@ _NAMED = (
     "create table roots (folder text primary key, root text not null) strict",
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _RESUMABLE, _NAMED)
+_RICHER = (
+    # The marks tell that a file changed, without loading the rest; `state` is for going on at the offset.
+    "drop table files",
+    """create table files (
+        path text primary key, marks text not null, offset integer not null, prefix_hash text not null,
+        session text not null, gone integer not null default 0, state blob not null
+    ) strict""",
+    # Who read a session: what an older reader found never keeps a newer one's reading out.
+    "alter table sessions add column reader integer not null default 0",
+    # Marks are computed otherwise now; they are found anew with the transcripts.
+    "delete from heads",
+    "delete from marks",
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _RESUMABLE, _NAMED, _RICHER)

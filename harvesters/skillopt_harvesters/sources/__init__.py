@@ -10,8 +10,10 @@ from skillopt_harvesters.sources.claude import ClaudeSource
 from skillopt_harvesters.sources.codex import CodexSource
 from skillopt_harvesters.sources.opencode import OpenCodeSource
 from skillopt_harvesters.sources.pi import PiSource
+from skillopt_harvesters.sources.plugins import add_plugins
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 SOURCES: dict[str, Source] = {
@@ -28,8 +30,17 @@ __all__ = [
     "Reading",
     "Resume",
     "Source",
+    "load_sources",
     "read_file",
 ]
+
+
+def load_sources(warn: Callable[[str], None] | None = None) -> dict[str, Source]:
+    """Return the sources by name: those that come with the package, and those other distributions register.
+
+    `warn` is told of each that had to be left out.
+    """
+    return add_plugins(SOURCES, warn=warn)
 
 
 def read_file(

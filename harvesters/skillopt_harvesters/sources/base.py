@@ -101,4 +101,4 @@ def stat_file(path: Path) -> Marks:
 
 def is_own_folder(folder: str) -> bool:
     """Tell whether a working directory is one of our own replays'."""
-    return any(part.startswith(OWN_FOLDER) for part in PureWindowsPath(folder).parts)
+    return OWN_FOLDER in folder and any(part.startswith(OWN_FOLDER) for part in PureWindowsPath(folder).parts)

@@ -8,7 +8,7 @@ from typing import Any, TypeVar, Union, get_args, get_origin
 
 import msgspec
 
-from skillopt_harvesters.lines import decode_leniently, decode_whole
+from skillopt_harvesters.salvage import salvage
 
 StructT = TypeVar("StructT", bound=msgspec.Struct)
 
@@ -28,9 +28,9 @@ def decode_line(line: bytes, kind: type[StructT]) -> tuple[list[StructT], int]:
     try:
         return [decoder_of(kind).decode(line)], 0
     except (msgspec.DecodeError, RecursionError):
-        values = decode_leniently(line)
+        values, torn = salvage(line)
     records = [coerce(value, kind) for value in values if isinstance(value, dict)]
-    return records, (1 if not records else len(values) - len(records))
+    return records, len(values) - len(records) + torn or int(not records)
 
 
 def decode_as(raw: msgspec.Raw | bytes, kind: type[StructT]) -> StructT | None:
@@ -53,10 +53,8 @@ def decode_any(raw: msgspec.Raw | bytes) -> Any:
     try:
         return msgspec.json.decode(raw)
     except (msgspec.DecodeError, RecursionError):
-        try:
-            return decode_whole(bytes(raw))
-        except ValueError:
-            return None
+        values, torn = salvage(bytes(raw))
+        return values[0] if len(values) == 1 and not torn else None
 
 
 def decode_text(raw: msgspec.Raw | bytes) -> str:

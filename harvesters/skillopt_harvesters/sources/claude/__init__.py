@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from skillopt_harvesters.sources.claude import discover, records
-from skillopt_harvesters.sources.claude.session import ClaudeReader, Memory
+from skillopt_harvesters.sources.claude.context import Memory
+from skillopt_harvesters.sources.claude.session import ClaudeReader
 from skillopt_harvesters.sources.lined import LinedSource
 
 if TYPE_CHECKING:

@@ -6,6 +6,9 @@ import msgspec
 
 from skillopt_harvesters.sources.claude import records
 
+# Who starts the client for a person; programs are `sdk-...`.
+PEOPLE = frozenset({"cli", "claude-desktop", "claude-vscode"})
+
 
 def is_from_client(origin: msgspec.Raw) -> bool:
     """Newer clients say who wrote a message; only `human` is a person."""
@@ -14,10 +17,11 @@ def is_from_client(origin: msgspec.Raw) -> bool:
     return kind is not None and kind != "human"
 
 
-def has_ended(outcome: msgspec.Raw) -> bool:
+def has_ended(outcome: object) -> bool:
     """Whether a command line ran to its end: not stopped, not sent to the background."""
-    value = records.decode_as(outcome, records.ToolOutcome)
-    return value is None or not (value.interrupted or value.background_task_id)
+    if not isinstance(outcome, records.ToolOutcome):
+        return True
+    return not (outcome.interrupted or outcome.background_task_id)
 
 
 def strings_in(raw: msgspec.Raw) -> list[str]:

@@ -79,8 +79,8 @@ class CodexSource(LinedSource[Memory]):
         reader, _ = self._start(path, claims, None)
         unpacked = Unpacked(file)
         lines = LineReader(io.BufferedReader(unpacked, 1024 * 1024))
-        for _, line in lines:
-            reader.take(line)
+        for block in lines.blocks():
+            reader.take_all(block)
         session = reader.session
         session.overlong += lines.overlong
         if unpacked.damage:

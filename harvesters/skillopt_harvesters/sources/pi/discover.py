@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from skillopt_harvesters.lines import decode_leniently
+from skillopt_harvesters.salvage import decode_leniently
 from skillopt_harvesters.sources.folders import expand, split_folders, unique
 
 if TYPE_CHECKING:

@@ -25,7 +25,6 @@ _WRITING_TOOLS = frozenset({"write", "edit"})
 _EXIT_CODE = re.compile(r"\bCommand exited with code (\d{1,10})\s*\Z")
 _STOPPED = re.compile(r"\b(?:Command|Operation) aborted\s*\Z")
 _OFFERED = re.compile(r"<name>([^<\n]{1,100})</name>")
-_MAX_OFFERED = 200
 _MAX_ID = 200
 
 
@@ -224,9 +223,8 @@ class PiReader(Reader[Memory]):
 
     def _take_system(self, message: Message) -> None:
         sections = decode_as(message.sections, records.Sections)
-        for name in _OFFERED.findall(sections.skills) if sections and sections.skills else ():
-            if len(self.session.skills_offered) < _MAX_OFFERED:
-                self.session.skills_offered[name.strip()] = None
+        if sections and sections.skills:
+            self.session.offer_skills(name.strip() for name in _OFFERED.findall(sections.skills))
 
     def _count(self, holder: TurnDraft | SessionDraft, mark: int, usage: Usage | None) -> None:
         """Count a model call; the session counts those that belong to no turn, as summaries do."""
