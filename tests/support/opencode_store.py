@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 from pathlib import Path
 
@@ -26,4 +27,24 @@ def unpack_files(recorded: Path, data: Path) -> Path:
         path = data / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
+    return data
+
+
+def restore(recording: str, home: Path) -> Path:
+    """Make what a recording was taken from in a home, and return the client's data folder.
+
+    Files get the times of their sessions, so that a harvest finds the older ones older.
+    """
+    data = home / ".local" / "share" / "opencode"
+    source = RECORDED / recording
+    if source.suffix == ".sql":
+        build_database(source, data / "opencode.db")
+        return data
+    for path in unpack_files(source, data).rglob("*.json"):
+        record = json.loads(path.read_text(encoding="utf-8"))
+        time = record.get("time") if isinstance(record, dict) else None
+        created = time.get("created", 0) if isinstance(time, dict) else 0
+        os.utime(path, (created / 1000, created / 1000))
+    for folder in [path for path in data.rglob("*") if path.is_dir()]:
+        os.utime(folder, (0, 0))
     return data
