@@ -29,7 +29,7 @@ class PiSession:
         minute, second = divmod(len(self.entries), 60)
         return f"2026-11-01T10:{minute:02d}:{second:02d}.000Z"
 
-    def add(self, kind: str, **keys) -> dict:
+    def add(self, kind: str, /, **keys) -> dict:
         entry = {"type": kind, "timestamp": self.time(), **keys}
         if self.version > 1:
             entry = {
