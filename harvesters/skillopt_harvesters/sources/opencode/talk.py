@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from skillopt_harvesters.claims import Claims, Copies, mark_of
 from skillopt_harvesters.drafts import SessionDraft
 from skillopt_harvesters.records import Kind, Session, Signal, Tokens
@@ -50,7 +52,7 @@ class Talk:
         self._undone = False
         self._turns: dict[str, TurnDraft] = {}
         self._announcement: Message | None = None
-        self._unfinished: TurnDraft | None = None
+        self._unfinished: tuple[TurnDraft, int] | None = None
         self._enter(head.folder)
 
     def take(self, message: Message) -> None:
@@ -193,11 +195,23 @@ class Talk:
     def _note_end(self, message: Message, turn: TurnDraft) -> None:
         """Note how an answer ended. One that never did was stopped, if the agent answered again later."""
         before = self._unfinished
-        if before is not None and before is not turn:
-            before.signals.add(Signal.INTERRUPTION)
-        ended = message.completed is not None or message.stopped or message.failed
-        self._unfinished = None if ended else turn
+        if before is not None and before[0] is not turn:
+            self._mark_stopped(*before)
+        self._unfinished = None
         if message.stopped:
             turn.signals.add(Signal.INTERRUPTION)
         elif message.failed:
             turn.signals.add(Signal.ERROR)
+        elif message.completed is None:
+            opened = [other for other in self.session.turns if not other.copied]
+            after = len(opened) - next((at for at, other in enumerate(opened) if other is turn), len(opened))
+            self._unfinished = turn, len(self.session.closed) + len(opened) - after
+
+    def _mark_stopped(self, turn: TurnDraft, place: int) -> None:
+        """Mark a turn by its place among the session's own, where it is closed already."""
+        turn.signals.add(Signal.INTERRUPTION)
+        closed = self.session.closed
+        if not turn.copied and place < len(closed):
+            signals = {*closed[place].signals, Signal.INTERRUPTION}
+            ordered = tuple(sorted(signals, key=lambda signal: signal.value))
+            closed[place] = msgspec.structs.replace(closed[place], signals=ordered)
