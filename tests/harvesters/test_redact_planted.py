@@ -425,7 +425,9 @@ def planted_in_places() -> list[tuple[str, str, str]]:
     cases: list[tuple[str, str, str]] = []
     for line in PLACES.read_text(encoding="utf-8").splitlines():
         kind, _, place = line.partition("\t")
-        place = re.sub(r"\\([\\nrt])", lambda match: {"n": "\n", "r": "\r", "t": "\t"}.get(match[1], "\\"), place)
+        place = re.sub(
+            r"\\([\\nrt])", lambda match: {"n": "\n", "r": "\r", "t": "\t"}.get(match[1], "\\"), place
+        )
         cases += ((place, secret := make(rng), place.replace("<secret>", secret)) for make in IN_PLACES[kind])
     return cases
 
@@ -454,7 +456,13 @@ def test_no_secret_survives_where_people_and_programs_put_it():
 def test_private_keys_survive_in_no_wrapping():
     rng = random.Random(7)
     lines = [encoded(48)(rng) for _ in range(12)] + [encoded(20)(rng)]
-    kinds = ("RSA PRIVATE KEY", "PRIVATE KEY", "OPENSSH PRIVATE KEY", "EC PRIVATE KEY", "ENCRYPTED PRIVATE KEY")
+    kinds = (
+        "RSA PRIVATE KEY",
+        "PRIVATE KEY",
+        "OPENSSH PRIVATE KEY",
+        "EC PRIVATE KEY",
+        "ENCRYPTED PRIVATE KEY",
+    )
     for kind in kinds:
         begin, end = f"-----BEGIN {kind}-----", f"-----END {kind}-----"
         key = "\n".join([begin, *lines, end])
@@ -528,7 +536,12 @@ def plant_in_a_record(t, number: int, text: str) -> None:
     elif kind == 5:
         t.call(command="push", result=refused + text, error=True, feedback=text)
     elif kind == 6:
-        t.call(name="Edit", file_path=f"/home/user/project/{text}", old_string=text, new_string=json.dumps({"deep": [text]}))
+        t.call(
+            name="Edit",
+            file_path=f"/home/user/project/{text}",
+            old_string=text,
+            new_string=json.dumps({"deep": [text]}),
+        )
     elif kind == 7:
         t.user(f"<command-name>/deploy</command-name>\n<command-args>{text}</command-args>")
     else:

@@ -119,8 +119,7 @@ def _strength_of(plain: str, lowered: str, start: int, name: str, joint: Joint) 
     if strength in {Strength.KEY, Strength.MEDIUM} and lowered.startswith(" ", start - 1):
         # "access key", "auth token"
         strength = max(strength, qualify(_word_before(lowered, start), name))
-    if strength is Strength.KEY and ( (joint.kind == ":" and HEADER.match(name))
-    ):
+    if strength is Strength.KEY and (joint.kind == ":" and HEADER.match(name)):
         strength = Strength.STRONG
     unspaced = joint.kind == "=" and not joint.spaced
     if strength is Strength.KEY and unspaced and ENVIRONMENT.match(name) and "_" in name:

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 _OPENING = re.compile(r"(?:[rbfu]?\\{0,63}[\"'`]|%2[27]|&quot;)?\s{0,4}(?:(?:f|`)?)")
 _QUOTE = re.compile(r"\\{0,63}[\"'`]")
 _SCHEME = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9-]{1,24})(?:[ \t]{1,8}|%20|\+|\\{1,63}t|=)(?=[^\s=])")
-_BEARER_GAP = re.compile(r"(?:[ \t]{1,8}|%20|\+|[\"']?[ \t]{0,4}[:=,][ \t]{0,4}|\\{1,63}t)(?:\\{0,63}[\"'`])?")
+_BEARER_GAP = re.compile(
+    r"(?:[ \t]{1,8}|%20|\+|[\"']?[ \t]{0,4}[:=,][ \t]{0,4}|\\{1,63}t)(?:\\{0,63}[\"'`])?"
+)
 _CREDENTIAL = re.compile(r"[A-Za-z0-9+/=_.~:%!|@*-]{6,16384}")
 _PARAMETERS = re.compile(r"[^\n'`]{1,4096}")
 _COOKIES = re.compile(r"[^\s;=\"'`\\]{1,128}=(?P<value>[^\n\"'`]{3,8192})")

@@ -130,7 +130,9 @@ def _is_secret_unjoined(candidate: Candidate, look: Look) -> bool:
     )
     if strength >= Strength.STRONG and directed and not text.startswith("-"):
         told = candidate.is_flag or (directive is not None and directive["word"] is not None)
-        sure = told and not _STEMS.search(text) and not _PROSE_AFTER.match(candidate.plain, candidate.value.end)
+        sure = (
+            told and not _STEMS.search(text) and not _PROSE_AFTER.match(candidate.plain, candidate.value.end)
+        )
         return look >= (Look.NUMBER if sure else Look.NUMBERED)
     if password and look >= Look.NUMBERED and len(text) >= 6 and _has_three_classes(text):
         return True

@@ -34,7 +34,8 @@ def _argument(programs: str, pattern: str) -> _Argument:
 
 _LOGIN_ARGUMENT = _argument("curl|wget|http |https |xh ", _LOGIN)
 _PASSWORD_ARGUMENT = _argument(
-    "mongo|sshpass|docker login|podman login|registry login|az login|oc login|cf login|snowsql|ncftp|beeline|cqlsh|keychain|altool|notarytool|twine", _WORD
+    "mongo|sshpass|docker login|podman login|registry login|az login|oc login|cf login|snowsql|ncftp|beeline|cqlsh|keychain|altool|notarytool|twine",
+    _WORD,
 )
 _GLUED_ARGUMENT = _argument(
     "mysql|mariadb|mycli|7z|rar |sshpass", rf"{_Q}(?P<value>[^\s\"'`\[-][^\s\"'`]{{3,256}})"
@@ -56,7 +57,10 @@ _ARGUMENTS: dict[str, tuple[_Argument, ...]] = {
     "-hp": (_GLUED_ARGUMENT,),
     "-w": (_argument("ldap|add-generic-password|add-internet-password", _WORD),),
     "-P": (_argument("sqlcmd|bcp |zip |ipmitool|osql|mosquitto", _WORD),),
-    "-A": (_LOGIN_ARGUMENT, _argument("snmp", _WORD),),
+    "-A": (
+        _LOGIN_ARGUMENT,
+        _argument("snmp", _WORD),
+    ),
     "-X": (_argument("snmp", _WORD),),
     "-c": (_argument("snmp", _WORD),),
     "-k": (_argument("openssl", _WORD),),
@@ -80,8 +84,18 @@ _COMMANDS: tuple[tuple[str, re.Pattern[str]], ...] = (
             r"net use?r? [^\s\\]\S{0,128} (?:\\\\\S{1,256} )?(?:/user:\S{1,64} )?(?P<value>[^\s/\"'*\\][^\s\"']{3,128})"
         ),
     ),
-    ("rabbitmqctl", re.compile(r"rabbitmqctl \w{0,20}(?:add_user|password|authenticate_user) \S{1,64} (?P<value>\S{3,128})")),
-    ("bundle c", re.compile(r"bundle config (?:set )?(?:--\w{1,12} )?[\w.-]{1,128} (?P<value>[^\s:]{4,64}:[^\s:]{4,64})")),
+    (
+        "rabbitmqctl",
+        re.compile(
+            r"rabbitmqctl \w{0,20}(?:add_user|password|authenticate_user) \S{1,64} (?P<value>\S{3,128})"
+        ),
+    ),
+    (
+        "bundle c",
+        re.compile(
+            r"bundle config (?:set )?(?:--\w{1,12} )?[\w.-]{1,128} (?P<value>[^\s:]{4,64}:[^\s:]{4,64})"
+        ),
+    ),
     ("http-basic", re.compile(r"http-basic\.\S{1,128} \S{1,64} (?P<value>\S{3,128})")),
     ("communi", re.compile(r"snmp-server community (?P<value>\S{3,64})")),
     ("|", _PIPED),
@@ -92,7 +106,12 @@ _COMMANDS: tuple[tuple[str, re.Pattern[str]], ...] = (
             r"(?P<value>[^\s\"')$][^\s\"')]{2,256})"
         ),
     ),
-    ("<<<", re.compile(rf"(?:sudo|passwd|[-_]stdin|--with-token|cryptsetup|gpg|kinit)[^\n<]{{0,200}}<<< ?{_WORD}")),
+    (
+        "<<<",
+        re.compile(
+            rf"(?:sudo|passwd|[-_]stdin|--with-token|cryptsetup|gpg|kinit)[^\n<]{{0,200}}<<< ?{_WORD}"
+        ),
+    ),
 )
 _REACH = 400
 

@@ -124,7 +124,9 @@ def _find_in_manifests(plain: str) -> Iterator[Edit]:
     """Find what a Secret of Kubernetes holds: every value under its data."""
     for manifest in _MANIFEST.finditer(plain):
         start = manifest.end()
-        while (entry := _ENTRY.match(plain, start)) is not None and len(entry["indent"]) > len(manifest["indent"]):
+        while (entry := _ENTRY.match(plain, start)) is not None and len(entry["indent"]) > len(
+            manifest["indent"]
+        ):
             if look_at(entry["value"]) > Look.CODE:
                 yield (*entry.span("value"), "secret")
             start = entry.end() + 1

@@ -9,6 +9,8 @@ from skillopt_harvesters.sources.base import Marks, Reading, Resume, Source
 from skillopt_harvesters.sources.claude import ClaudeSource
 from skillopt_harvesters.sources.codex import CodexSource
 from skillopt_harvesters.sources.copilot import CopilotSource
+from skillopt_harvesters.sources.opencode import OpenCodeSource
+from skillopt_harvesters.sources.pi import PiSource
 from skillopt_harvesters.sources.plugins import add_plugins
 from skillopt_harvesters.sources.vscode import VscodeSource
 
@@ -17,7 +19,15 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SOURCES: dict[str, Source] = {
-    source.name: source for source in (ClaudeSource(), CodexSource(), CopilotSource(), VscodeSource())
+    source.name: source
+    for source in (
+        ClaudeSource(),
+        CodexSource(),
+        CopilotSource(),
+        VscodeSource(),
+        OpenCodeSource(),
+        PiSource(),
+    )
 }
 
 __all__ = [
@@ -26,6 +36,8 @@ __all__ = [
     "CodexSource",
     "CopilotSource",
     "Marks",
+    "OpenCodeSource",
+    "PiSource",
     "Reading",
     "Resume",
     "Source",
