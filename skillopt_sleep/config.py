@@ -99,13 +99,40 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """When an edit is good enough."""
 
     mode: Annotated[
-        str, Meta(pattern="^(evidence|one-night)$", description="evidence (over nights) or one-night")
+        str,
+        Meta(
+            pattern="^(evidence|one-night|strict|soft|mixed|off)$",
+            description="evidence (over nights), one-night (an exact test); without evidence: strict, soft or"
+            " mixed (the mean rose), off (anything legal)",
+        ),
     ] = "evidence"
     alpha: Annotated[float, Meta(gt=0, lt=1, description="chance of accepting a useless skill")] = 0.05
     min_effect: Annotated[Share, Meta(description="smallest mean gain worth having")] = 0.05
     min_tasks: Annotated[Positive, Meta(description="fewer usable held-out tasks decide nothing")] = 5
     tasks: Annotated[Positive, Meta(description="held-out tasks a night")] = 12
     max_nights: Annotated[Positive, Meta(description="nights a candidate may wait for evidence")] = 10
+    candidates: Annotated[
+        Positive, Meta(description="candidates of a skill that may reach the gate on one night; share alpha")
+    ] = 1
+    control: Annotated[
+        str,
+        Meta(
+            pattern="^(candidate|family)$",
+            description="candidate (alpha for each) or family (useless ones among all accepted)",
+        ),
+    ] = "candidate"
+    family_alpha: Annotated[
+        float, Meta(gt=0, lt=1, description="useless share of what is accepted, under family control")
+    ] = 0.1
+    max_cost_ratio: Annotated[float, Meta(ge=0, description="times a run may get dearer; 0 = any")] = 2.0
+    max_time_ratio: Annotated[float, Meta(ge=0, description="times a run may take longer; 0 = any")] = 3.0
+    soft_weight: Annotated[Share, Meta(description="share of the soft score in mode mixed")] = 0.5
+    val_share: Annotated[
+        float, Meta(ge=0, lt=0.4, description="share of tasks that choose among candidates")
+    ] = 0.0
+    sealed_share: Annotated[
+        float, Meta(ge=0, lt=0.4, description="share of tasks kept for one look at a finished skill")
+    ] = 0.1
 
 
 class Mine(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -30,7 +30,6 @@ import io
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, ClassVar
 
-from skillopt_harvesters.lines import LineReader
 from skillopt_harvesters.sources.base import Reading
 from skillopt_harvesters.sources.codex import discover
 from skillopt_harvesters.sources.codex.book import UUID
@@ -88,11 +87,8 @@ class CodexSource(LinedSource[Memory]):
         # A compressed file is never appended to, and its offset is that of the file itself.
         reader, _ = self._start(path, claims, None)
         unpacked = Unpacked(file)
-        lines = LineReader(io.BufferedReader(unpacked, 1024 * 1024))
-        for block in lines.blocks():
-            reader.take_all(block)
+        self._feed(reader, io.BufferedReader(unpacked))
         session = reader.session
-        session.overlong += lines.overlong
         if unpacked.damage:
             session.bad += 1
             session.warn(unpacked.damage)
