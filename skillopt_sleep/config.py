@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
 import msgspec
 from msgspec import Meta
 
+from skillopt_sleep.clients import check_clients, check_root
 from skillopt_sleep.errors import UsageError
 from skillopt_sleep.files import write_atomically
 
 if TYPE_CHECKING:
     from tomlkit import TOMLDocument
 
-_KINDS = {int: "a whole number", float: "a number", bool: "true or false"}
+_KINDS = {int: "a whole number", float: "a number", bool: "true or false", tuple: "a list"}
 
 Positive = Annotated[int, Meta(ge=1)]
 Share = Annotated[float, Meta(ge=0, le=1)]
@@ -143,6 +144,27 @@ class Mine(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     ] = False
 
 
+class Harvest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Whose transcripts are read, and where they are looked for."""
+
+    clients: Annotated[tuple[str, ...], Meta(description="clients to read; empty = all known")] = ()
+    roots: Annotated[
+        tuple[str, ...],
+        Meta(description="further folders, each as CLIENT:PATH; they may be missing"),
+    ] = ()
+
+    def __post_init__(self) -> None:
+        try:
+            if self.clients:
+                check_clients(self.clients)
+            for root in self.roots:
+                check_root(root)
+        except UsageError as error:
+            # Of an error that is no ValueError the reader of the file would not tell the place.
+            hint = f" ({error.hint})" if error.hint else ""
+            raise ValueError(f"{error.message}{hint}") from error
+
+
 class Night(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What one night takes on."""
 
@@ -161,6 +183,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     gate: Gate = Gate()
     mine: Mine = Mine()
     night: Night = Night()
+    harvest: Harvest = Harvest()
 
 
 class Value(msgspec.Struct, frozen=True, kw_only=True):
@@ -199,11 +222,15 @@ def set_value(path: Path, key: str, text: str) -> Value:
 
     section, name = _split(key)
     document = _parse(path)
-    _convert(document.unwrap(), path)
+    if not isinstance(document.get(section, {}), dict):
+        _convert(document.unwrap(), path)
     current = _kind(section, name)
     try:
-        # As a value in a line of its own, so that no second setting can come with it.
-        value = text if current is str else tomlkit.value(text.strip()).unwrap()
+        if current is tuple and not text.lstrip().startswith("["):
+            value: Any = [part.strip() for part in text.split(",") if part.strip()]
+        else:
+            # As a value in a line of its own, so that no second setting can come with it.
+            value = text if current is str else tomlkit.value(text.strip()).unwrap()
     except TOMLKitError as error:
         raise UsageError(f"{key}: {text!r} is not {_KINDS[current]}") from error
     if section not in document:

@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 from skillopt_replay.folders import clear_leftovers
+from skillopt_sleep.clients import find_home, read_roots
 from skillopt_sleep.clock import today
 from skillopt_sleep.config import Settings
 from skillopt_sleep.events import Event, Listener, ignore
@@ -48,7 +49,7 @@ async def whole_night(
     # Clones of projects, and copies of a sign-in, that a killed run could not remove.
     with contextlib.suppress(OSError):
         clear_leftovers(paths.replays, older_than=0)
-    update_index(connection, env, snapshots=paths.snapshots, listen=listen)
+    _harvest(connection, settings, env, listen, paths.snapshots)
     unfinished = _find_unfinished(connection)
     plan = (
         unfinished[1]
@@ -65,6 +66,23 @@ async def whole_night(
                 return _make_report(plan, "nothing", settings)
         night = unfinished[0] if unfinished else begin_night(connection, plan, plan.splits).id
         return await run_night(connection, paths, settings, backends, night, plan, listen=listen)
+
+
+def _harvest(
+    connection: sqlite3.Connection,
+    settings: Settings,
+    env: Mapping[str, str],
+    listen: Listener,
+    snapshots: Path | None = None,
+) -> None:
+    update_index(
+        connection,
+        env,
+        snapshots=snapshots,
+        listen=listen,
+        clients=settings.harvest.clients,
+        roots=read_roots(settings.harvest.roots, find_home(env)),
+    )
 
 
 def _find_unfinished(connection: sqlite3.Connection) -> tuple[str, Plan] | None:
@@ -90,7 +108,7 @@ def dry_night(
 ) -> NightReport:
     """Harvest, mine and plan; call no model, begin no night, stage nothing."""
     target = choose_target(settings, env)
-    update_index(connection, env, listen=listen)
+    _harvest(connection, settings, env, listen)
     unfinished = find_unfinished(connection)
     notes = (f"night {unfinished.id} was cut off: the next run goes on with it first",) if unfinished else ()
     plan = renew(plan_night(connection, settings, env, target, listen), agent=None)

@@ -84,6 +84,13 @@ _RICHER = (
     "delete from marks",
 )
 
+_FINDABLE = (
+    # Has all that sessions are searched by, so that no body is touched which does not fit.
+    "drop index sessions_by_start",
+    "create index sessions_to_find on sessions (started, id, ended, client, kind, project)",
+    "create index sessions_by_id on sessions (id, client)",
+)
+
 _RULED = (
     # What the gate said of every candidate on every night, with the numbers behind it.
     """create table rulings (
@@ -104,4 +111,4 @@ _RULED = (
     ) strict""",
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _RESUMABLE, _NAMED, _RICHER, _RULED)
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _RESUMABLE, _NAMED, _RICHER, _FINDABLE, _RULED)
