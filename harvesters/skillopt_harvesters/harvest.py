@@ -198,6 +198,7 @@ class Harvest:
                     self.stats.files_read += 1
                     before = resume.offset if resume else 0
                     for reading in source.read(file, path, claims=self._claims, resume=resume):
+                        self._tell(path, reading)
                         if reading.session is not None:
                             goes_on = resume.session if resume and not source.rewrites else None
                             if self._keeps(reading.session, goes_on):
@@ -252,6 +253,11 @@ class Harvest:
     def _blame(self, source: Source, error: Exception, where: str = "") -> None:
         self.stats.skipped += 1
         self.stats.warn(f"{where}the reader of {source.name} failed: {type(error).__name__}: {error}")
+
+    def _tell(self, path: Path, reading: Reading) -> None:
+        self.stats.skipped += len(reading.warnings)
+        for warning in reading.warnings:
+            self.stats.warn(f"{path}: {warning}")
 
     def _give_up(self, path: Path, error: Exception) -> None:
         self.stats.skipped += 1

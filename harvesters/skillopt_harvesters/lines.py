@@ -29,8 +29,8 @@ class LineReader:
     order mark, CR, padding NULs and blank lines are dropped. Lines that are one record broken by raw line
     ends inside a string are put together again. A line longer than `limit` bytes is read past without being
     kept, and counted in `overlong`; a whole record that starts with one of `noise` is counted in
-    `noise_lines` and not handed out. A last line without a newline is handed out only when it parses; else
-    it stays unread, and `offset` says where the next reading may go on.
+    `noise_lines` and not handed out. A last line without a newline is handed out only when it is a whole
+    object; else it stays unread, and `offset` says where the next reading may go on.
     """
 
     def __init__(
@@ -111,7 +111,7 @@ class LineReader:
                 if held == len(buffer):
                     # What was read from it may still be in use, so it cannot be made longer.
                     buffer = buffer + bytearray(min(len(buffer), self.limit + 1 - len(buffer)))
-        if held and not dropped and is_json(_strip_mark(buffer[:held], self.offset).strip(PADDING)):
+        if held and not dropped and _is_whole(_strip_mark(buffer[:held], self.offset).strip(PADDING)):
             yield self._advance(buffer, 0, held)
         if len(buffer) == _BUFFER and not _BUFFERS:
             _BUFFERS.append(buffer)
@@ -128,6 +128,11 @@ def _fill(stream: BinaryIO, buffer: bytearray, start: int) -> int:
     """Read into a buffer from `start` on; return the number of bytes, 0 at the end."""
     with memoryview(buffer) as view, view[start:] as room:
         return cast("BufferedIOBase", stream).readinto(room) or 0
+
+
+def _is_whole(line: bytearray) -> bool:
+    """Tell whether a line without an end is all there: half a number is a number too."""
+    return line.startswith((b"{", b"[")) and is_json(line)
 
 
 def _strip_mark(line: bytearray, offset: int) -> bytearray:

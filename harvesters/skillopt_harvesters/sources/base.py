@@ -44,12 +44,14 @@ class Resume(msgspec.Struct, frozen=True, kw_only=True):
 class Reading(msgspec.Struct, frozen=True, kw_only=True):
     """A session read from a file, the offset after the last whole record, and what to remember.
 
-    `session` is None when what was read holds none, as a database without a changed session.
+    `session` is None when what was read holds none, as a database without a changed session. `warnings` are
+    about the file, not about its session.
     """
 
     session: Session | None
     offset: int
     state: bytes = b""
+    warnings: tuple[str, ...] = ()
 
 
 class Source(Protocol):

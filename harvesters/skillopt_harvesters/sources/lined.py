@@ -94,16 +94,25 @@ class LinedSource(ABC, Generic[MemoryT]):
     ) -> Iterator[Reading]:
         reader, offset = self._start(path, claims, resume)
         file.seek(offset)
-        lines = LineReader(file, noise=self.noise, offset=offset)
+        offset = self._feed(reader, file, offset)
+        reader.finish()
+        session, frozen = reader.session.finish()
+        try:
+            state = msgspec.msgpack.encode((frozen, reader.memory))
+        except (OverflowError, UnicodeEncodeError):
+            # A number or text that no client writes: then the next reading begins at the start again.
+            state = b""
+        yield Reading(session=session, offset=offset, state=state)
+
+    def _feed(self, reader: Reader[MemoryT], stream: BinaryIO, offset: int = 0) -> int:
+        """Give a reader the lines of a stream that stands at `offset`; return where they end."""
+        lines = LineReader(stream, noise=self.noise, offset=offset)
         for chunk in lines.chunks():
             if not (lines.is_whole and reader.take_chunk(chunk)):
                 reader.take_all(lines.split(chunk))
         reader.take_all(lines.rest())
         reader.session.overlong += lines.overlong
-        reader.finish()
-        session, frozen = reader.session.finish()
-        state = msgspec.msgpack.encode((frozen, reader.memory))
-        yield Reading(session=session, offset=lines.offset, state=state)
+        return lines.offset
 
     def _start(self, path: Path, claims: Claims, resume: Resume | None) -> tuple[Reader[MemoryT], int]:
         if resume and resume.session and resume.state:
