@@ -12,7 +12,6 @@ look like a person's to this day.
 
 from __future__ import annotations
 
-import sqlite3
 from functools import partial
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -21,7 +20,7 @@ import msgspec
 from skillopt_harvesters.claims import mark_of
 from skillopt_harvesters.sources.base import Marks, Reading, Resume
 from skillopt_harvesters.sources.opencode import files, places, rows
-from skillopt_harvesters.sources.opencode.database import Database, stat_database
+from skillopt_harvesters.sources.opencode.database import DAMAGE, Database, stat_database
 from skillopt_harvesters.sources.opencode.talk import CLIENT, Talk
 
 if TYPE_CHECKING:
@@ -87,7 +86,7 @@ def _read_database(path: Path, claims: Claims, resume: Resume | None) -> Iterato
                     found = rows.read_states(connection, layout)
                     if found and not rows.has_messages(connection, layout):
                         problems.append("it has sessions, but no messages where this version looks for them")
-        except sqlite3.Error as error:
+        except DAMAGE as error:
             yield Reading(
                 session=None, offset=0, state=resume.state if resume else b"", warnings=(_describe(error),)
             )
@@ -101,7 +100,7 @@ def _read_database(path: Path, claims: Claims, resume: Resume | None) -> Iterato
                 continue
             try:
                 read = _read_session(database, layout, session, path, claims)
-            except sqlite3.Error as error:
+            except DAMAGE as error:
                 del states[mark]
                 failed += 1
                 if failed == 1:
@@ -151,7 +150,7 @@ def _is_in_database(layout: files.Layout) -> bool:
                 with database.transaction() as connection:
                     if rows.has_session(connection, layout.session):
                         return True
-            except (OSError, sqlite3.Error):
+            except (OSError, *DAMAGE):
                 continue
     return False
 
@@ -163,5 +162,5 @@ def _decode_states(resume: Resume | None) -> dict[int, int]:
         return {}
 
 
-def _describe(error: sqlite3.Error) -> str:
+def _describe(error: Exception) -> str:
     return f"the database cannot be read: {error}"
