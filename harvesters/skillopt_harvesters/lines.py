@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from io import BytesIO
-from typing import TYPE_CHECKING, BinaryIO, cast
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple, cast
 
 from skillopt_harvesters.salvage import PADDING, decode_leniently, is_json, mend
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from io import BufferedIOBase
 
-__all__ = ["MAX_LINE", "PADDING", "LineReader", "decode_leniently"]
+__all__ = ["MAX_LINE", "PADDING", "Chunk", "LineReader", "decode_leniently"]
 
 MAX_LINE = 8 * 1024 * 1024
 _BOM = b"\xef\xbb\xbf"
@@ -22,6 +22,18 @@ _BUFFERS: list[bytearray] = []
 _OPENING, _CLOSING = {ord("{")}, {ord("}")}
 
 
+class Chunk(NamedTuple):
+    """Whole lines between two places of a buffer, which the next chunk overwrites."""
+
+    buffer: bytearray
+    start: int
+    end: int
+
+    @property
+    def view(self) -> memoryview:
+        return memoryview(self.buffer)[self.start : self.end]
+
+
 class LineReader:
     r"""Reads the lines of a binary stream, many at a time.
 
@@ -29,8 +41,8 @@ class LineReader:
     order mark, CR, padding NULs and blank lines are dropped. Lines that are one record broken by raw line
     ends inside a string are put together again. A line longer than `limit` bytes is read past without being
     kept, and counted in `overlong`; a whole record that starts with one of `noise` is counted in
-    `noise_lines` and not handed out. A last line without a newline is handed out only when it parses; else
-    it stays unread, and `offset` says where the next reading may go on.
+    `noise_lines` and not handed out. A last line without a newline is handed out only when it is a whole
+    object; else it stays unread, and `offset` says where the next reading may go on.
     """
 
     def __init__(
@@ -57,9 +69,9 @@ class LineReader:
         """Whether no record seems to go on in the next chunk."""
         return not self._pending
 
-    def split(self, chunk: memoryview) -> list[bytes]:
+    def split(self, chunk: Chunk) -> list[bytes]:
         r"""Return the lines of a chunk. They may still end in b"\n": cutting it off would copy every byte."""
-        lines = BytesIO(chunk).readlines()
+        lines = BytesIO(chunk.view).readlines()
         if self._pending or not _are_usual(lines):
             lines, self._pending = mend(self._pending + lines, limit=self.limit)
         return self._drop_noise(lines)
@@ -81,11 +93,8 @@ class LineReader:
         self.noise_lines += len(lines) - len(kept)
         return kept
 
-    def chunks(self) -> Iterator[memoryview]:
-        """Yield runs of whole lines with their ends; `offset` stands behind the one that was yielded.
-
-        A run lies in a buffer that the next one overwrites.
-        """
+    def chunks(self) -> Iterator[Chunk]:
+        """Yield runs of whole lines with their ends; `offset` stands behind the one that was yielded."""
         buffer = _BUFFERS.pop() if _BUFFERS and self.limit >= _BUFFER else bytearray(min(_BUFFER, self.limit))
         # Bytes of a line that did not end yet: at the buffer's beginning, or dropped when there are too many.
         held = dropped = 0
@@ -111,23 +120,28 @@ class LineReader:
                 if held == len(buffer):
                     # What was read from it may still be in use, so it cannot be made longer.
                     buffer = buffer + bytearray(min(len(buffer), self.limit + 1 - len(buffer)))
-        if held and not dropped and is_json(_strip_mark(buffer[:held], self.offset).strip(PADDING)):
+        if held and not dropped and _is_whole(_strip_mark(buffer[:held], self.offset).strip(PADDING)):
             yield self._advance(buffer, 0, held)
         if len(buffer) == _BUFFER and not _BUFFERS:
             _BUFFERS.append(buffer)
 
-    def _advance(self, buffer: bytearray, start: int, end: int) -> memoryview:
+    def _advance(self, buffer: bytearray, start: int, end: int) -> Chunk:
         if self.offset == 0 and buffer.startswith(_BOM, start, end):
             self.offset += len(_BOM)
             start += len(_BOM)
         self.offset += end - start
-        return memoryview(buffer)[start:end]
+        return Chunk(buffer, start, end)
 
 
 def _fill(stream: BinaryIO, buffer: bytearray, start: int) -> int:
     """Read into a buffer from `start` on; return the number of bytes, 0 at the end."""
     with memoryview(buffer) as view, view[start:] as room:
         return cast("BufferedIOBase", stream).readinto(room) or 0
+
+
+def _is_whole(line: bytearray) -> bool:
+    """Tell whether a line without an end is all there: half a number is a number too."""
+    return line.startswith((b"{", b"[")) and is_json(line)
 
 
 def _strip_mark(line: bytearray, offset: int) -> bytearray:

@@ -33,6 +33,14 @@ def decode_leniently(line: bytes) -> list[Any]:
     return salvage(line)[0]
 
 
+def decode_whole(text: bytes) -> Any:
+    """Return the JSON value that a whole text is, decoded as leniently. Raises ValueError when it is none."""
+    try:
+        return _without_surrogates(_JSON.decode(text.decode("utf-8", errors="replace")))
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+
+
 def salvage(line: bytes, *, key: str = "timestamp") -> tuple[list[Any], int]:
     """Return the JSON values on a line that a strict decoder refused, and how many others were torn.
 

@@ -47,6 +47,7 @@ MAX_ANSWER = 65_536
 MAX_CALLS = 5_000
 # Characters of all commands, errors and paths of a turn.
 MAX_TURN = 4 * 1024 * 1024
+_LATE = 64
 _REPEATED = 512
 
 
@@ -126,6 +127,9 @@ class TurnDraft(msgspec.Struct):
         """Return the latest call with the client's id."""
         if len(call_id) > MAX_ID:
             call_id = call_id[:MAX_ID]
+        if self.calls_left_out > _LATE:
+            # Most calls are not here to be found, and the last that are have their results by now.
+            return None
         for call in reversed(self.calls):
             if call.id == call_id:
                 return call
@@ -159,7 +163,8 @@ class TurnDraft(msgspec.Struct):
         for piece in self.texts:
             piece.text = redact_within(piece.text, MAX_ANSWER)
         for call in self.calls:
-            call.redact()
+            if call.command or call.error or call.files or call.exit_code:
+                call.redact()
         self.skills = {name[:MAX_NAME]: None for name in list(self.skills)[:MAX_NAMES]}
         self.usage = {call[:MAX_ID]: bound(counts) for call, counts in self.usage.items()}
 

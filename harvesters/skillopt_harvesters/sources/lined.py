@@ -9,7 +9,7 @@ import msgspec
 
 from skillopt_harvesters.claims import Claims
 from skillopt_harvesters.drafts import SessionDraft
-from skillopt_harvesters.lines import PADDING, LineReader
+from skillopt_harvesters.lines import PADDING, Chunk, LineReader
 from skillopt_harvesters.sources.base import Marks, Reading, Resume, stat_file
 from skillopt_harvesters.walk import walk_files
 
@@ -43,10 +43,10 @@ class Reader(ABC, Generic[MemoryT]):
         for line in lines:
             take(line.strip(PADDING))
 
-    def take_chunk(self, chunk: memoryview) -> bool:
+    def take_chunk(self, chunk: Chunk) -> bool:
         """Take a run of lines in one step, or return False when that cannot be done: then they come singly.
 
-        The chunk is overwritten afterwards. A client whose files are large overrides this: most of its time
+        A client whose files are large overrides this: most of its time
         goes by with steps that each record costs.
         """
         return False
@@ -94,16 +94,25 @@ class LinedSource(ABC, Generic[MemoryT]):
     ) -> Iterator[Reading]:
         reader, offset = self._start(path, claims, resume)
         file.seek(offset)
-        lines = LineReader(file, noise=self.noise, offset=offset)
+        offset = self._feed(reader, file, offset)
+        reader.finish()
+        session, frozen = reader.session.finish()
+        try:
+            state = msgspec.msgpack.encode((frozen, reader.memory))
+        except (OverflowError, UnicodeEncodeError):
+            # A number or text that no client writes: then the next reading begins at the start again.
+            state = b""
+        yield Reading(session=session, offset=offset, state=state)
+
+    def _feed(self, reader: Reader[MemoryT], stream: BinaryIO, offset: int = 0) -> int:
+        """Give a reader the lines of a stream that stands at `offset`; return where they end."""
+        lines = LineReader(stream, noise=self.noise, offset=offset)
         for chunk in lines.chunks():
             if not (lines.is_whole and reader.take_chunk(chunk)):
                 reader.take_all(lines.split(chunk))
         reader.take_all(lines.rest())
         reader.session.overlong += lines.overlong
-        reader.finish()
-        session, frozen = reader.session.finish()
-        state = msgspec.msgpack.encode((frozen, reader.memory))
-        yield Reading(session=session, offset=lines.offset, state=state)
+        return lines.offset
 
     def _start(self, path: Path, claims: Claims, resume: Resume | None) -> tuple[Reader[MemoryT], int]:
         if resume and resume.session and resume.state:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar, Union, get_args, get_origin
 
 import msgspec
 
-from skillopt_harvesters.salvage import salvage
+from skillopt_harvesters.salvage import decode_whole, salvage
 
 StructT = TypeVar("StructT", bound=msgspec.Struct)
 
@@ -23,14 +23,17 @@ def decoder_of(kind: type[StructT]) -> msgspec.json.Decoder[StructT]:
     return msgspec.json.Decoder(kind)
 
 
-def decode_line(line: bytes, kind: type[StructT]) -> tuple[list[StructT], int]:
-    """Return the records on a line and how many pieces of it had to be given up."""
+def decode_line(line: bytes, kind: type[StructT], *, key: str = "timestamp") -> tuple[list[StructT], int]:
+    """Return the records on a line and how many pieces of it had to be given up.
+
+    `key` is one that only whole records have.
+    """
     try:
         return [decoder_of(kind).decode(line)], 0
     except (msgspec.DecodeError, RecursionError):
-        values, torn = salvage(line)
+        values, torn = salvage(line, key=key)
     records = [coerce(value, kind) for value in values if isinstance(value, dict)]
-    return records, len(values) - len(records) + torn or int(not records)
+    return records, max(torn + len(values) - len(records), 0 if records else 1)
 
 
 def decode_as(raw: msgspec.Raw | bytes, kind: type[StructT]) -> StructT | None:
@@ -53,8 +56,10 @@ def decode_any(raw: msgspec.Raw | bytes) -> Any:
     try:
         return msgspec.json.decode(raw)
     except (msgspec.DecodeError, RecursionError):
-        values, torn = salvage(bytes(raw))
-        return values[0] if len(values) == 1 and not torn else None
+        try:
+            return decode_whole(bytes(raw))
+        except ValueError:
+            return None
 
 
 def decode_text(raw: msgspec.Raw | bytes) -> str:

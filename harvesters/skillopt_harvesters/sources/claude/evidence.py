@@ -1,4 +1,4 @@
-"""Small facts read off records: who wrote this, did that command end."""
+"""Small facts read off records: who wrote this, did that command end, whose folder is it."""
 
 from __future__ import annotations
 
