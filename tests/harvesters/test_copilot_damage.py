@@ -19,6 +19,10 @@ DATA = Path(__file__).parents[1] / "data" / "transcripts" / "copilot"
 RECORDED = sorted(DATA.glob("*/dot-copilot/session-state/*/events.jsonl"))
 
 
+def name_of(path: Path) -> str:
+    return f"{path.parents[3].name}-{path.parent.name[:8]}"
+
+
 def prompts_of(lines: list[bytes]) -> list[str]:
     """Return the prompts in whole lines, as the client wrote them."""
     events = [json.loads(line) for line in lines]
@@ -94,9 +98,7 @@ def test_growing_copies_of_a_recorded_session_count_once(tmp_path, source):
     assert spent == whole.session.tokens.output
 
 
-@pytest.mark.parametrize(
-    "source", RECORDED, ids=lambda path: f"{path.parents[3].name}-{path.parent.name[:8]}"
-)
+@pytest.mark.parametrize("source", RECORDED, ids=name_of)
 @pytest.mark.parametrize("size", [300, 2_000, 20_000])
 def test_events_taken_many_at_a_time_tell_what_each_by_itself_does(tmp_path, monkeypatch, source, size):
     """Nor does it matter how many, in a file, in its copy, or in one that repeats itself."""
