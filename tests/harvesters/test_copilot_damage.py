@@ -10,12 +10,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skillopt_harvesters import SOURCES, MemoryClaims, Resume, Signal, read_file
+from skillopt_harvesters import SOURCES, MemoryClaims, Resume, Session, Signal, read_file
+from skillopt_harvesters.sources.copilot.session import CopilotReader
 from tests.support.damage import damaged
 
 COPILOT = SOURCES["copilot"]
 DATA = Path(__file__).parents[1] / "data" / "transcripts" / "copilot"
 RECORDED = sorted(DATA.glob("*/dot-copilot/session-state/*/events.jsonl"))
+
+
+def name_of(path: Path) -> str:
+    return f"{path.parents[3].name}-{path.parent.name[:8]}"
 
 
 def prompts_of(lines: list[bytes]) -> list[str]:
@@ -91,6 +96,30 @@ def test_growing_copies_of_a_recorded_session_count_once(tmp_path, source):
     assert together == whole.session.prompts
     spent = sum(session.tokens.output for session in sessions)
     assert spent == whole.session.tokens.output
+
+
+@pytest.mark.parametrize("source", RECORDED, ids=name_of)
+@pytest.mark.parametrize("size", [300, 2_000, 20_000])
+def test_events_taken_many_at_a_time_tell_what_each_by_itself_does(tmp_path, monkeypatch, source, size):
+    """Nor does it matter how many, in a file, in its copy, or in one that repeats itself."""
+    lines = source.read_bytes().splitlines(keepends=True)
+    again = [*lines, *lines[len(lines) // 2 :], b"{}\n", *lines[-3:]]
+    copy = [*lines[: len(lines) // 2], *[line.replace(b'"id":"', b'"id":"0') for line in lines[5:]]]
+
+    def read() -> list[Session | None]:
+        claims, sessions = MemoryClaims(), []
+        for name, text in (("one", lines), ("again", again), ("copy", copy)):
+            path = tmp_path / f"{name}.jsonl"
+            path.write_bytes(b"".join(text))
+            sessions.append(read_file(COPILOT, path, claims=claims)[0].session)
+        return sessions
+
+    at_once = read()
+    monkeypatch.setattr("skillopt_harvesters.lines._BUFFER", size)
+    monkeypatch.setattr("skillopt_harvesters.lines._BUFFERS", [])
+    few_at_a_time = read()
+    monkeypatch.setattr(CopilotReader, "_take_new", lambda *_: False)
+    assert read() == few_at_a_time == at_once
 
 
 def test_a_line_of_60_mb_is_passed_over_and_told(tmp_path):

@@ -110,6 +110,20 @@ def test_the_transcript_tells_it_when_the_log_lost_prompts(storage, run):
     assert again.session.prompts == ("one", "two", "three", "four")
 
 
+def test_a_log_that_comes_later_is_the_session_though_the_transcript_has_more_words(storage, run):
+    transcript = transcript_of("one", session="5f0c")
+    transcript.call("run_in_terminal", {"command": "make"})
+    transcript.agent("All of it is done, and here is a long report.")
+    transcript.write(storage)
+    _, cursors, _ = run()
+    chat = Chat(session="5f0c")
+    chat.ask("one", terminal("make", code=2), "done")
+    path = chat.write_log(storage)
+    [again], _, _ = run(cursors)
+    assert again.session.path == str(path)
+    assert again.session.turns[0].tool_calls[0].exit_code == 2
+
+
 def test_a_transcript_alone_is_a_session_and_gives_way_to_a_log(storage, run):
     transcript_of("one", session="5f0c").write(storage)
     [first], cursors, _ = run()
