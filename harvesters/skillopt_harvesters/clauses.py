@@ -231,6 +231,9 @@ class _Clause:
             if at in dead or depth > 40:
                 return None
             for kind, act in _WHOLE:
+                # One pattern for all says quickly, and nearly always, that there is none.
+                if not self.phrases.wholes[kind].match(self.text, at, self.end):
+                    continue
                 ends = {
                     match.end()
                     for piece in self.phrases.pieces[kind]

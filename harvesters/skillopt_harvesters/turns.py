@@ -27,7 +27,7 @@ from skillopt_harvesters.tokens import MAX_OPEN_CALLS, Counts, add_tokens, bound
 from skillopt_harvesters.verify import is_verification
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
 __all__ = [
     "MAX_ANSWER",
@@ -140,6 +140,13 @@ class TurnDraft(msgspec.Struct):
         usage = self.usage
         usage[call] = counts  # type: ignore[assignment]  # `redact` makes tokens of them
         if len(usage) >= 2 * MAX_OPEN_CALLS:
+            self.counted = fold(usage, self.counted)
+
+    def count_all(self, counts: Mapping[str, Counts]) -> None:
+        """Count several model calls, in order."""
+        usage = self.usage
+        usage.update(counts)  # type: ignore[arg-type]  # `redact` makes tokens of them
+        while len(usage) >= 2 * MAX_OPEN_CALLS:
             self.counted = fold(usage, self.counted)
 
     def withdraw(self, sources: Iterable[str]) -> None:

@@ -21,13 +21,14 @@ class Phrases(msgspec.Struct, frozen=True, eq=False, kw_only=True):
     """The compiled patterns of one lexicon, by the names of its fields.
 
     `fronts` match where they are tried, `inside` are searched for; `pieces` are the phrases of which a whole
-    clause may be made, one by one.
+    clause may be made, one by one, and `wholes` the same in one pattern.
     """
 
     lexicon: Lexicon
     fronts: dict[str, re.Pattern[str]]
     inside: dict[str, re.Pattern[str]]
     pieces: dict[str, tuple[re.Pattern[str], ...]]
+    wholes: dict[str, re.Pattern[str]]
     forms: dict[str, tuple[re.Pattern[str], ...]]
 
     def skip_fillers(self, text: str) -> int:
@@ -61,6 +62,7 @@ def compile_lexicon(lexicon: Lexicon) -> Phrases:
             "foreign": _inside(lexicon.foreign or (r"(?!)",), lexicon),
         },
         pieces={name: tuple(_front((p,), lexicon) for p in getattr(lexicon, name)) for name in _PIECES},
+        wholes={name: _front(getattr(lexicon, name), lexicon) for name in _PIECES},
         forms={name: tuple(_form(p, lexicon) for p in getattr(lexicon, name)) for name in _FORMS},
     )
 

@@ -37,6 +37,33 @@ class Conversation:
         self.session = session
         self.is_agent = is_agent
 
+    def take_work(self, found: list[Record]) -> None:
+        """Take records of the turn that is going on, none of them copied, in as few steps as can be."""
+        session = self.session
+        turn = session.turns[-1]
+        usage: dict[str, Usage] = {}
+        for record in found:
+            message = record.message
+            if message is None:
+                if record.attachment is not None and record.type == "attachment":
+                    self.take_attachment(record, record.attachment, copied=False)
+            elif record.type == "user":
+                self.take_user(record, copied=False)
+            elif record.type == "assistant":
+                if record.is_api_error_message or record.attribution_skill or message.model == "<synthetic>":
+                    self.take_assistant(record, copied=False)
+                    continue
+                source = record.uuid or ""
+                if message.usage is not None:
+                    usage[message.id or source] = message.usage
+                session.model = message.model or session.model
+                self._take_blocks(turn, message, source)
+            if session.turns[-1] is not turn:
+                # A prompt that came along with results.
+                self._count_all(usage, turn)
+                turn, usage = session.turns[-1], {}
+        self._count_all(usage, turn)
+
     def take_user(self, record: Record, *, copied: bool) -> None:
         message = record.message
         if message is None:
@@ -169,6 +196,17 @@ class Conversation:
     def _load_skill(self, turn: TurnDraft, name: str) -> None:
         if len(turn.skills) < _MAX_NAMES:
             turn.skills[name[:_MAX_NAME]] = None
+
+    def _count_all(self, usage: dict[str, Usage], turn: TurnDraft) -> None:
+        for earlier in self.session.turns:
+            if earlier is not turn:
+                for call in usage.keys() & earlier.usage.keys():
+                    earlier.count(call, usage.pop(call))
+        if turn.copied:
+            for call, counts in usage.items():
+                self.session.count(call, counts)
+        else:
+            turn.count_all(usage)
 
     def count(self, call: str, usage: Usage, turn: TurnDraft | None) -> None:
         """Count a model call once: its records share the message id, and the last has the final numbers."""

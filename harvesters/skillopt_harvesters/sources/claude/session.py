@@ -89,13 +89,11 @@ class ClaudeReader(Reader[Memory]):
         openers = [self._may_open_turn(record) for record in found]
         if self.copies.are_own(marks, compress(marks, openers)):
             self.context.note(found)
-            take, take_assistant = self._take, self.conversation.take_assistant
-            for record in found:
-                # Most records are an agent's: they take the short way.
-                if record.type != "assistant" or record.is_sidechain or _withdraws(record):
-                    take(record, copied=False)
-                else:
-                    take_assistant(record, copied=False)
+            if any(openers) or not self.session.turns or any(map(self._is_special, found)):
+                for record in found:
+                    self._take(record, copied=False)
+            else:
+                self.conversation.take_work(found)
         else:
             for record, mark, opens in zip(found, marks, openers, strict=True):
                 self._take_seen(record, mark, opens=opens)
@@ -131,6 +129,9 @@ class ClaudeReader(Reader[Memory]):
             self.conversation.take_user(record, copied=copied)
         elif kind == "attachment" and record.attachment is not None:
             self.conversation.take_attachment(record, record.attachment, copied=copied)
+
+    def _is_special(self, record: Record) -> bool:
+        return bool(record.is_sidechain and not self.is_agent) or _withdraws(record)
 
     def _may_open_turn(self, record: Record) -> bool:
         """Tell whether a record may be the head of a turn: a prompt, or the first answer of all."""
