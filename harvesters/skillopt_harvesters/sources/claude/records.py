@@ -8,7 +8,7 @@ import msgspec
 
 from skillopt_harvesters.lines import Chunk
 from skillopt_harvesters.salvage import decode_leniently, salvage
-from skillopt_harvesters.sources.claude.slim import LONG_LINE, find_slim_lines
+from skillopt_harvesters.sources.claude.slim import find_slim_lines
 
 # Bookkeeping that opens with its type: told by the first bytes, never decoded. The api-request records
 # make up nine tenths of a recent file.
@@ -152,8 +152,6 @@ def decode_records(chunk: Chunk) -> list[Record]:
     The content of long results is left out, unless they are errors.
     """
     buffer, start, end = chunk
-    if buffer.count(b"\n", start, end) * LONG_LINE > (end - start) * 2:
-        return _decode_records(chunk.view)
     view = memoryview(buffer)
     found: list[Record] = []
     for line_start, line_end, slim in find_slim_lines(buffer, start, end):

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 # Shorter lines are decoded as quickly as they are looked through.
-LONG_LINE = 4096
+_LONG_LINE = 4096
+_MAX_SHORT = 32
 # So near the beginning of a line, or the end of the string before, the next key stands where there is one.
 _NEAR = 768
 # Text with more quotes is left to the decoder.
@@ -24,13 +25,19 @@ _QUOTE, _BACKSLASH, _SPACE = b'"\\ '
 
 
 def find_slim_lines(buffer: bytearray, start: int, end: int) -> Iterator[tuple[int, int, bytearray]]:
-    """Yield (start, end, slim line) for the lines between `start` and `end` that hold a long result."""
+    """Yield (start, end, slim line) for the lines between `start` and `end` that hold a long result.
+
+    Behind a long run of short lines no more are looked for.
+    """
     position = start
-    while position < end:
+    tries = _MAX_SHORT
+    while position < end and tries:
         line_end = buffer.find(b"\n", position, end)
         if line_end < 0:
             line_end = end
-        if line_end - position > LONG_LINE:
+        tries -= 1
+        if line_end - position > _LONG_LINE:
+            tries = _MAX_SHORT
             slim = _empty_results(buffer, position, line_end)
             if slim is not None:
                 yield position, line_end, slim

@@ -12,6 +12,7 @@ look like a person's to this day.
 
 from __future__ import annotations
 
+import errno
 from functools import partial
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from skillopt_harvesters.records import Session
 
 _HEAD = 64
+_TRIES = 5
 
 
 class OpenCodeSource:
@@ -116,8 +118,8 @@ def _read_database(path: Path, claims: Claims, resume: Resume | None) -> Iterato
 def _read_session(
     database: Database, layout: rows.Layout, session: str, path: Path, claims: Claims
 ) -> Session | None:
-    """Return a session; None when it was removed meanwhile."""
-    while True:
+    """Return a session; None when it was removed meanwhile. Raises OSError when the client never pauses."""
+    for _ in range(_TRIES):
         with database.transaction() as connection:
             head = rows.read_head(connection, layout, session)
             if head is None:
@@ -128,6 +130,7 @@ def _read_session(
             rows.feed(connection, layout, session, talk)
         if not database.has_changed:
             return talk.finish()
+    raise OSError(errno.EAGAIN, "the database changes all the time")
 
 
 def _read_file(data: bytes, path: Path, claims: Claims) -> Iterator[Reading]:
