@@ -87,7 +87,7 @@ def _database(paths: Paths) -> str:
         known = count_sessions(connection)
     finally:
         connection.close()
-    return f"{paths.database}, {sum(known.values())} sessions"
+    return f"{paths.database}, {count(sum(known.values()), 'session')}"
 
 
 def _room(paths: Paths) -> Finding:

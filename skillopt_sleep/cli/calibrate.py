@@ -23,10 +23,14 @@ _MOST_TASKS = 20
 
 @explain
 def calibrate(
-    skill: Annotated[str, typer.Option(help="Only the tasks of this skill.")] = "",
-    tasks: Annotated[int | None, typer.Option(min=1, help="Held-out tasks per skill.")] = None,
-    repeats: Annotated[int | None, typer.Option(min=1, help="Runs of each task per side.")] = None,
-    nights: Annotated[int | None, typer.Option(min=1, help="Nights a simulated candidate waits.")] = None,
+    skill: Annotated[str, typer.Option(metavar="NAME", help="Only the tasks of this skill.")] = "",
+    tasks: Annotated[int | None, typer.Option(metavar="N", min=1, help="Held-out tasks per skill.")] = None,
+    repeats: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Runs of each task per side.")
+    ] = None,
+    nights: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Nights a simulated candidate waits.")
+    ] = None,
     bad_edits: Annotated[
         bool, typer.Option("--bad-edits", help="Put edits known to be bad through the gate instead.")
     ] = False,

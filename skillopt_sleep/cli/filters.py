@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 
     from skillopt_sleep.store.find import Filter
 
-Client = Annotated[list[str] | None, typer.Option("--client", help="Only of this client; may be repeated.")]
+Client = Annotated[
+    list[str] | None, typer.Option("--client", metavar="NAME", help="Only of this client; may be repeated.")
+]
 Project = Annotated[
     str | None, typer.Option("--project", metavar="PATH", help="Only of this folder and what lies below it.")
 ]

@@ -82,5 +82,5 @@ def _render(report: HarvestReport) -> str:
         f" {report.bytes_read / 1e6:.1f} MB, {report.seconds:.1f} s)"
     ]
     if report.skipped:
-        lines.append(f"{count(report.skipped, 'record')} that could not be read were left out")
+        lines.append(f"left out: {count(report.skipped, 'record')} that could not be read")
     return "\n".join(lines + [f"warning: {warning}" for warning in report.warnings])

@@ -31,7 +31,9 @@ def sessions(
     project: Project = None,
     since: Since = None,
     until: Until = None,
-    limit: Annotated[int | None, typer.Option("--limit", min=1, help="Only the latest so many.")] = None,
+    limit: Annotated[
+        int | None, typer.Option("--limit", metavar="N", min=1, help="Only the latest so many.")
+    ] = None,
     only_ids: Annotated[bool, typer.Option("--ids", help="Print the ids and nothing else.")] = False,
     shown: Annotated[
         str | None,
@@ -88,7 +90,9 @@ def describe(session: Session) -> dict[str, Any]:
         "branch": session.branch,
         "started": session.started,
         "ended": session.ended,
-        "prompts": [_spoken(turn.command, turn.prompt) for turn in session.turns],
+        "prompts": [
+            _spoken(turn.command, turn.prompt) for turn in session.turns if turn.command or turn.prompt
+        ],
         "tool_calls": [
             {"name": call.name, "exit_code": call.exit_code, "error": call.error}
             for turn in session.turns

@@ -16,6 +16,7 @@ from skillopt_sleep.cli.frame import NOTHING_TO_DO, Json, database, explain, sho
 from skillopt_sleep.config import load
 from skillopt_sleep.errors import UsageError
 from skillopt_sleep.paths import locate
+from skillopt_sleep.review.wording import count
 
 if TYPE_CHECKING:
     import sqlite3
@@ -29,7 +30,9 @@ def tasks(
     project: Project = None,
     since: Since = None,
     until: Until = None,
-    skill: Annotated[str | None, typer.Option("--skill", help="Only those of this skill.")] = None,
+    skill: Annotated[
+        str | None, typer.Option("--skill", metavar="NAME", help="Only those of this skill.")
+    ] = None,
     shown: Annotated[
         str | None,
         typer.Option("--show", metavar="ID", help="Print all about one; the start of its id will do."),
@@ -132,7 +135,7 @@ def _render(found: list[Task]) -> str:
     for members in groups.values():
         first = members[0]
         skill = f"{_ORIGINS.get(first.skill_origin, 'skill')} {first.skill}"
-        lines.append(f"{first.title}  ({len(members)} tasks, {skill}{_tell_missing(members)})")
+        lines.append(f"{first.title}  ({count(len(members), 'task')}, {skill}{_tell_missing(members)})")
         lines += [f"  check: {_tell(check)}" for check in _distinct(members)] or [
             "  no check: nothing to learn from"
         ]
