@@ -18,7 +18,7 @@ from skillopt_harvesters.redact.programs import find_arguments
 from skillopt_harvesters.redact.runs import find_in_runs
 from skillopt_harvesters.redact.tables import find_in_tables
 from skillopt_harvesters.redact.urls import find_in_urls
-from skillopt_harvesters.redact.view import View, is_cut_out
+from skillopt_harvesters.redact.view import View
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -40,7 +40,7 @@ _STAGES: tuple[Callable[[View], Iterator[Edit]], ...] = (
 )
 _SHORTEST = 6
 _MARGIN = 8192
-_ROUNDS = 6
+_ROUNDS = 10
 
 
 def redact(text: str) -> str:
@@ -52,16 +52,17 @@ def redact(text: str) -> str:
     if len(text) < _SHORTEST:
         return text
     view = View.of(text if text.isascii() else without_invisible(text))
+    # A mark ends words that ran on before, so a second look may see more. Clean text takes one round.
     for _ in range(_ROUNDS):
-        again = False
+        before = view.text
         for stage in _STAGES:
             edits = list(stage(view))
             if edits:
-                again = again or any(is_cut_out(view.plain, start, end) for start, end, _ in edits)
                 view = view.edited(edits)
-        # A mark inside a word leaves parts of it, which can look like something else.
-        if not again:
+        if view.text is before:
             break
+        if not view.text.isascii():
+            view = View.of(without_invisible(view.text))
     return view.text
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from skillopt_harvesters.redact.view import Edit, View
 
-_NAME_END = re.compile(r"(?:[A-Za-z0-9_]|[.-](?=[A-Za-z0-9_])|[\u00c0-\u024f]|\[\]){0,48}")
+_NAME_END = re.compile(r"(?:[A-Za-z0-9_]|[.-](?=[A-Za-z0-9_])|[\u00c0-\u024f]|\[\]){0,49}")
 _NAME_CHARACTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-."
 _LONGEST_NAME = 48
 _LONGEST_LIST = 64
@@ -36,7 +36,7 @@ _NOTHING_FOLLOWS = re.compile(
 )
 # "hunter2 is the password", "use 8f3kz0q2 as my token".
 _TOLD_BEFORE = re.compile(
-    r"(?:\A|(?<=\s))[`\"'(]?(?P<value>[^\s`\"',;()]{6,128})[`\"')]? (?:is|as) (?:the|my|our|your) "
+    r"(?:\A|(?<=\s))[`\"'(]?(?P<value>[^\s`\"',;()\[\]]{6,128})[`\"')]? (?:is|as) (?:the|my|our|your) "
     r"(?:[\w-]{1,24} ){0,3}[\w-]{0,24}\Z"
 )
 # <add value="x" key="password"/>, {"value": "x", "name": "password"}
@@ -73,7 +73,7 @@ def _name_end(plain: str, start: int) -> int:
 
 
 def _name_start(plain: str, done: int, start: int) -> int:
-    head = plain[max(done, start - _LONGEST_NAME) : start]
+    head = plain[max(done, start - _LONGEST_NAME - 1) : start]
     begin = start - (len(head) - len(head.rstrip(_NAME_CHARACTERS)))
     # The n of an escaped line end is no part of the name.
     return begin + (begin < start and plain[begin] in "nrt" and plain.endswith("\\", 0, begin))
@@ -95,6 +95,8 @@ def _read(plain: str, lowered: str, done: int, anchor: re.Match[str], end: int) 
         return _one(_told_before(plain, done, begin))
     start = _name_start(plain, done, begin)
     name = plain[start:end]
+    if len(name) > _LONGEST_NAME:
+        return []
     if word == "cookie":
         return _one(read_cookie(plain, joint))
     if word == "auth" and lowered.startswith("orization", anchor.end()):
@@ -102,7 +104,10 @@ def _read(plain: str, lowered: str, done: int, anchor: re.Match[str], end: int) 
     strength = _strength_of(plain, lowered, start, name, joint)
     if strength is Strength.NONE or _NESTED.match(plain, joint.begin):
         return []
-    return _read_values(plain, start, name, strength, joint) or _one(_told_before(plain, done, begin))
+    edits = _read_values(plain, start, name, strength, joint)
+    if edits or IS_MARK.search(plain, joint.begin, joint.begin + 60):
+        return edits
+    return _one(_told_before(plain, done, begin))
 
 
 def _is_flag(plain: str, begin: int) -> bool:
@@ -176,7 +181,7 @@ def _judge(plain: str, start: int, name: str, strength: Strength, joint: Joint, 
         return None
     if text.startswith("[") and IS_MARK.match(text):
         return _after_mark(value, strength)
-    if not is_secret(candidate):
+    if plain.startswith("[redacted:", value.end) or not is_secret(candidate):
         return None
     stop = value.start + len(text)
     if not value.quoted and (strength is Strength.PASSWORD or candidate.starts_line):

@@ -14,15 +14,15 @@ from string import ascii_lowercase, ascii_uppercase, digits
 SHORTEST = 20
 _SAMPLE = 80
 _COMMON_PAIRS = frozenset(
-    (
-        "ab ac ad ag ai ak al am an ap ar as at au av ay ba be bi bl bo bu by ca cc ce ch ci ck cl co cr ct cu "
-        "da dd de di do ds du ea ec ed ee ef eg ei el em en ep eq er es et ev ew ex ey fa fe ff fi fl fo fr ft "
-        "fu ge gh gi gn gr gs gu ha he hi ho ht ia ib ic id ie if ig il im in io ip ir is it iv iz ke ki la ld "
-        "le li ll lo ls lt lu ly ma mb me mi mm mo mp ms mu na nc nd ne nf ng ni nn no ns nt nu nv oa ob oc od "
-        "of og oi ol om on oo op or os ot ou ov ow pa pe pi pl po pp pr ps pt pu py qu ra rc rd re rg ri rk rm "
-        "rn ro rr rs rt ru ry sa sc se sh si so sp ss st su sy ta tc te th ti tl to tp tr ts tt tu ty ua ub uc "
-        "ue ui ul um un up ur us ut va ve vi wa we wh wi wo wr xc xi xp xt yp ys yt ze"
-    ).split()
+    """
+    ab ac ad ag ai ak al am an ap ar as at au av ay ba be bi bl bo bu by ca cc ce ch ci ck cl co cr ct
+    cu da dd de di do ds du ea ec ed ee ef eg ei el em en ep eq er es et ev ew ex ey fa fe ff fi fl fo
+    fr ft fu ge gh gi gn gr gs gu ha he hi ho ht ia ib ic id ie if ig il im in io ip ir is it iv iz ke
+    ki la ld le li ll lo ls lt lu ly ma mb me mi mm mo mp ms mu na nc nd ne nf ng ni nn no ns nt nu nv
+    oa ob oc od of og oi ol om on oo op or os ot ou ov ow pa pe pi pl po pp pr ps pt pu py qu ra rc rd
+    re rg ri rk rm rn ro rr rs rt ru ry sa sc se sh si so sp ss st su sy ta tc te th ti tl to tp tr ts
+    tt tu ty ua ub uc ue ui ul um un up ur us ut va ve vi wa we wh wi wo wr xc xi xp xt yp ys yt ze
+    """.split()
 )
 _ALL_PAIRS = frozenset(a + b for a in ascii_lowercase for b in ascii_lowercase)
 _CLASSES = str.maketrans(
@@ -62,16 +62,14 @@ def looks_random(token: str) -> bool:
 
 
 def looks_made_up(token: str) -> bool:
-    """The same for shorter tokens, of which a name promises that they are secrets: a weaker test."""
+    """Tell the same of shorter tokens, which a name promises to be secrets: a weaker test."""
     if len(token) < 10:
         return False
     token = token[:_SAMPLE]
     classes = token.translate(_CLASSES)
     kinds = set(classes) - {"-"}
-    if "0" in kinds:
-        limit = -0.4 if len(kinds) == 3 else -0.5
-    else:
-        limit = -0.25 if len(token) >= 12 else 1.0
+    lettered = -0.25 if len(token) >= 12 else 1.0
+    limit = lettered if "0" not in kinds else -0.4 if len(kinds) == 3 else -0.5
     changes = sum(map(ne, classes, classes[1:])) / (len(classes) - 1)
     return len(kinds) > 1 and changes - share_of_common_pairs(token) >= limit
 

@@ -25,7 +25,7 @@ _DIRECTIVE = re.compile(
 _LINE_START = re.compile(
     r"(?:\A|\n|\\n)[ \t+>$#-]{0,16}(?:export |set |setx |declare -x |ENV |ARG |- )?[\"']?\Z"
 )
-_PROSE_AFTER = re.compile(r"[ \t]+[A-Za-z\[]")
+_PROSE_AFTER = re.compile(r"[,.;:]?[ \t]+[A-Za-z\[]")
 _LINE_END = re.compile(r"[\"'`]{0,3}[ \t]{0,16}(?:\\{1,63}[nr\"]|[\r\n]|\Z)")
 _HEADING = re.compile(r"[ \t#*>`-]{0,16}(?:[A-Za-z]{1,20} ){0,3}")
 _CELL_END = re.compile(r"[`*]{0,2}[ \t]{0,64}\|")
@@ -130,9 +130,8 @@ def _is_secret_unjoined(candidate: Candidate, look: Look) -> bool:
     )
     if strength >= Strength.STRONG and directed and not text.startswith("-"):
         told = candidate.is_flag or (directive is not None and directive["word"] is not None)
-        sure = (
-            told and not _STEMS.search(text) and not _PROSE_AFTER.match(candidate.plain, candidate.value.end)
-        )
+        follows = _PROSE_AFTER.match(candidate.plain, candidate.value.end)
+        sure = told and not _STEMS.search(text) and not follows
         return look >= (Look.NUMBER if sure else Look.NUMBERED)
     if password and look >= Look.NUMBERED and len(text) >= 6 and _has_three_classes(text):
         return True

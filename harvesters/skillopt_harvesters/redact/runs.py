@@ -137,16 +137,18 @@ def _find_random(plain: str, start: int, end: int) -> Iterator[Edit]:
     for match in _PIECE.finditer(plain, start, end):
         piece = match[0]
         if looks_random(piece):
-            if not _is_hash(plain, match.start(), piece):
-                yield (*match.span(), "base64" if len(piece) >= _PAYLOAD else "random")
-            continue
-        for segment in _SEGMENT.finditer(plain, *match.span()):
-            if (
-                len(segment[0]) < len(piece)
-                and looks_random(segment[0])
-                and not _is_hash(plain, segment.start(), segment[0])
-            ):
-                yield (*segment.span(), "random")
+            found = [match.span()]
+        else:
+            # A random word in a path or behind a prefix.
+            found = [
+                segment.span()
+                for segment in _SEGMENT.finditer(plain, *match.span())
+                if len(segment[0]) < len(piece) and looks_random(segment[0])
+            ]
+        if found and not _is_hash(plain, match.start(), piece):
+            for span in found:
+                if not _is_hash(plain, span[0], plain[span[0] : span[1]]):
+                    yield (*span, "base64" if span[1] - span[0] >= _PAYLOAD else "random")
 
 
 def _find_escaped(plain: str, start: int, end: int) -> Iterator[Edit]:

@@ -6,6 +6,7 @@ import re
 from enum import IntEnum
 
 from skillopt_harvesters.redact.chance import looks_made_up, looks_random, share_of_common_pairs
+from skillopt_harvesters.redact.words import PLACEHOLDERS
 
 
 class Look(IntEnum):
@@ -21,43 +22,36 @@ class Look(IntEnum):
 
 
 _ENOUGH = 160
-_PLACEHOLDERS = frozenset(
-    (
-        "string str number boolean bool bytes int integer float char varchar text any unknown never object void "
-        "null none nil true false undefined optional required hidden secret password token changed changeme "
-        "change_me missing invalid expired rotated incorrect correct wrong protected default example placeholder "
-        "dummy test testing todo tbd redacted masked censored empty blank same here below above valid ok yes no "
-        "hash hashed encrypted encoded plain plaintext field input value env environment vault file stdin prompt "
-        "ask self this array list dict map function async await new return type interface class enum const let "
-        "var buffer uuid date json yaml xml html base64 hex utf8 utf-8 sha256 sha512 sha1 md5 bcrypt argon2 oauth "
-        "oauth2 bearer basic digest jwt saml oidc header cookie session query body path param params inherit auto "
-        "manual off on enabled disabled reset set unset get post is was are the a an of for with not"
-    ).split()
-)
 # The first of these that a value matches says what it is.
 _SHAPES = (
+    # only signs, or places to be filled in a format
+    ("nothing", r"(?:%\(?\w{0,40}\)?[sdr]|\{\w{0,40}\}|[^\w\s])+\Z|(?:x{3,}|_+|0+|[xX*.•-]{3,})\Z"),
+    # your-token-here, example-key
     (
         "nothing",
-        r"(?:%\(?\w{0,40}\)?[sdr]|\{\w{0,40}\}|[^\w\s])+\Z|(?:x{3,}|\*+|\.{2,}|-{2,}|_+|\?+|…|•+|0+|[xX*.•-]{3,})\Z"
-        r"|(?:your|my|some|insert|enter|replace|add|put|fill)[-_ ](?:own[-_ ])?[a-z_ -]*\Z"
+        r"(?:your|my|some|insert|enter|replace|add|put|fill)[-_ ](?:own[-_ ])?[a-z_ -]*\Z"
         r"|(?:example|dummy|fake|sample|placeholder|changeme|test)[-_][a-z_-]+\Z",
     ),
+    # $NAME, %NAME%, {{ name }}, <name>, !Ref name
     (
         "nothing",
-        r"(?-i:\$[A-Za-z_]\w*(?:/.*)?|\$\{.*|\$\(.*|%[A-Za-z_]\w*%|%\(?[a-z]\)?[a-z]?|\{\{.*|\{[A-Za-z_][\w.\[\]'\"!:]*\}|<[^<>]*>?"
-        r"|#\{.*|!(?:Ref|Sub|GetAtt|ImportValue|vault|secret|env)\b.*|@[A-Za-z_/.]+|valueFrom|secretKeyRef|AWS_\w+|\[.*\]"
-        r"|(?:op|ref\+\w+|vault|env|file|secret|sops|ssm|keyring|arn|projects)[:/].*"
-        r"|(?:process\.env|os\.environ|os\.getenv|env|secrets|vars|ENV|Deno\.env)[.\[(].*)\Z",
+        r"(?:\$[a-z_]\w*(?:/.*)?|\$\{.*|\$\(.*|%[a-z_]\w*%|\{\{.*|\{[a-z_][\w.\[\]'\"!:]*\}|<[^<>]*>?|#\{.*"
+        r"|!(?:Ref|Sub|GetAtt|ImportValue|vault|secret|env)\b.*|@[a-z_/.]+|\[.*\])\Z",
     ),
+    # where the secret is kept
+    (
+        "nothing",
+        r"(?:valueFrom|secretKeyRef|AWS_\w+"
+        r"|(?:op|ref\+\w+|vault|env|file|secret|sops|ssm|keyring|arn|projects)[:/].*"
+        r"|(?:process\.env|os\.environ|os\.getenv|env|secrets|vars|Deno\.env)[.\[(].*)\Z",
+    ),
+    ("nothing", r"(?:sha(?:1|224|256|384|512)|md5|h1)[:-][a-z0-9+/=_-]{20,}\Z"),
     ("nothing", r"[a-z][a-z0-9+.-]{1,20}:(?:\\?/){2}|urn:|mailto:|data:"),
     ("number", r"[+-]?[0-9][0-9_,]*(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?(?:ms|s|m|h|d|k|kb|mb|%|px|em|rem)?\Z"),
     ("number", r"v?[0-9]+(?:\.[0-9]+)+(?:[-+.]?[a-z]+\.?[0-9]*)?\Z|[0-9]{4}-[0-9]{2}-[0-9]{2}"),
     ("code", r"(?:await |new |!)?[a-z_$][\w.$:>-]*(?:\(|\[[\"'\w])"),
     ("code", r"!?[a-z_][a-z_]*(?:(?:\.|->|::|\?\.)[a-z_]+)+\??\Z"),
-    (
-        "plain",
-        r"[._:/-]*[^\W\d_]+(?:[ ._/|?!:,;'’&()+\\-]+[^\W\d_]+)*[ ._/|?!:,;'’&()+\\-]*\Z",
-    ),
+    ("plain", r"[._:/-]*[^\W\d_]+(?:[ ._/|?!:,;'’&()+\\-]+[^\W\d_]+)*[ ._/|?!:,;'’&()+\\-]*\Z"),
 )
 _SHAPE = re.compile(
     "|".join(f"(?P<{kind}{number}>{shape})" for number, (kind, shape) in enumerate(_SHAPES)),
@@ -85,7 +79,7 @@ _LETTERS = re.compile(r"[^\W\d_]")
 def look_at(value: str) -> Look:
     """Say what a value looks like, without knowing its name. The first 160 characters tell."""
     value = value[:_ENOUGH].strip()
-    if len(value) < 3 or value.lower().rstrip(".,;:!") in _PLACEHOLDERS:
+    if len(value) < 3 or value.lower().rstrip(".,;:!") in PLACEHOLDERS:
         return Look.NOTHING
     if "{" in value or "$(" in value:
         value = _INSERTED.sub("", value)
@@ -109,13 +103,17 @@ def look_at(value: str) -> Look:
 
 
 def _look_of_mixture(value: str) -> Look:
-    """Of a value with digits, which is no number, or with odd signs."""
+    """Look at a value with digits, which is no number, or with odd signs."""
     groups = len(_DIGITS.findall(value))
-    if _UUID.match(value) or _HEX.match(value):
+    if len(value) >= 16 and (_UUID.match(value) or _HEX.match(value)):
         return Look.MIXED
     if not _LETTERS.search(value):
         return Look.NUMBERED if groups else Look.NOTHING
-    if _PATH.match(value) and share_of_common_pairs(value) > (0.6 if groups > 1 else 0.5):
+    if (
+        ("/" in value or "." in value or ":\\" in value)
+        and _PATH.match(value)
+        and share_of_common_pairs(value) > (0.6 if groups > 1 else 0.5)
+    ):
         return Look.CODE
     if (
         groups >= 2

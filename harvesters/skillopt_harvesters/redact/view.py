@@ -30,8 +30,6 @@ _LETTERS = str.maketrans(
     "аеорсухіјѕԁԛԝАВЕКМНОРСТУХІЈЅΑΒΕΖΗΙΚΜΝΟΡΤΥΧο", "aeopcyxijsdqwABEKMHOPCTYXIJSABEZHIKMNOPTYXo"
 )
 _PLAIN = _FULL_WIDTH | _QUOTES | _SPACES | _STOPS | _DASHES | _LETTERS
-_BEFORE = frozenset(" \t\r\n\"'`=:([{<,;&|@")
-_AFTER = frozenset(" \t\r\n\"'`)]}>,;&|@")
 _WORD_CHARACTER = re.compile(r"\w")
 _ALIKE = re.compile("[" + "".join(map(re.escape, map(chr, _PLAIN))) + "]")
 
@@ -96,16 +94,6 @@ def _beside_marks(text: str, edits: Iterable[Edit]) -> Iterator[Edit]:
         rest.append(text[done:end])
         if any(_WORD_CHARACTER.search(part) for part in rest):
             yield (begin, stop, kind)
-
-
-def is_cut_out(plain: str, start: int, end: int) -> bool:
-    """Whether a span is a part of a longer run of characters rather than a word by itself."""
-    if start and plain[start - 1] not in _BEFORE and not plain.startswith("//", start - 2):
-        return True
-    after = plain[end : end + 2]
-    return (
-        bool(after) and after[0] not in _AFTER and (after[0] not in ".:" or not (after[1:] or " ").isspace())
-    )
 
 
 def in_order(edits: list[Edit]) -> list[Edit]:
