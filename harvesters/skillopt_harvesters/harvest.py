@@ -112,10 +112,10 @@ class Harvest:
         home: Path,
         claims: Claims | None = None,
         recall: Recall | None = None,
-        progress: Callable[[], None] | None = None,
+        progress: Callable[[HarvestStats], None] | None = None,
     ) -> None:
         self.stats = HarvestStats()
-        self._progress = progress or (lambda: None)
+        self._progress = progress or (lambda _: None)
         self._sources = tuple(sources)
         self._cursors = cursors
         self._marks_of = cursors.marks_of if isinstance(cursors, Cursors) else self._load_marks
@@ -132,7 +132,7 @@ class Harvest:
         self.stats.bytes_found = sum(file.growth for _, file in found)
         for source, file in found:
             before = self.stats.bytes_done
-            self._progress()
+            self._progress(self.stats)
             yield from self._take(source, file)
             self.stats.files_done += 1
             self.stats.bytes_done = before + file.growth
@@ -219,7 +219,7 @@ class Harvest:
         done = before + min(max(position - (size - growth), 0), growth)
         # Its beginning is looked at more than once.
         self.stats.bytes_done = max(done, self.stats.bytes_done)
-        self._progress()
+        self._progress(self.stats)
 
     def _resume(self, source: Source, path: Path, cursor: FileCursor | None, change: Change) -> Resume | None:
         """Return where to go on, when what was read of the file still stands."""
@@ -279,13 +279,13 @@ def harvest(
     home: Path,
     claims: Claims | None = None,
     recall: Recall | None = None,
-    progress: Callable[[], None] | None = None,
+    progress: Callable[[HarvestStats], None] | None = None,
 ) -> Harvest:
     """Return a harvest to iterate over. `cursors` are by path, as the ones it yields.
 
     `recall` returns a session by client and id as it was stored, also in the harvest that is going on;
     without it changed files are read in whole, and what they hold replaces what was stored. `progress` is
-    called whenever `stats` has moved on.
+    given the stats whenever they have moved on.
 
     Raises nothing while iterating: a file that cannot be read is counted and told in `stats.warnings`.
     """

@@ -60,7 +60,7 @@ def update_index(
             home=find_home(env),
             claims=batch.claims,
             recall=batch.recall,
-            progress=lambda: tell(run.stats),
+            progress=tell,
         )
         for harvested in run:
             if harvested.session is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import os
 from contextlib import closing
@@ -9,10 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from skillopt_harvesters.harvest import Harvest
 from skillopt_sleep.cli import progress
 from skillopt_sleep.events import Event
 from skillopt_sleep.night import harvesting
 from skillopt_sleep.paths import locate
+from skillopt_sleep.store.batches import Batch
+from skillopt_sleep.store.claims import StoreClaims
 from skillopt_sleep.store.database import connect
 from tests.support.transcripts import write_session
 
@@ -56,6 +60,23 @@ def test_of_a_file_that_grew_only_what_is_new_counts(told, private_home: Path):
     assert (events[-1].done, events[-1].bytes_done) == (1, len(line))
     (looking, last) = told()
     assert (looking.total, last.done, last.total, last.bytes_total) == (0, 1, 1, 0)
+
+
+def test_a_harvest_that_is_over_leaves_nothing_in_memory(told, private_home: Path):
+    write_session(private_home / ".claude/projects/-p", "a", [("Ask", "done")], cwd="/p")
+    gc.collect()
+    gc.disable()
+    try:
+        told()
+        told()
+        left = [
+            type(thing).__name__
+            for thing in gc.get_objects()
+            if isinstance(thing, (Harvest, Batch, StoreClaims))
+        ]
+    finally:
+        gc.enable()
+    assert left == []
 
 
 @pytest.mark.parametrize(
