@@ -110,6 +110,15 @@ def test_the_transcript_tells_it_when_the_log_lost_prompts(storage, run):
     assert again.session.prompts == ("one", "two", "three", "four")
 
 
+def test_a_name_that_leaves_no_room_for_another_ending_costs_nothing(storage, run):
+    chat_of("one").write(storage)
+    long = chat_of("two", session="a" * 250)
+    long.write(storage)
+    read, _, stats = run()
+    assert sorted(one.session.prompts for one in read) == [("one",), ("two",)]
+    assert stats.skipped == 0
+
+
 def test_a_log_that_comes_later_is_the_session_though_the_transcript_has_more_words(storage, run):
     transcript = transcript_of("one", session="5f0c")
     transcript.call("run_in_terminal", {"command": "make"})

@@ -60,7 +60,7 @@ class VscodeSource:
                 continue
             try:
                 more = stat_file(other)
-            except FileNotFoundError:
+            except OSError:
                 continue
             marks = Marks(marks.inode, marks.size + more.size, max(marks.mtime_ns, more.mtime_ns))
         return marks

@@ -69,7 +69,7 @@ def family_of(path: Path) -> list[Path]:
     if folder.name not in _WINDOWLESS:
         spellings = dict.fromkeys(("GitHub.copilot-chat", _EXTENSION))
         names += [storage / name / _TRANSCRIPTS / f"{path.stem}.jsonl" for name in spellings]
-    family = [name for name in names if name == path or name.is_file()]
+    family = [name for name in names if name == path or os.path.isfile(name)]  # noqa: PTH113 - never raises
     return family if path in family else [path]
 
 
