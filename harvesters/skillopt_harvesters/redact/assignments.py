@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from skillopt_harvesters.redact.grammar import Joint, Value, read_item, read_joint, read_value
+from skillopt_harvesters.redact.joints import Joint, read_joint
 from skillopt_harvesters.redact.headers import read_authorization, read_bearer, read_cookie
 from skillopt_harvesters.redact.judgement import ENVIRONMENT, HEADER, Candidate, is_offered, is_secret
+from skillopt_harvesters.redact.literals import Value, read_item, read_value
 from skillopt_harvesters.redact.marks import IS_MARK
 from skillopt_harvesters.redact.names import ANCHOR, Strength, classify, qualify
 from skillopt_harvesters.redact.values import Look, find_phrase_end, look_at

@@ -13,7 +13,7 @@ from skillopt_harvesters.redact.values import Look, look_at
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from skillopt_harvesters.redact.grammar import Joint
+    from skillopt_harvesters.redact.joints import Joint
     from skillopt_harvesters.redact.view import Edit
 
 _OPENING = re.compile(r"(?:[rbfu]?\\{0,63}[\"'`]|%2[27]|&quot;)?\s{0,4}(?:(?:f|`)?)")

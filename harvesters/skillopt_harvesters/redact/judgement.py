@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from skillopt_harvesters.redact.grammar import Joint, Value
+from skillopt_harvesters.redact.joints import Joint
+from skillopt_harvesters.redact.literals import Value
 from skillopt_harvesters.redact.names import Strength
 from skillopt_harvesters.redact.values import Look, is_identifier, is_phrase, is_regex, is_sentence, look_at
 
