@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 import typer
 
-from skillopt_harvesters.records import Kind, Session, Signal
+from skillopt_harvesters.records import Kind, Session, Signal, Turn
 from skillopt_sleep.cli.filters import Client, Project, Since, Until, make_filter
 from skillopt_sleep.cli.frame import NOTHING_TO_DO, Json, database, explain, show, show_each
 from skillopt_sleep.errors import UsageError
@@ -82,7 +82,7 @@ def describe(session: Session) -> dict[str, Any]:
         "branch": session.branch,
         "started": session.started,
         "ended": session.ended,
-        "prompts": [_spoken(turn.command, turn.prompt) for turn in session.turns],
+        "prompts": [_spoken(turn.command, turn.prompt) for turn in session.turns if _is_asked(turn)],
         "tool_calls": [
             {"name": call.name, "exit_code": call.exit_code, "error": call.error}
             for turn in session.turns
@@ -106,6 +106,11 @@ def _show_one(session: Session, *, as_json: bool) -> None:
         as_json=as_json,
         render=lambda: preview_session(session, gone=gone),
     )
+
+
+def _is_asked(turn: Turn) -> bool:
+    """Tell whether somebody asked for the turn; a picture alone is a prompt without words."""
+    return turn.typed or bool(turn.prompt or turn.command)
 
 
 def _spoken(command: str | None, prompt: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from skillopt_harvesters.calls import redact_name
 from skillopt_harvesters.drafts import SessionDraft
 from skillopt_harvesters.records import Kind
 from skillopt_harvesters.sources.base import OWN_ENTRYPOINT, is_own_folder
@@ -12,7 +13,6 @@ from skillopt_harvesters.sources.claude.records import Record
 from skillopt_harvesters.times import to_utc
 
 _TIME = len("2026-01-31T22:15:00.000")
-_MAX_NAME = 200
 _MAX_NAMES = 100
 
 
@@ -69,7 +69,7 @@ class Context:
             memory.folder = record.cwd
             session.project = session.project or record.cwd
             memory.is_replay = memory.is_replay or is_own_folder(record.cwd)
-        entrypoint = record.entrypoint and record.entrypoint[:_MAX_NAME]
+        entrypoint = record.entrypoint and redact_name(record.entrypoint)
         if entrypoint and entrypoint not in memory.entrypoints and len(memory.entrypoints) < _MAX_NAMES:
             memory.entrypoints[entrypoint] = None
             memory.is_replay = memory.is_replay or entrypoint.startswith(OWN_ENTRYPOINT)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from skillopt_harvesters.calls import redact_name
 from skillopt_harvesters.claims import Claims, Copies, mark_of
 from skillopt_harvesters.drafts import SessionDraft
 from skillopt_harvesters.records import Kind, Signal
@@ -267,7 +268,7 @@ class CopilotReader(Reader[Memory]):
         if not data.name:
             return
         if data.trigger == "user-invoked":
-            self.memory.skills = [*self.memory.skills[-20:], data.name]
+            self.memory.skills = [*self.memory.skills[-20:], redact_name(data.name)]
         elif self.turn:
             self.turn.skills[data.name] = None
 
