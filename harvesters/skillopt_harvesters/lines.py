@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from io import BytesIO
-from typing import TYPE_CHECKING, BinaryIO, cast
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple, cast
 
 from skillopt_harvesters.salvage import PADDING, decode_leniently, is_json, mend
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from io import BufferedIOBase
 
-__all__ = ["MAX_LINE", "PADDING", "LineReader", "decode_leniently"]
+__all__ = ["MAX_LINE", "PADDING", "Chunk", "LineReader", "decode_leniently"]
 
 MAX_LINE = 8 * 1024 * 1024
 _BOM = b"\xef\xbb\xbf"
@@ -20,6 +20,18 @@ _BUFFER = 512 * 1024
 # A buffer to use again: a new one costs as much as reading a small file.
 _BUFFERS: list[bytearray] = []
 _OPENING, _CLOSING = {ord("{")}, {ord("}")}
+
+
+class Chunk(NamedTuple):
+    """Whole lines between two places of a buffer, which the next chunk overwrites."""
+
+    buffer: bytearray
+    start: int
+    end: int
+
+    @property
+    def view(self) -> memoryview:
+        return memoryview(self.buffer)[self.start : self.end]
 
 
 class LineReader:
@@ -57,9 +69,9 @@ class LineReader:
         """Whether no record seems to go on in the next chunk."""
         return not self._pending
 
-    def split(self, chunk: memoryview) -> list[bytes]:
+    def split(self, chunk: Chunk) -> list[bytes]:
         r"""Return the lines of a chunk. They may still end in b"\n": cutting it off would copy every byte."""
-        lines = BytesIO(chunk).readlines()
+        lines = BytesIO(chunk.view).readlines()
         if self._pending or not _are_usual(lines):
             lines, self._pending = mend(self._pending + lines, limit=self.limit)
         return self._drop_noise(lines)
@@ -81,11 +93,8 @@ class LineReader:
         self.noise_lines += len(lines) - len(kept)
         return kept
 
-    def chunks(self) -> Iterator[memoryview]:
-        """Yield runs of whole lines with their ends; `offset` stands behind the one that was yielded.
-
-        A run lies in a buffer that the next one overwrites.
-        """
+    def chunks(self) -> Iterator[Chunk]:
+        """Yield runs of whole lines with their ends; `offset` stands behind the one that was yielded."""
         buffer = _BUFFERS.pop() if _BUFFERS and self.limit >= _BUFFER else bytearray(min(_BUFFER, self.limit))
         # Bytes of a line that did not end yet: at the buffer's beginning, or dropped when there are too many.
         held = dropped = 0
@@ -116,12 +125,12 @@ class LineReader:
         if len(buffer) == _BUFFER and not _BUFFERS:
             _BUFFERS.append(buffer)
 
-    def _advance(self, buffer: bytearray, start: int, end: int) -> memoryview:
+    def _advance(self, buffer: bytearray, start: int, end: int) -> Chunk:
         if self.offset == 0 and buffer.startswith(_BOM, start, end):
             self.offset += len(_BOM)
             start += len(_BOM)
         self.offset += end - start
-        return memoryview(buffer)[start:end]
+        return Chunk(buffer, start, end)
 
 
 def _fill(stream: BinaryIO, buffer: bytearray, start: int) -> int:

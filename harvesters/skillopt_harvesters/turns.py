@@ -163,7 +163,10 @@ class TurnDraft(msgspec.Struct):
         for piece in self.texts:
             piece.text = redact_within(piece.text, MAX_ANSWER)
         for call in self.calls:
-            call.redact()
+            if call.command or call.error or call.files or call.exit_code:
+                call.redact()
+            else:
+                call.name = redact_name(call.name)
         self.skills = {redact_name(name): None for name in list(self.skills)[:MAX_NAMES]}
         self.usage = {call[:MAX_ID]: bound(counts) for call, counts in self.usage.items()}
 

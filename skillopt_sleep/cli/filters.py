@@ -39,11 +39,14 @@ def make_filter(
     limit: int | None = None,
 ) -> Filter:
     """Return the filter that options ask for. Raises UsageError for what cannot be meant."""
+    from skillopt_harvesters.records import Kind
     from skillopt_sleep.clients import check_clients
     from skillopt_sleep.folders import find_folder
     from skillopt_sleep.period import parse_since, parse_until
     from skillopt_sleep.store.find import Filter, list_clients
 
+    if kind is not None and kind not in list(Kind):
+        raise UsageError(f"there is no kind {kind!r}", hint=f"known are {', '.join(Kind)}")
     begins = parse_since(since) if since else None
     ends = parse_until(until) if until else None
     if begins and ends and begins >= ends:

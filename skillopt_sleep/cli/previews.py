@@ -21,7 +21,7 @@ def preview_task(task: Task, sessions: list[Session], *, word: Callable[[Check],
 
 def _tell_task(task: Task, sessions: dict[str, Session], word: Callable[[Check], str]) -> Iterator[str]:
     yield f"task      {task.id}: {task.title}"
-    yield f"family    {task.family}, skill {task.skill}"
+    yield f"family    {task.family}, {task.skill_origin} skill {task.skill}"
     at = f" at {task.commit}" if task.commit else ""
     yield f"project   {task.project or 'not known'}{at}"
     failed = ", and the agent was corrected, refused or interrupted" if task.failed_before else ""
@@ -30,6 +30,9 @@ def _tell_task(task: Task, sessions: dict[str, Session], word: Callable[[Check],
     yield f"split     {task.split or 'none yet'}"
     yield ""
     yield from _quote(task.prompt, "  > ")
+    if task.values:
+        yield f"varies    {', '.join(task.values)}"
+        yield from _quote(task.template, "  = ")
     for check in task.checks:
         yield ""
         yield f"check     {word(check)}"

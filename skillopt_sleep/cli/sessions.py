@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 import typer
 
-from skillopt_harvesters.records import Kind, Session, Signal, Turn
 from skillopt_sleep.cli.filters import Client, Project, Since, Until, make_filter
 from skillopt_sleep.cli.frame import NOTHING_TO_DO, Json, database, explain, show, show_each
 from skillopt_sleep.errors import UsageError
@@ -19,11 +18,16 @@ from skillopt_sleep.review.wording import count
 if TYPE_CHECKING:
     import sqlite3
 
+    # The readers of all clients come with it: too much for commands that need none.
+    from skillopt_harvesters.records import Session, Turn
+
 
 @explain
 def sessions(
     client: Client = None,
-    kind: Annotated[Kind | None, typer.Option(help="Only sessions of this kind.")] = None,
+    kind: Annotated[
+        str | None, typer.Option("--kind", help="Only of this kind: human, headless, subagent or replay.")
+    ] = None,
     project: Project = None,
     since: Since = None,
     until: Until = None,
@@ -45,7 +49,7 @@ def sessions(
             project=project,
             since=since,
             until=until,
-            kind=kind.value if kind else None,
+            kind=kind,
             limit=limit,
         )
         if shown is not None:
@@ -71,6 +75,8 @@ def sessions(
 
 def describe(session: Session) -> dict[str, Any]:
     """Return the session as the `sessions --json` object."""
+    from skillopt_harvesters.records import Signal
+
     signals = Counter(signal for turn in session.turns for signal in turn.signals)
     return {
         "id": session.id,

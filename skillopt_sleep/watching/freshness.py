@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -18,7 +20,11 @@ from skillopt_sleep.night.harvesting import HarvestReport, update_index
 from skillopt_sleep.paths import Paths
 from skillopt_sleep.store.database import connect, explained
 from skillopt_sleep.store.index import count_sessions
+from skillopt_sleep.watching.places import Root
 from skillopt_sleep.watching.watcher import Batch, Watcher
+
+if TYPE_CHECKING:
+    from skillopt_harvesters.sources import Source
 
 _RETRY_S = 5.0
 _RETRY_MAX_S = 60.0
@@ -39,22 +45,32 @@ class Update(msgspec.Struct, frozen=True, kw_only=True):
 
 def list_roots(
     paths: Paths, env: Mapping[str, str], clients: Collection[str] = ()
-) -> Callable[[], tuple[Path, ...]]:
+) -> Callable[[], tuple[Root, ...]]:
     """Return what tells a watcher the roots of the clients, by the settings as they are when asked.
 
     Raises AppError when the settings cannot be read; once they could be, those stay in force meanwhile.
     """
     settings = load(paths.config).harvest
 
-    def look() -> tuple[Path, ...]:
+    def look() -> tuple[Root, ...]:
         nonlocal settings
         home = find_home(env)
         with suppress(AppError):
             settings = load(paths.config).harvest
         sources = choose_sources(clients or settings.clients, read_roots(settings.roots, home))
-        return tuple(dict.fromkeys(root for source in sources for root in source.roots(env, home)))
+        return tuple(
+            Root(path, partial(_list_files, source, path))
+            for source in sources
+            for path in source.roots(env, home)
+        )
 
     return look
+
+
+def _list_files(source: Source, root: Path) -> Iterator[tuple[Path, object]]:
+    for path in source.discover(root):
+        with suppress(OSError):
+            yield path, source.stat(path)
 
 
 def keep_fresh(

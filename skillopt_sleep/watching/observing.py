@@ -23,7 +23,7 @@ from watchdog.events import (
 )
 from watchdog.observers import Observer
 
-from skillopt_sleep.watching.places import Plan
+from skillopt_sleep.watching.places import Door, Plan
 
 # Not that a file is opened or closed: reading transcripts would look like a change.
 _COMINGS: list[type[FileSystemEvent]] = [
@@ -35,8 +35,10 @@ _COMINGS: list[type[FileSystemEvent]] = [
     FileMovedEvent,
 ]
 _CHANGES = [*_COMINGS, FileModifiedEvent]
-# A reader of a database writes to its shared memory.
-_IGNORED = "-shm"
+# What a reader of a database writes itself, and what an editor writes all the time.
+_IGNORED = ("-shm", ".vscdb", ".vscdb-journal", ".vscdb.backup")
+# Databases are changed in these first.
+_LOGS = ("-wal", "-journal")
 
 # Without a handler of its own the library writes to the terminal, into our status line.
 logging.getLogger("watchdog").addHandler(logging.NullHandler())
@@ -53,9 +55,10 @@ class Observation:
         self._observer.start()
         try:
             for tree in plan.trees:
-                self._watch(_Tree(tree, changed, reshaped), tree, _CHANGES, recursive=True)
-            for door, names in plan.doors:
-                self._watch(_Door(door, names, changed, reshaped), door, _COMINGS, recursive=False)
+                self._watch(_InTree(tree, changed, reshaped), tree, _CHANGES, recursive=True)
+            for door in plan.doors:
+                events = _CHANGES if door.files else _COMINGS
+                self._watch(_AtDoor(door, changed, reshaped), door.folder, events, recursive=False)
             self._probe()
         except BaseException:
             self.stop()
@@ -98,7 +101,7 @@ class Observation:
                 self._observer.unschedule(watch)
 
 
-class _Tree(FileSystemEventHandler):
+class _InTree(FileSystemEventHandler):
     """Tells of every change below a folder."""
 
     def __init__(self, tree: str, changed: Callable[[str], None], reshaped: Callable[[], None]) -> None:
@@ -117,24 +120,22 @@ class _Tree(FileSystemEventHandler):
         self._changed(paths[-1])
 
 
-class _Door(FileSystemEventHandler):
-    """Tells when one of some names in a folder comes or goes, or the folder itself does."""
+class _AtDoor(FileSystemEventHandler):
+    """Tells when one of some names in a folder comes or goes, the folder itself does, or a file changes."""
 
-    def __init__(
-        self,
-        folder: str,
-        names: tuple[str, ...],
-        changed: Callable[[str], None],
-        reshaped: Callable[[], None],
-    ) -> None:
-        self._watched = {folder, *(os.path.join(folder, name) for name in names)}  # noqa: PTH118
+    def __init__(self, door: Door, changed: Callable[[str], None], reshaped: Callable[[], None]) -> None:
+        join = os.path.join
+        self._shape = {door.folder, *(join(door.folder, name) for name in door.names)}
+        self._files = {join(door.folder, name + end) for name in door.files for end in ("", *_LOGS)}
         self._changed = changed
         self._reshaped = reshaped
 
     def on_any_event(self, event: FileSystemEvent) -> None:
         for path in _read_paths(event):
-            if path in self._watched:
+            if path in self._shape and event.event_type != "modified":
                 self._reshaped()
+                self._changed(path)
+            elif path in self._files:
                 self._changed(path)
 
 

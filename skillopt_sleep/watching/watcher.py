@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import errno
+import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from skillopt_sleep.watching.places import make_plan
+from skillopt_sleep.watching.places import Root, make_plan, take_print
 
 if TYPE_CHECKING:
     from skillopt_sleep.watching.observing import Observation
@@ -30,8 +30,8 @@ class Timing(msgspec.Struct, frozen=True, kw_only=True):
     """How soon, in seconds.
 
     A change is looked at when nothing has changed for `quiet_s`, and at the latest `longest_s` after it.
-    `poll_s` is how often one looks where changes cannot be seen, and `sweep_s` how often everywhere, for
-    what nobody told.
+    `poll_s` is how often one looks where changes cannot be seen, or folders hold too much else to be
+    watched, and `sweep_s` how often everywhere, for what nobody told.
     """
 
     quiet_s: float = 2.0
@@ -61,7 +61,7 @@ class Watcher:
 
     def __init__(
         self,
-        roots: Callable[[], Iterable[Path]],
+        roots: Callable[[], Iterable[Root]],
         *,
         timing: Timing | None = None,
         poll: bool = False,
@@ -76,7 +76,8 @@ class Watcher:
         self._condition = threading.Condition()
         self._stopped = False
         self._reshaped = False
-        self._polled = poll
+        self._polled: tuple[Root, ...] = ()
+        self._print = b""
         self._in_vain = 0
         self._first: float | None = None
         self._last = 0.0
@@ -125,21 +126,37 @@ class Watcher:
             if batch.reason != "start":
                 rest = min((self._looked_at - began) * _REST_SHARE, _REST_MAX_S)
                 self._rest_until = self._looked_at + rest
-            batch = self._wait()
-            if batch is not None and (self._reshaped or batch.reason == "sweep"):
-                self._arrange()
+            batch = self._wait_for_news()
         self._drop()
 
-    def _wait(self) -> Batch | None:
+    def _wait_for_news(self) -> Batch | None:
+        """Wait for the next batch; of looks at polled roots only those that find a change make one."""
+        while (reason := self._wait()) is not None:
+            if reason == "poll":
+                self._looked_at = time.monotonic()
+                if not self._has_changed():
+                    continue
+            with self._condition:
+                batch = Batch(reason=reason, changes=self._changes, path=self._path)
+                self._first, self._changes, self._path, self._again_at = None, 0, "", None
+            if self._reshaped or reason == "sweep":
+                self._arrange()
+            return batch
+        return None
+
+    def _has_changed(self) -> bool:
+        before, self._print = self._print, take_print(self._polled)
+        return self._print != before
+
+    def _wait(self) -> str | None:
+        """Wait until it is time to look, and return why; None when stopped."""
         with self._condition:
             while not self._stopped:
                 at, reason = self._find_next()
                 at = max(at, self._rest_until)
                 now = time.monotonic()
                 if at <= now:
-                    batch = Batch(reason=reason, changes=self._changes, path=self._path)
-                    self._first, self._changes, self._path, self._again_at = None, 0, "", None
-                    return batch
+                    return reason
                 self._condition.wait(at - now)
         return None
 
@@ -172,32 +189,34 @@ class Watcher:
     def _arrange(self) -> None:
         """Set up all watches anew. What changed before or meanwhile is for the look that follows."""
         self._drop()
-        self._arranged_at = time.monotonic()
-        self._polled = self._poll_only
+        self._arranged_at = self._looked_at = time.monotonic()
         self._reshaped = False
-        if self._poll_only:
-            return
+        roots = tuple(self._roots())
+        self._polled = roots if self._poll_only else self._watch(roots)
+        self._print = take_print(self._polled)
+
+    def _watch(self, roots: tuple[Root, ...]) -> tuple[Root, ...]:
+        """Set up watches on what can be watched; return the rest."""
         from skillopt_sleep.watching.observing import Observation
 
-        plan = make_plan(self._roots())
+        plan = make_plan(roots)
         for root, system in plan.remote:
             self._tell(f"{root} lies on {system}, where changes cannot be seen: looking every {self._every}")
-        self._polled = bool(plan.remote)
         for _ in range(_TRIES):
             try:
                 self._observation = Observation(plan, changed=self._see, reshaped=self._see_reshaped)
             except OSError as error:
                 reason = _OUT_OF_WATCHES.get(error.errno or 0, error.strerror)
                 self._tell(f"the system has no watches left ({reason}): looking every {self._every}")
-                self._polled = True
-                return
-            again = make_plan(self._roots())
+                return roots
+            again = make_plan(roots)
             if again == plan:
-                return
+                others = {*plan.crowded, *(root for root, _ in plan.remote)}
+                return tuple(root for root in roots if os.path.abspath(root.path) in others)  # noqa: PTH100
             # A folder came while the watches were set up, too late for them and too early to be told.
             plan = again
             self._drop()
-        self._polled = True
+        return roots
 
     def _drop(self) -> None:
         observation, self._observation = self._observation, None

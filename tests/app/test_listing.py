@@ -124,6 +124,7 @@ def test_sessions_are_kept_by_project_client_kind_and_number(sleeper: Sleeper, t
         (["sessions", "--since", "soon"], "'soon' is not a time"),
         (["sessions", "--since", "2026-01-02", "--until", "2026-01-01"], "nothing lies between"),
         (["sessions", "--client", "cluade"], "did you mean claude?"),
+        (["sessions", "--kind", "robot"], "known are human, headless, subagent, replay"),
         (["sessions", "--limit", "0"], "Invalid value for '--limit'"),
         (["sessions", "--show", "x"], "there is no session 'x'"),
         (["sessions", "--show", "x", "--limit", "2"], "of the filters, only --client goes with it"),

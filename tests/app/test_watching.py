@@ -15,7 +15,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from skillopt_sleep.watching import Batch, Timing, Watcher
+from skillopt_sleep.watching import Batch, Root, Timing, Watcher
 from skillopt_sleep.watching.places import find_remote, make_plan
 
 SOON = Timing(quiet_s=0.05, longest_s=0.5)
@@ -56,9 +56,19 @@ class Seen:
         raise AssertionError(f"there was {batch}")
 
 
+def as_root(path: Path) -> Root:
+    """Return a root in which all JSONL files matter."""
+
+    def files() -> Iterator[tuple[Path, object]]:
+        for file in [path] if path.is_file() else sorted(path.rglob("*.jsonl")):
+            yield file, (file.stat().st_size, file.stat().st_mtime_ns)
+
+    return Root(path, files)
+
+
 @contextmanager
 def watching(*roots: Path, timing: Timing = SOON, **options) -> Iterator[Seen]:
-    with Watcher(lambda: roots, timing=timing, **options) as watcher:
+    with Watcher(lambda: map(as_root, roots), timing=timing, **options) as watcher:
         seen = Seen(watcher)
         seen.thread.start()
         try:
@@ -244,14 +254,56 @@ def test_everything_is_looked_at_now_and_then_and_the_watches_are_renewed(tmp_pa
             assert batch.reason == "sweep"
 
 
-def test_polling_needs_no_watches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_polling_needs_no_watches_and_reports_only_what_changed(tmp_path: Path, monkeypatch):
     monkeypatch.setitem(sys.modules, "watchdog.observers", None)
     monkeypatch.delitem(sys.modules, "skillopt_sleep.watching.observing", raising=False)
-    with watching(tmp_path, timing=Timing(poll_s=0.05), poll=True) as seen:
-        for _ in range(3):
+    path = tmp_path / "r" / "a.jsonl"
+    with watching(tmp_path / "r", timing=Timing(poll_s=0.05), poll=True) as seen:
+        assert seen.nothing_for(0.3)
+        path.parent.mkdir()
+        for change in (path.touch, lambda: path.write_text("x"), path.unlink):
+            change()
             batch = seen.next()
             assert batch is not None
             assert batch.reason == "poll"
+        assert seen.nothing_for(0.3)
+
+
+def test_what_a_poll_passes_over_does_not_hide_a_change(tmp_path: Path):
+    far, near = tmp_path / "far", tmp_path / "near"
+    near.mkdir()
+    for number in range(300):
+        (far / str(number)).mkdir(parents=True)
+    with watching(far, near, timing=Timing(quiet_s=0.5, longest_s=5, poll_s=0.02)) as seen:
+        for _ in range(3):
+            write_until_noticed(seen, near / "a.jsonl")
+
+
+def test_a_folder_that_holds_much_else_is_looked_at_instead(tmp_path: Path):
+    crowd, rich = tmp_path / "crowd", tmp_path / "rich"
+    for number in range(300):
+        (crowd / str(number)).mkdir(parents=True)
+        (rich / str(number)).mkdir(parents=True)
+        (rich / str(number) / "a.jsonl").touch()
+    plan = make_plan(map(as_root, [crowd, rich]))
+    assert (plan.trees, plan.crowded) == ((str(rich),), (str(crowd),))
+    with watching(crowd, timing=Timing(quiet_s=0.01, poll_s=0.1)) as seen:
+        (crowd / "noise.txt").write_text("x")
+        assert seen.nothing_for(0.4)
+        (crowd / "7" / "a.jsonl").write_text("x")
+        assert seen.next().reason == "poll"
+
+
+def test_a_root_may_be_a_single_file_that_other_files_lie_beside(tmp_path: Path):
+    path = tmp_path / "sessions.db"
+    with watching(path) as seen:
+        path.write_text("x")
+        seen.until(path)
+        for other in (tmp_path / "other.db", tmp_path / "sessions.db-shm"):
+            other.write_text("x")
+        assert seen.nothing_for(0.4)
+        write_until_noticed(seen, tmp_path / "sessions.db-wal")
+        write_until_noticed(seen, path)
 
 
 @linux
@@ -276,8 +328,11 @@ def test_without_watches_left_one_polls_and_says_so_once(tmp_path: Path, monkeyp
     told: list[str] = []
     timing = Timing(poll_s=0.05, sweep_s=0.2)
     with watching(tmp_path / "r", timing=timing, notice=told.append) as seen:
-        reasons = {seen.next().reason for _ in range(8)}
-        assert reasons == {"poll", "sweep"}
+        reasons = set()
+        while reasons != {"poll", "sweep"}:
+            with (tmp_path / "r" / "a" / "b.jsonl").open("a") as file:
+                file.write("x")
+            reasons.add(seen.next().reason)
         monkeypatch.setattr(inotify_c, "inotify_add_watch", granted)
         path = tmp_path / "r" / "f" / "a.jsonl"
         write_until_noticed(seen, path)
@@ -297,6 +352,7 @@ def test_without_room_for_another_watcher_one_polls(tmp_path: Path, monkeypatch)
     monkeypatch.setattr(inotify_c, "inotify_init", refuse)
     told: list[str] = []
     with watching(tmp_path, timing=Timing(poll_s=0.05), notice=told.append) as seen:
+        (tmp_path / "a.jsonl").write_text("x")
         assert seen.next().reason == "poll"
     assert "max_user_instances" in told[0]
 
@@ -312,13 +368,14 @@ def test_a_network_file_system_is_polled_and_the_rest_is_watched(tmp_path: Path,
         return [type("Part", (), {"mountpoint": point, "fstype": kind}) for point, kind in kinds]
 
     monkeypatch.setattr(psutil, "disk_partitions", mounts)
-    plan = make_plan([far / "sessions", near])
+    plan = make_plan(map(as_root, [far / "sessions", near]))
     assert plan.remote == ((str(far / "sessions"), "nfs4"),)
     assert plan.trees == (str(near),)
     told: list[str] = []
-    with watching(
-        far / "sessions", near, timing=Timing(quiet_s=0.01, poll_s=0.2), notice=told.append
-    ) as seen:
+    timing = Timing(quiet_s=0.01, poll_s=0.1)
+    with watching(far / "sessions", near, timing=timing, notice=told.append) as seen:
+        assert seen.nothing_for(0.4)
+        (far / "sessions" / "a.jsonl").write_text("x")
         assert seen.next().reason == "poll"
         write_until_noticed(seen, near / "a.jsonl")
     assert len(told) == 1
@@ -345,10 +402,11 @@ def test_the_nearest_mount_decides(mounts: dict[str, str], system: str):
 def test_no_folder_is_watched_twice(tmp_path: Path):
     outer, inner = tmp_path / "r", tmp_path / "r" / "inner"
     inner.mkdir(parents=True)
-    plan = make_plan([inner, outer, outer, tmp_path / "r" / "missing"])
+    plan = make_plan(map(as_root, [inner, outer, outer, tmp_path / "r" / "missing"]))
     assert plan.trees == (str(outer),)
-    assert str(outer) not in dict(plan.doors)
-    assert dict(plan.doors)[str(tmp_path)] == ("r",)
+    doors = {door.folder: door.names for door in plan.doors}
+    assert str(outer) not in doors
+    assert doors[str(tmp_path)] == ("r",)
 
 
 def test_a_watcher_that_is_stopped_leaves_no_thread_and_no_descriptor(tmp_path: Path):

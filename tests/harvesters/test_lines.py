@@ -96,5 +96,5 @@ def test_the_offset_always_stands_behind_a_newline_or_a_whole_last_line(parts, l
     reader = LineReader(io.BytesIO(data), limit=limit)
     for chunk in reader.chunks():
         assert reader.offset == len(data) or data[reader.offset - 1 : reader.offset] == b"\n"
-        assert all(len(line) <= limit for line in bytes(chunk).split(b"\n"))
+        assert all(len(line) <= limit for line in bytes(chunk.view).split(b"\n"))
     assert reader.offset <= len(data)

@@ -162,13 +162,11 @@ def fork(store: Store, session: str, **keys) -> str:
     made = store.session(**keys)
     names = {}
     query = "SELECT id, time_created, data FROM message WHERE session_id = ? ORDER BY time_created"
-    for old, created, data in store.connection.execute(query, (session,)).fetchall():
+    for old, created, data in store.run(query, session):
         info = json.loads(data)
         parent = {"parentID": names[info["parentID"]]} if "parentID" in info else {}
         names[old] = store.message(made, info.pop("role"), created=created, **{**info, **parent})
-        for (part,) in store.connection.execute(
-            "SELECT data FROM part WHERE message_id = ? ORDER BY id", (old,)
-        ).fetchall():
+        for (part,) in store.run("SELECT data FROM part WHERE message_id = ? ORDER BY id", old):
             store.part(made, names[old], part)
     return made
 
@@ -212,9 +210,7 @@ def test_what_the_user_took_back_is_abandoned(store):
     back = store.user(s, "left")
     store.agent(s, back, "went left")
     store.agent(s, store.user(s, "more"), "further")
-    store.connection.execute(
-        "UPDATE session SET revert = ?", (json.dumps({"messageID": back, "snapshot": "x"}),)
-    )
+    store.run("UPDATE session SET revert = ?", json.dumps({"messageID": back, "snapshot": "x"}))
     turns = read(store)[s].turns
     assert [(turn.prompt, turn.abandoned) for turn in turns] == [
         ("start", False),

@@ -7,6 +7,8 @@ import os
 import sqlite3
 from pathlib import Path
 
+from tests.support.sqlite_writer import Writer
+
 RECORDED = Path(__file__).parents[1] / "data" / "transcripts" / "opencode"
 
 
@@ -67,20 +69,28 @@ USAGE = {"input": 10, "output": 5, "reasoning": 1, "cache": {"read": 3, "write":
 
 
 class Store:
-    """A database written row by row, as the client would; `clock` is in milliseconds."""
+    """A database that another process holds open and writes row by row, as the client would.
+
+    `clock` is in milliseconds.
+    """
 
     def __init__(self, path: Path, *, schema: str = SCHEMA, wal: bool = True):
         self.path = path
         path.parent.mkdir(parents=True, exist_ok=True)
-        self.connection = sqlite3.connect(path, isolation_level=None, timeout=0)
+        connection = sqlite3.connect(path, isolation_level=None)
         if wal:
-            self.connection.execute("PRAGMA journal_mode = WAL")
-        self.connection.executescript(schema)
+            connection.execute("PRAGMA journal_mode = WAL")
+        connection.executescript(schema)
+        connection.close()
+        self.writer = Writer(path)
         self.clock = 1_795_000_000_000
         self.number = 0
 
     def close(self) -> None:
-        self.connection.close()
+        self.writer.close()
+
+    def run(self, sql: str, *values) -> list:
+        return self.writer.run(sql, *values)
 
     def tick(self) -> int:
         self.clock += 1000
@@ -107,9 +117,7 @@ class Store:
 
     def insert(self, table: str, row: dict) -> None:
         marks = ", ".join("?" * len(row))
-        self.connection.execute(
-            f"INSERT INTO {table} ({', '.join(row)}) VALUES ({marks})", list(row.values())
-        )
+        self.run(f"INSERT INTO {table} ({', '.join(row)}) VALUES ({marks})", *row.values())
 
     def message(self, session: str, role: str, *parts: dict, created: int = 0, **keys) -> str:
         created = created or self.tick()

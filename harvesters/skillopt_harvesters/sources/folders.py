@@ -28,7 +28,7 @@ def split_folders(value: str | None, home: Path) -> tuple[Path, ...]:
 def expand(value: str, home: Path) -> Path | None:
     """Return the absolute path a value stands for; None when it stands for none."""
     text = value.strip()
-    if not text or "\0" in text:
+    if not can_be_path(text):
         return None
     if text == "~" or text.startswith(("~/", "~" + os.sep)):
         return home / text[2:].lstrip("/" + os.sep)
@@ -39,7 +39,15 @@ def expand(value: str, home: Path) -> Path | None:
 def find_base(env: Mapping[str, str], variable: str, default: Path) -> Path:
     """Return a base folder of the XDG specification, which ignores values that are not absolute."""
     value = env.get(variable, "").strip()
-    return Path(value) if value and "\0" not in value and Path(value).is_absolute() else default
+    return Path(value) if can_be_path(value) and Path(value).is_absolute() else default
+
+
+def can_be_path(value: str) -> bool:
+    """Tell whether a value can be the name of a file at all."""
+    try:
+        return bool(value) and "\0" not in value and bool(os.fsencode(value))
+    except UnicodeEncodeError:
+        return False
 
 
 def unique(folders: Iterable[Path]) -> tuple[Path, ...]:

@@ -9,7 +9,7 @@ import msgspec
 
 from skillopt_harvesters.claims import Claims
 from skillopt_harvesters.drafts import SessionDraft
-from skillopt_harvesters.lines import PADDING, LineReader
+from skillopt_harvesters.lines import PADDING, Chunk, LineReader
 from skillopt_harvesters.sources.base import Marks, Reading, Resume, stat_file
 from skillopt_harvesters.walk import walk_files
 
@@ -43,10 +43,10 @@ class Reader(ABC, Generic[MemoryT]):
         for line in lines:
             take(line.strip(PADDING))
 
-    def take_chunk(self, chunk: memoryview) -> bool:
+    def take_chunk(self, chunk: Chunk) -> bool:
         """Take a run of lines in one step, or return False when that cannot be done: then they come singly.
 
-        The chunk is overwritten afterwards. A client whose files are large overrides this: most of its time
+        A client whose files are large overrides this: most of its time
         goes by with steps that each record costs.
         """
         return False

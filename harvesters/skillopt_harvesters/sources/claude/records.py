@@ -6,7 +6,9 @@ from typing import Annotated, Any, TypeVar
 
 import msgspec
 
+from skillopt_harvesters.lines import Chunk
 from skillopt_harvesters.salvage import decode_leniently, salvage
+from skillopt_harvesters.sources.claude.slim import find_slim_lines
 
 # Bookkeeping that opens with its type: told by the first bytes, never decoded. The api-request records
 # make up nine tenths of a recent file.
@@ -138,11 +140,35 @@ class ToolInput(msgspec.Struct, frozen=True, gc=False):
 
 StructT = TypeVar("StructT", bound=msgspec.Struct)
 _decoder = msgspec.json.Decoder(Record)
-decode_record, decode_records = _decoder.decode, _decoder.decode_lines
+decode_record, _decode_records = _decoder.decode, _decoder.decode_lines
 _DECODERS: dict[type[msgspec.Struct], msgspec.json.Decoder[Any]] = {
     kind: msgspec.json.Decoder(kind) for kind in (ToolInput,)
 }
 _decode_content = msgspec.json.Decoder(str | list[Block | str] | None).decode
+
+
+def decode_records(chunk: Chunk) -> list[Record]:
+    """Return the records of whole lines. Raises DecodeError or RecursionError when one is flawed.
+
+    The content of long results is left out, unless they are errors.
+    """
+    buffer, start, end = chunk
+    view = memoryview(buffer)
+    found: list[Record] = []
+    for line_start, line_end, slim in find_slim_lines(buffer, start, end):
+        if line_start > start:
+            found += _decode_records(view[start:line_start])
+        record = decode_record(slim)
+        found.append(decode_record(view[line_start:line_end]) if _has_failed(record) else record)
+        start = line_end
+    if start < end:
+        found += _decode_records(view[start:end])
+    return found
+
+
+def _has_failed(record: Record) -> bool:
+    content = record.message.content if record.message else None
+    return isinstance(content, list) and any(isinstance(block, Block) and block.is_error for block in content)
 
 
 def decode_line(line: bytes) -> tuple[list[Record], int]:

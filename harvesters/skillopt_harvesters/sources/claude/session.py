@@ -9,6 +9,7 @@ import msgspec
 
 from skillopt_harvesters.claims import Claims, Copies
 from skillopt_harvesters.drafts import SessionDraft
+from skillopt_harvesters.lines import Chunk
 from skillopt_harvesters.marks import mark_of, marks_of
 from skillopt_harvesters.sources.claude import evidence, records
 from skillopt_harvesters.sources.claude.context import Context, Memory
@@ -36,7 +37,7 @@ class ClaudeReader(Reader[Memory]):
         self.context = Context(session, memory, is_agent=self.is_agent)
         self.conversation = Conversation(session, is_agent=self.is_agent)
 
-    def take_chunk(self, chunk: memoryview) -> bool:
+    def take_chunk(self, chunk: Chunk) -> bool:
         try:
             found = records.decode_records(chunk)
         except (msgspec.DecodeError, RecursionError):

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from skillopt_harvesters.lines import decode_leniently
+from skillopt_harvesters.sources.folders import find_base, split_folders, unique
 from skillopt_harvesters.sources.skim import Skimmer, Torn
 
 if TYPE_CHECKING:
@@ -38,13 +39,9 @@ def find_roots(env: Mapping[str, str], home: Path) -> tuple[Path, ...]:
 
     Versions before 1.0 kept their state below XDG_STATE_HOME when that was set.
     """
-    configured = env.get("COPILOT_HOME", "").strip()
-    if configured:
-        folders = [Path(part.strip()).expanduser() for part in configured.split(",") if part.strip()]
-    else:
-        state = env.get("XDG_STATE_HOME", "").strip()
-        folders = [home / ".copilot", *([Path(state) / ".copilot"] if state else [])]
-    return tuple(dict.fromkeys(folder / name for folder in folders for name in (SESSIONS, HISTORY)))
+    state = find_base(env, "XDG_STATE_HOME", home)
+    folders = split_folders(env.get("COPILOT_HOME"), home) or (home / ".copilot", state / ".copilot")
+    return unique(folder / name for folder in folders for name in (SESSIONS, HISTORY))
 
 
 def find_files(root: Path, *, warn: Callable[[str], None] | None = None) -> Iterator[Path]:

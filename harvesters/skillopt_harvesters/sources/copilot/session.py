@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from itertools import compress
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from skillopt_harvesters.calls import redact_name
-from skillopt_harvesters.claims import Claims, Copies, mark_of
+from skillopt_harvesters.claims import Claims, Copies
 from skillopt_harvesters.drafts import SessionDraft
+from skillopt_harvesters.lines import PADDING
+from skillopt_harvesters.marks import mark_of, marks_of
 from skillopt_harvesters.records import Kind, Signal
 from skillopt_harvesters.sources.base import is_own_folder
 from skillopt_harvesters.sources.copilot import history, records, tools, words
 from skillopt_harvesters.sources.copilot.records import Context, Data, Event, ToolResult
 from skillopt_harvesters.sources.copilot.usage import Ledger, Place, add_models
 from skillopt_harvesters.sources.lined import Reader
-from skillopt_harvesters.sources.loose import decode_any, decode_as, decode_line
-from skillopt_harvesters.times import to_utc
+from skillopt_harvesters.sources.loose import decode_any, decode_as, decode_line, decoder_of
+from skillopt_harvesters.times import first_and_last, to_utc
 from skillopt_harvesters.turns import CallDraft, TurnDraft
 
 if TYPE_CHECKING:
@@ -78,12 +81,21 @@ class CopilotReader(Reader[Memory]):
         }
 
     def take(self, line: bytes) -> None:
-        if line.startswith(records.NOISE) and line.find(records.OPENING, len(records.OPENING)) < 0:
-            return
-        found, bad = decode_line(line, Event)
-        self.session.bad += bad
-        for event in found:
-            self._take(event)
+        self.take_all([line])
+
+    def take_all(self, lines: list[bytes]) -> None:
+        decode = decoder_of(Event).decode
+        found: list[Event] = []
+        for line in lines:
+            if line.startswith(records.NOISE) and line.find(records.OPENING, len(records.OPENING)) < 0:
+                continue
+            try:
+                found.append(decode(line))
+            except (msgspec.DecodeError, RecursionError):
+                events, bad = decode_line(line.strip(PADDING), Event)
+                self.session.bad += bad
+                found += events
+        self._take_events([event for event in found if self._is_read(event)])
 
     def finish(self) -> None:
         self.session.kind = self._find_kind()
@@ -94,32 +106,61 @@ class CopilotReader(Reader[Memory]):
     def turn(self) -> TurnDraft | None:
         return self.session.turn
 
-    def _take(self, event: Event) -> None:
+    def _is_read(self, event: Event) -> bool:
+        """Tell whether an event has something to say; what should and has not is counted."""
         name = event.type
-        if name is None or name not in records.READ:
-            if event.ephemeral is not True and not (name and records.is_known(name)):
-                self.session.meet_unknown(name or "(none)")
-            return
-        data = event.data
-        if data is None:
-            self.session.bad += 1
-            return
-        self.copied = False
-        if event.id:
-            mark = mark_of(event.id)
-            if not self.copies.see(mark):
-                return
-            self.copied = self._is_copied(name, event, data, mark)
+        if name in records.READ:
+            self.session.bad += event.data is None
+            return event.data is not None
+        if event.ephemeral is not True and not (name and records.is_known(name)):
+            self.session.meet_unknown(name or "(none)")
+        return False
+
+    def _take_events(self, events: list[Event]) -> None:
+        """Take events in order. What can be done for many at once is: most have nothing to tell but that."""
+        ids = [event.id for event in events if event.id]
+        if self.turn is None or len(ids) < len(events) or not self._take_new(events, marks_of(ids)):
+            for event in events:
+                self._take_one(event)
+
+    def _take_new(self, events: list[Event], marks: list[int]) -> bool:
+        """Take events if each comes for the first time; else take none."""
+        if not self.copies.see_all(marks):
+            return False
+        if self.copies.are_own(marks, compress(marks, map(self._opens_turn, events))):
+            self.copied = False
+            for time in first_and_last([event.timestamp for event in events]):
+                self.session.see(time)
+            for event in events:
+                self._handle(event)
+        else:
+            for event, mark in zip(events, marks, strict=True):
+                self._take_seen(event, mark)
+        return True
+
+    def _take_one(self, event: Event) -> None:
+        mark = mark_of(event.id) if event.id else None
+        if mark is None or self.copies.see(mark):
+            self._take_seen(event, mark)
+
+    def _take_seen(self, event: Event, mark: int | None) -> None:
+        self.copied = mark is not None and self._is_copied(event, mark)
         if not self.copied:
             self.session.see(to_utc(event.timestamp))
-        self.handlers[name](event, data)
+        self._handle(event)
 
-    def _is_copied(self, name: str, event: Event, data: Data, mark: int) -> bool:
-        if name == "user.message":
-            opens = is_prompt(event, data)
-        else:
-            opens = name == "tool.user_requested" or (self.turn is None and name in _WORK)
+    def _handle(self, event: Event) -> None:
+        if event.type and event.data:
+            self.handlers[event.type](event, event.data)
+
+    def _is_copied(self, event: Event, mark: int) -> bool:
+        opens = self._opens_turn(event) or (self.turn is None and event.type in _WORK)
         return self.copies.opens_copy(mark) if opens else self.copies.is_copy(mark)
+
+    def _opens_turn(self, event: Event) -> bool:
+        if event.type == "user.message":
+            return event.data is not None and is_prompt(event, event.data)
+        return event.type == "tool.user_requested"
 
     def _find_kind(self) -> Kind:
         if self.memory.is_replay:

@@ -12,7 +12,7 @@ look like a person's to this day.
 
 from __future__ import annotations
 
-import sqlite3
+import errno
 from functools import partial
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -21,7 +21,7 @@ import msgspec
 from skillopt_harvesters.claims import mark_of
 from skillopt_harvesters.sources.base import Marks, Reading, Resume
 from skillopt_harvesters.sources.opencode import files, places, rows
-from skillopt_harvesters.sources.opencode.database import Database, stat_database
+from skillopt_harvesters.sources.opencode.database import DAMAGE, Database, stat_database
 from skillopt_harvesters.sources.opencode.talk import CLIENT, Talk
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from skillopt_harvesters.records import Session
 
 _HEAD = 64
+_TRIES = 5
 
 
 class OpenCodeSource:
@@ -87,7 +88,7 @@ def _read_database(path: Path, claims: Claims, resume: Resume | None) -> Iterato
                     found = rows.read_states(connection, layout)
                     if found and not rows.has_messages(connection, layout):
                         problems.append("it has sessions, but no messages where this version looks for them")
-        except sqlite3.Error as error:
+        except DAMAGE as error:
             yield Reading(
                 session=None, offset=0, state=resume.state if resume else b"", warnings=(_describe(error),)
             )
@@ -101,7 +102,7 @@ def _read_database(path: Path, claims: Claims, resume: Resume | None) -> Iterato
                 continue
             try:
                 read = _read_session(database, layout, session, path, claims)
-            except sqlite3.Error as error:
+            except DAMAGE as error:
                 del states[mark]
                 failed += 1
                 if failed == 1:
@@ -117,8 +118,8 @@ def _read_database(path: Path, claims: Claims, resume: Resume | None) -> Iterato
 def _read_session(
     database: Database, layout: rows.Layout, session: str, path: Path, claims: Claims
 ) -> Session | None:
-    """Return a session; None when it was removed meanwhile."""
-    while True:
+    """Return a session; None when it was removed meanwhile. Raises OSError when the client never pauses."""
+    for _ in range(_TRIES):
         with database.transaction() as connection:
             head = rows.read_head(connection, layout, session)
             if head is None:
@@ -129,6 +130,7 @@ def _read_session(
             rows.feed(connection, layout, session, talk)
         if not database.has_changed:
             return talk.finish()
+    raise OSError(errno.EAGAIN, "the database changes all the time")
 
 
 def _read_file(data: bytes, path: Path, claims: Claims) -> Iterator[Reading]:
@@ -151,7 +153,7 @@ def _is_in_database(layout: files.Layout) -> bool:
                 with database.transaction() as connection:
                     if rows.has_session(connection, layout.session):
                         return True
-            except (OSError, sqlite3.Error):
+            except (OSError, *DAMAGE):
                 continue
     return False
 
@@ -163,5 +165,5 @@ def _decode_states(resume: Resume | None) -> dict[int, int]:
         return {}
 
 
-def _describe(error: sqlite3.Error) -> str:
+def _describe(error: Exception) -> str:
     return f"the database cannot be read: {error}"

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 MAGIC = b"SQLite format 3\x00"
+# What reading a damaged database may raise; a message that is no text is an error of its own in Python.
+DAMAGE = (sqlite3.Error, UnicodeDecodeError)
 _PATIENCE = 2.0  # seconds
 _BUSY = ("locked", "busy")
 
@@ -55,7 +57,7 @@ class Database:
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """See one state of the database for a short while.
 
-        Raises OSError when it is locked for longer than two seconds, sqlite3.Error when it is damaged.
+        Raises OSError when it is locked for longer than two seconds, one of `DAMAGE` when it is damaged.
         """
         if self._connection is None or self.has_changed:
             self.close()

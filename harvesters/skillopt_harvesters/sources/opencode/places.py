@@ -8,7 +8,7 @@ import stat
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from skillopt_harvesters.sources.folders import expand, find_base, unique
+from skillopt_harvesters.sources.folders import can_be_path, find_base, unique
 from skillopt_harvesters.sources.opencode.database import MAGIC
 from skillopt_harvesters.walk import walk_files
 
@@ -27,9 +27,9 @@ def find_roots(env: Mapping[str, str], home: Path) -> tuple[Path, ...]:
     """Return the client's data folder, and the database itself when a variable puts it elsewhere."""
     data = find_base(env, "XDG_DATA_HOME", home / ".local" / "share") / "opencode"
     moved = env.get("OPENCODE_DB", "").strip()
-    if not moved or moved == ":memory:" or "\0" in moved:
+    if moved == ":memory:" or not can_be_path(moved):
         return (data,)
-    return unique([data, expand(moved, home) or data / moved])
+    return unique([data, data / moved])
 
 
 def find_files(root: Path, *, warn: Callable[[str], None] | None = None) -> Iterator[Path]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from skillopt_harvesters.sources.folders import find_base, split_folders, unique
 from skillopt_harvesters.sources.vscode.uris import to_path
 from skillopt_harvesters.walk import walk_files
 
@@ -30,23 +31,18 @@ def find_roots(env: Mapping[str, str], home: Path) -> tuple[Path, ...]:
 
     VSCODE_PORTABLE, or VSCODE_APPDATA, takes the place of the platform's folder, as in VS Code.
     """
-    portable = env.get("VSCODE_PORTABLE", "").strip()
-    data = env.get("VSCODE_APPDATA", "").strip()
-    if portable:
-        folders = [Path(portable) / "user-data"]
-    else:
-        config = env.get("XDG_CONFIG_HOME", "").strip()
-        roaming = env.get("APPDATA", "").strip()
-        platforms = [
-            Path(config) if config else home / ".config",
-            home / "Library" / "Application Support",
-            Path(roaming) if roaming else home / "AppData" / "Roaming",
-        ]
-        folders = [base / name for base in ([Path(data)] if data else platforms) for name in _PRODUCTS]
-    agent = env.get("VSCODE_AGENT_FOLDER", "").strip()
-    servers = [*([Path(agent)] if agent else []), *(home / name for name in _SERVERS)]
+    portable = split_folders(env.get("VSCODE_PORTABLE"), home)
+    platforms = split_folders(env.get("VSCODE_APPDATA"), home) or (
+        find_base(env, "XDG_CONFIG_HOME", home / ".config"),
+        home / "Library" / "Application Support",
+        find_base(env, "APPDATA", home / "AppData" / "Roaming"),
+    )
+    folders = [folder / "user-data" for folder in portable]
+    folders = folders or [base / name for base in platforms for name in _PRODUCTS]
+    agents = split_folders(env.get("VSCODE_AGENT_FOLDER"), home)
+    servers = [*agents, *(home / name for name in _SERVERS)]
     folders.extend(server / "data" for server in servers)
-    return tuple(dict.fromkeys(folder / "User" for folder in folders))
+    return unique(folder / "User" for folder in folders)
 
 
 def find_files(root: Path, *, warn: Callable[[str], None] | None = None) -> Iterator[Path]:
