@@ -17,7 +17,8 @@ def to_utc(time: str | int | float | None) -> str | None:
 
     Accepts ISO strings with or without a zone (taken as UTC), and epoch seconds or milliseconds.
     """
-    if time is None:
+    if not time:
+        # A clock that was never set; a session would seem to begin in 1970.
         return None
     if isinstance(time, str):
         if len(time) == _ZONE + 1 and time[_ZONE] == "Z" and _is_canonical(time):

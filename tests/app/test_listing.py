@@ -223,3 +223,16 @@ def test_tasks_are_kept_by_the_sessions_that_asked_for_them_and_stay_the_same(
     assert (
         json.loads(run("tasks", "--json", "--client", "claude", "--skill", every[0]["skill"]).stdout) == every
     )
+
+
+def test_a_turn_nobody_asked_for_is_not_listed_as_a_prompt(sleeper: Sleeper) -> None:
+    path = write_session(
+        sleeper.projects / "-w", "alone", [("", "I go on."), ("and now the tests", "Done.")], cwd="/w"
+    )
+    first, *rest = path.read_text().splitlines()
+    assert json.loads(first)["type"] == "user"
+    path.write_text("\n".join([*rest, ""]))
+    assert run("harvest").returncode == 0
+    [session] = json.loads(run("sessions", "--json").stdout)
+    assert session["prompts"] == ["and now the tests"]
+    assert session["tokens"]["output"] > 0

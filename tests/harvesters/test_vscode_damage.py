@@ -131,3 +131,18 @@ def test_any_value_may_stand_anywhere(tmp_path_factory, data):
     folder = tmp_path_factory.mktemp("odd")
     for path in (chat.write(folder), chat.write_log(folder / "log", [put([key], data.draw(ANY))])):
         check(path, {ASKS[place]})
+
+
+def test_an_operation_that_cuts_to_less_than_nothing_takes_nothing_away(tmp_path):
+    chat = Chat(session="cut")
+    chat.ask("look at the parser", "Done.")
+    operations = [
+        {"kind": 0, "v": chat.state},
+        {"kind": 2, "k": ["requests"], "v": [], "i": -5},
+        {"kind": 2, "k": ["requests", 0, "response"], "v": [], "i": -1},
+    ]
+    path = tmp_path / "chatSessions" / "cut.jsonl"
+    path.parent.mkdir()
+    path.write_text("".join(json.dumps(operation) + "\n" for operation in operations), encoding="utf-8")
+    [reading] = read_file(VSCODE, path)
+    assert [(turn.prompt, turn.answer) for turn in reading.session.turns] == [("look at the parser", "Done.")]

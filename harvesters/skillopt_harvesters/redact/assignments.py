@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from skillopt_harvesters.redact.joints import Joint, read_joint
 from skillopt_harvesters.redact.headers import read_authorization, read_bearer, read_cookie
+from skillopt_harvesters.redact.joints import Joint, read_joint
 from skillopt_harvesters.redact.judgement import ENVIRONMENT, HEADER, Candidate, is_offered, is_secret
 from skillopt_harvesters.redact.literals import Value, read_item, read_value
 from skillopt_harvesters.redact.marks import IS_MARK
@@ -191,7 +191,7 @@ def _judge(plain: str, start: int, name: str, strength: Strength, joint: Joint, 
 
 
 def _after_mark(value: Value, strength: Strength) -> Edit | None:
-    """A value of which another rule hid a part: the rest of it is hidden, too, when it is one."""
+    """Hide the rest of a value of which another rule hid a part, when it is one."""
     covered = IS_MARK.sub("", value.text).strip(" \t.,;:)]}")
     if value.quoted and covered and strength >= Strength.STRONG and " " not in covered:
         return (value.start, value.end, "secret")

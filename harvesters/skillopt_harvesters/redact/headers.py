@@ -92,14 +92,14 @@ def _read_credential(plain: str, begin: int, accepts: Callable[[str], bool]) -> 
 
 
 def _is_token(text: str) -> bool:
-    """ "Bearer authentication" is prose; a credential has a digit, or is long."""
+    """Tell a credential, which has a digit or is long, from prose such as "Bearer authentication"."""
     return (len(text) >= 20 and " " not in text and look_at(text) > Look.CODE) or look_at(
         text
     ) >= Look.NUMBERED
 
 
 def is_basic(text: str) -> bool:
-    """Basic credentials are a login in base64, with a colon inside."""
+    """Tell Basic credentials: a login in base64, with a colon inside."""
     try:
         decoded = base64.b64decode(text + "=" * (-len(text) % 4), validate=True)
     except (binascii.Error, ValueError):

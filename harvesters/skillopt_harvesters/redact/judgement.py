@@ -122,7 +122,7 @@ def is_secret(candidate: Candidate) -> bool:
 
 
 def _is_secret_unjoined(candidate: Candidate, look: Look) -> bool:
-    """A value behind nothing but a space, or behind "is"."""
+    """Judge a value behind nothing but a space, or behind "is"."""
     text, strength = candidate.text, candidate.strength
     password = strength >= Strength.PASSWORD
     directive = _DIRECTIVE.search(candidate.plain, max(0, candidate.start - 100), candidate.start)
@@ -247,7 +247,7 @@ def _least_bare(candidate: Candidate, *, long: bool) -> Look:
 
 
 def _least_at_end(candidate: Candidate, after: str) -> Look:
-    """ "password: letmein" ends its line, "password: it must be long" and "login(password=given)" go on."""
+    """Return more where the line goes on: "password: it must be long", "login(password=given)"."""
     if after in {",", ")", ";"} or _PROSE_AFTER.match(candidate.plain, candidate.value.end):
         return Look.NUMBERED
     if candidate.joint.kind == "=" and (

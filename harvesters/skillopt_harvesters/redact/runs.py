@@ -66,7 +66,7 @@ def find_in_runs(view: View) -> Iterator[Edit]:
 
 
 def _with_slashes(plain: str) -> Iterator[tuple[int, int]]:
-    """Yield the runs, those with `\\/` in place of a slash in one piece."""
+    """Yield the runs, those whose slashes are escaped in one piece."""
     done = 0
     for match in _SLASHED_PIECE.finditer(plain):
         if len(match[0]) < SHORTEST:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from skillopt_harvesters.calls import redact_name
 from skillopt_harvesters.drafts import SessionDraft
 from skillopt_harvesters.records import Kind
 from skillopt_harvesters.sources.base import OWN_ENTRYPOINT, is_own_folder
@@ -11,7 +12,6 @@ from skillopt_harvesters.sources.claude.evidence import PEOPLE
 from skillopt_harvesters.sources.claude.records import Record
 from skillopt_harvesters.times import first_and_last
 
-_MAX_NAME = 200
 _MAX_NAMES = 100
 
 
@@ -58,7 +58,7 @@ class Context:
             memory.folder = record.cwd
             session.project = session.project or record.cwd
             memory.is_replay = memory.is_replay or is_own_folder(record.cwd)
-        entrypoint = record.entrypoint and record.entrypoint[:_MAX_NAME]
+        entrypoint = record.entrypoint and redact_name(record.entrypoint)
         if entrypoint and entrypoint not in memory.entrypoints and len(memory.entrypoints) < _MAX_NAMES:
             memory.entrypoints[entrypoint] = None
             memory.is_replay = memory.is_replay or entrypoint.startswith(OWN_ENTRYPOINT)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from skillopt_harvesters.calls import redact_name
 from skillopt_harvesters.claims import Claims, Copies
 from skillopt_harvesters.drafts import SessionDraft
 from skillopt_harvesters.lines import PADDING
@@ -308,7 +309,7 @@ class CopilotReader(Reader[Memory]):
         if not data.name:
             return
         if data.trigger == "user-invoked":
-            self.memory.skills = [*self.memory.skills[-20:], data.name]
+            self.memory.skills = [*self.memory.skills[-20:], redact_name(data.name)]
         elif self.turn:
             self.turn.skills[data.name] = None
 

@@ -59,8 +59,8 @@ _decode_list = msgspec.json.Decoder(list[msgspec.Raw]).decode
 def change_response(ask: Ask, operation: Operation, path: list[str | int]) -> None:
     """Cut and append the parts of a response, or set one of them."""
     if not path:
-        if operation.i is not None:
-            del ask.pieces[max(operation.i, 0) :]
+        if operation.i is not None and operation.i >= 0:
+            del ask.pieces[operation.i :]
         ask.pieces.extend(read_pieces(operation.v) if opening_of(operation.v) == b"[" else [])
         drop_early_text(ask.pieces)
         return

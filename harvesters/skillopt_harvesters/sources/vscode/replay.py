@@ -225,8 +225,8 @@ class Replay:
     def _change_list(self, operation: Operation) -> None:
         items = items_of(operation.v)
         if operation.kind == PUSH:
-            if operation.i is not None and not self.resuming:
-                self._cut(max(operation.i, 0))
+            if operation.i is not None and operation.i >= 0 and not self.resuming:
+                self._cut(operation.i)
         else:
             self._replace(len(items))
         self._append(read_request(item) for item in items)
