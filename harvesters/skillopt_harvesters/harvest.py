@@ -241,14 +241,25 @@ class Harvest:
         for warning in session.warnings:
             if known is None or warning not in known.warnings:
                 stats.warn(f"{session.path}: {warning}")
-        if goes_on is None and stored is not None and not replaces(session, stored):
-            return False
+        if goes_on is None and stored is not None:
+            wins = replaces(session, stored)
+            self._tell_lost(*((session, stored) if wins else (stored, session)))
+            if not wins:
+                return False
         key = (session.client, session.id)
         if key not in self._counted:
             stats.sessions += 1
         stats.turns += len(session.turns) - self._counted.get(key, 0)
         self._counted[key] = len(session.turns)
         return True
+
+    def _tell_lost(self, kept: Session, other: Session) -> None:
+        """Warn when another file with the same id holds what the one that is kept does not."""
+        if kept.path != other.path and not set(other.prompts) <= set(kept.prompts):
+            self.stats.warn(
+                f"{other.path}: its session {other.id} is also in {kept.path}, which holds more and is kept;"
+                " prompts that are only here are left out"
+            )
 
     def _blame(self, source: Source, error: Exception, where: str = "") -> None:
         self.stats.skipped += 1
