@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from skillopt_replay.errors import Unavailable
 from skillopt_replay.folders import clear_leftovers
 from skillopt_sleep.clients import find_home, read_roots
 from skillopt_sleep.clock import today
@@ -107,10 +108,16 @@ def dry_night(
     connection: sqlite3.Connection, settings: Settings, env: Mapping[str, str], *, listen: Listener = ignore
 ) -> NightReport:
     """Harvest, mine and plan; call no model, begin no night, stage nothing."""
-    target = choose_target(settings, env)
+    notes: tuple[str, ...] = ()
+    try:
+        target = choose_target(settings, env)
+    except Unavailable as error:
+        target = "claude_code"
+        notes = (f"{error.message}: this is what a night with one would work on",)
     _harvest(connection, settings, env, listen)
     unfinished = find_unfinished(connection)
-    notes = (f"night {unfinished.id} was cut off: the next run goes on with it first",) if unfinished else ()
+    if unfinished:
+        notes = (*notes, f"night {unfinished.id} was cut off: the next run goes on with it first")
     plan = renew(plan_night(connection, settings, env, target, listen), agent=None)
     return _make_report(plan, "planned", settings, notes)
 

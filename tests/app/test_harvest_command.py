@@ -46,12 +46,15 @@ class Watch:
         self.process = process
 
     def next(self, event: str = "harvest") -> dict[str, Any]:
+        """Return the next event; one that only says that another run is at work may come before it."""
         assert self.process.stdout is not None
-        line = self.process.stdout.readline()
-        assert line, self.process.stderr.read() if self.process.stderr else ""
-        told: dict[str, Any] = json.loads(line)
-        assert told["event"] == event, told
-        return told
+        while True:
+            line = self.process.stdout.readline()
+            assert line, self.process.stderr.read() if self.process.stderr else ""
+            told: dict[str, Any] = json.loads(line)
+            if told["event"] == event:
+                return told
+            assert told["event"] == "waiting", told
 
     def end(self, number: signal.Signals) -> tuple[int, str]:
         self.process.send_signal(number)

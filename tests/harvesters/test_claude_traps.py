@@ -380,3 +380,15 @@ def test_a_time_of_nought_is_no_time(transcript, read):
     made.user("fix the build")
     made.agent("done", timestamp=0)
     assert read(made).started.startswith("2026-11-01")
+
+
+def test_a_prompt_with_pasted_pictures_of_many_megabytes_keeps_its_words(transcript, read):
+    picture = {
+        "type": "image",
+        "source": {"type": "base64", "media_type": "image/png", "data": "A" * 5_000_000},
+    }
+    t = transcript()
+    t.user([{"type": "text", "text": "make it look like these"}, picture, picture, picture])
+    session = read(t)
+    assert session.prompts == ("make it look like these",)
+    assert session.skipped == 0
