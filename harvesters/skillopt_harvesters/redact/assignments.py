@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from skillopt_harvesters.redact.candidates import ENVIRONMENT, Candidate, is_offered
 from skillopt_harvesters.redact.headers import read_authorization, read_bearer, read_cookie
 from skillopt_harvesters.redact.joints import Joint, read_joint
-from skillopt_harvesters.redact.judgement import ENVIRONMENT, HEADER, Candidate, is_offered, is_secret
+from skillopt_harvesters.redact.judgement import HEADER, is_secret
 from skillopt_harvesters.redact.literals import Value, read_item, read_value
 from skillopt_harvesters.redact.marks import IS_MARK
 from skillopt_harvesters.redact.names import ANCHOR, Strength, classify, qualify
@@ -28,12 +29,13 @@ _NUMBERED = re.compile(r"(?<=secret) id(?=\s{0,8}[:=])| [0-9]{1,2}(?=:)")
 _ENDS = frozenset(" =:\"'`")
 _JOINTS = frozenset("=:\"'`")
 _SAID = (
-    "is|was|are|to|as|be|es|est|ist|lautet|equals|value|val|default|for|of|on|at|in|set|changed|reset|updated|will|should"
-    "|now|just|still"
+    "is|was|are|to|as|be|es|est|ist|lautet|equals|value|val|default|for|of|on|at|in|set|changed|reset|updated"
+    "|will|should|now|just|still"
 )
 # "the token request", "token)", "pass" at the end: no value follows.
 _NOTHING_FOLLOWS = re.compile(
-    rf"[ \t]{{1,8}}(?!(?:{_SAID})\b)[a-z]{{1,40}}(?:[\s.,;:!?)(]|\Z)|[.,;!?)]{{0,2}}(?:\s{{0,8}}\Z|\n\n)|[.,!?;]\s"
+    rf"[ \t]{{1,8}}(?!(?:{_SAID})\b)[a-z]{{1,40}}(?:[\s.,;:!?)(]|\Z)"
+    r"|[.,;!?)]{0,2}(?:\s{0,8}\Z|\n\n)|[.,!?;]\s"
 )
 # "hunter2 is the password", "use 8f3kz0q2 as my token".
 _TOLD_BEFORE = re.compile(
@@ -81,34 +83,38 @@ def _name_start(plain: str, done: int, start: int) -> int:
 
 
 def _read(plain: str, lowered: str, done: int, anchor: re.Match[str], end: int) -> list[Edit]:
-    word, begin = anchor[0], anchor.start()
-    if word == "bearer":
+    """Read what the name around an anchor gives away: behind it, or before it."""
+    if anchor[0] == "bearer":
         return _one(read_bearer(plain, anchor.end()))
-    if (
-        plain[end : end + 1] not in _JOINTS
-        and _NOTHING_FOLLOWS.match(plain, end)
-        and not plain[end - 1].isupper()
-        and not _is_flag(plain, begin)
-    ):
-        return _one(_told_before(plain, done, begin))
-    joint = read_joint(plain, end)
+    joint = None if _ends_there(plain, anchor.start(), end) else read_joint(plain, end)
     if joint is None:
-        return _one(_told_before(plain, done, begin))
-    start = _name_start(plain, done, begin)
-    name = plain[start:end]
-    if len(name) > _LONGEST_NAME:
-        return []
-    if word == "cookie":
+        return _one(_told_before(plain, done, anchor.start()))
+    if anchor[0] == "cookie":
         return _one(read_cookie(plain, joint))
-    if word == "auth" and lowered.startswith("orization", anchor.end()):
+    if anchor[0] == "auth" and lowered.startswith("orization", anchor.end()):
         return _one(read_authorization(plain, joint))
-    strength = _strength_of(plain, lowered, start, name, joint)
-    if strength is Strength.NONE or _NESTED.match(plain, joint.begin):
-        return []
-    edits = _read_values(plain, start, name, strength, joint)
+    edits = _read_joined(plain, lowered, _name_start(plain, done, anchor.start()), end, joint)
     if edits or IS_MARK.search(plain, joint.begin, joint.begin + 60):
         return edits
-    return _one(_told_before(plain, done, begin))
+    return _one(_told_before(plain, done, anchor.start()))
+
+
+def _read_joined(plain: str, lowered: str, start: int, end: int, joint: Joint) -> list[Edit]:
+    name = plain[start:end]
+    if len(name) > _LONGEST_NAME or _NESTED.match(plain, joint.begin):
+        return []
+    strength = _strength_of(plain, lowered, start, name, joint)
+    return _read_values(plain, start, name, strength, joint) if strength is not Strength.NONE else []
+
+
+def _ends_there(plain: str, begin: int, end: int) -> bool:
+    """Whether it is plain from the next characters that no value follows a name."""
+    return (
+        plain[end : end + 1] not in _JOINTS
+        and _NOTHING_FOLLOWS.match(plain, end) is not None
+        and not plain[end - 1].isupper()
+        and not _is_flag(plain, begin)
+    )
 
 
 def _is_flag(plain: str, begin: int) -> bool:

@@ -22,7 +22,10 @@ _END = re.compile(r"-{4,5} ?END[ A-Za-z0-9_+%]{1,80}-{4,5}|Private-MAC: ?[0-9a-f
 _PRIVATE_END = re.compile(r"PRIVATE|SECRET|Static|MAC")
 # What stands between the lines of a key: line ends raw and escaped, quotes, signs of a diff, line numbers.
 _BETWEEN = r"[\s\"'`,+>|*#.\\-]|(?<=\\)[nrt]|%0[AaDd]|[0-9]{1,5}[\t:|→]"
-_HEADERS = r"(?:Proc-Type|DEK-Info|Version|Comment|Charset|Hash|Encryption|Public-Lines|Private-Lines):[^\n\\]{0,120}"
+_HEADERS = (
+    r"(?:Proc-Type|DEK-Info|Version|Comment|Charset|Hash|Encryption|Public-Lines|Private-Lines):"
+    r"[^\n\\]{0,120}"
+)
 _BODY = re.compile(rf"(?:{_HEADERS}|{_BETWEEN}|[A-Za-z0-9+/=%]{{16,}})*(?:[A-Za-z0-9+/=]{{1,15}}\Z)?")
 # The same backwards, for a key whose beginning is missing.
 _BODY_BACKWARDS = re.compile(r"[A-Za-z0-9+/=]{0,76}(?:[\s\"'`,+>|*#\\]|n(?=\\)|[A-Za-z0-9+/=]{40,})*")

@@ -58,19 +58,14 @@ def read_cookie(plain: str, joint: Joint) -> Edit | None:
     opening = _QUOTE.match(plain, begin)
     if opening:
         begin = opening.end()
-    elif joint.kind != ":":
-        return None
-    if not joint.assigns and joint.kind not in {"space", "call", "pair", "comma"}:
+    joined = joint.assigns or joint.kind in {"space", "call", "pair", "comma"}
+    if not joined or not (opening or joint.kind == ":"):
         return None
     cookies = _COOKIES.match(plain, begin)
-    if cookies is None or "=" not in cookies[0]:
+    if cookies is None or IS_MARK.match(plain, begin):
         return None
-    value = cookies["value"].partition(";")[0].strip()
-    if look_at(value) <= Look.CODE and ";" not in cookies[0]:
-        return None
-    if IS_MARK.match(plain, begin) or (IS_MARK.fullmatch(value) and ";" not in cookies[0]):
-        return None
-    if len(value) < 6 and ";" not in cookies[0]:
+    value = cookies["value"].strip()
+    if ";" not in value and (len(value) < 6 or look_at(value) <= Look.CODE or IS_MARK.fullmatch(value)):
         return None
     end = cookies.end()
     return (begin, end - (len(cookies[0]) - len(cookies[0].rstrip("\\ "))), "cookie")
@@ -92,14 +87,12 @@ def _read_credential(plain: str, begin: int, accepts: Callable[[str], bool]) -> 
 
 
 def _is_token(text: str) -> bool:
-    """Tell a credential, which has a digit or is long, from prose such as "Bearer authentication"."""
-    return (len(text) >= 20 and " " not in text and look_at(text) > Look.CODE) or look_at(
-        text
-    ) >= Look.NUMBERED
+    """Tell a credential, which has a digit or is long, from prose: "Bearer authentication"."""
+    return look_at(text) >= (Look.NUMBER if len(text) >= 20 else Look.NUMBERED)
 
 
 def is_basic(text: str) -> bool:
-    """Tell Basic credentials: a login in base64, with a colon inside."""
+    """Tell a login in base64, with a colon inside, from a word."""
     try:
         decoded = base64.b64decode(text + "=" * (-len(text) % 4), validate=True)
     except (binascii.Error, ValueError):

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
 
-from skillopt_harvesters.redact.joints import Joint
-from skillopt_harvesters.redact.literals import Value
+from skillopt_harvesters.redact.candidates import ENVIRONMENT, FIRM, Candidate
 from skillopt_harvesters.redact.names import Strength
 from skillopt_harvesters.redact.values import Look, is_identifier, is_phrase, is_regex, is_sentence, look_at
 
-ENVIRONMENT = re.compile(r"[A-Z][A-Z0-9_]*\Z")
-# Joints that leave no doubt that the value belongs to the name.
-_FIRM = frozenset(["pair", "attribute", "line", "block", "element", "option"])
 _SCHEMES = frozenset("bearer basic token bot apikey key jwt splunk geniekey sswd negotiate".split())
 _STEMS = re.compile(r"pass|pwd|secret|token|key|cred|auth|login|user", re.IGNORECASE)
 HEADER = re.compile(r"(?:[A-Za-z][a-z0-9]*-)+(?:[Kk]ey|[Tt]oken|[Ss]ecret)\Z")
@@ -23,79 +18,9 @@ _DIRECTIVE = re.compile(
     r"[ \t]{1,4}(?:/m )?[\w./:@-]{0,64}|login[ \t]{1,8}\S{1,64}\s{1,8}|\A|\n[ \t]{0,8})\Z",
     re.IGNORECASE,
 )
-_LINE_START = re.compile(
-    r"(?:\A|\n|\\n)[ \t+>$#-]{0,16}(?:export |set |setx |declare -x |ENV |ARG |- )?[\"']?\Z"
-)
 _PROSE_AFTER = re.compile(r"[,.;:]?[ \t]+[A-Za-z\[]")
 _LINE_END = re.compile(r"[\"'`]{0,3}[ \t]{0,16}(?:\\{1,63}[nr\"]|[\r\n]|\Z)")
-_HEADING = re.compile(r"[ \t#*>`-]{0,16}(?:[A-Za-z]{1,20} ){0,3}")
 _CELL_END = re.compile(r"[`*]{0,2}[ \t]{0,64}\|")
-
-
-class Candidate(NamedTuple):
-    """A value that may be the secret of a name. `start` is where the name begins, `text` the value judged."""
-
-    plain: str
-    start: int
-    name: str
-    strength: Strength
-    joint: Joint
-    value: Value
-    text: str
-
-    @property
-    def is_flag(self) -> bool:
-        return self.name.startswith("-") or self.plain.startswith("-", max(0, self.start - 1))
-
-    @property
-    def is_first(self) -> bool:
-        """Whether a quoted name is the first of its list: ("password", "x")."""
-        before = self.plain[max(0, self.start - 3) : self.start]
-        return "(" in before or "[" in before
-
-    @property
-    def starts_line(self) -> bool:
-        """Whether this is a line of a shell or .env file: an upper-case name, a bare equals sign, a value."""
-        return (
-            self.joint.kind == "="
-            and not self.joint.spaced
-            and ENVIRONMENT.match(self.name) is not None
-            and _LINE_START.search(self.plain, max(0, self.start - 40), self.start) is not None
-        )
-
-
-def is_offered(candidate: Candidate) -> bool:
-    """Whether a joint of this kind gives a value to the name at all."""
-    plain, start, joint, value = candidate.plain, candidate.start, candidate.joint, candidate.value
-    kind = joint.kind
-    if kind in {"=", ":"} and len(candidate.name) > 4:
-        return True
-    offered = True
-    if candidate.name.lower() == "pass" and not joint.assigns and kind not in _FIRM:
-        # The verb.
-        offered = candidate.is_flag
-    elif kind in {"||", "??", "call"}:
-        offered = value.quoted
-    elif kind in {"comma", "fill", "send"}:
-        strong = candidate.strength >= Strength.PASSWORD
-        offered = value.quoted and (
-            strong
-            if kind != "comma"
-            else joint.quoted_name and (strong or candidate.is_first or candidate.is_flag)
-        )
-    elif kind in {"pair", "attribute"}:
-        offered = joint.quoted_name or plain.startswith("=", start - 1)
-    elif kind == "element":
-        offered = joint.quoted_name or plain[max(0, start - 1) : start] in {"<", ">", "/", ":"}
-    elif kind == "block":
-        offered = joint.quoted_name and value.quoted
-    elif kind == "cell":
-        # A row of a table begins with its sign.
-        offered = plain[max(0, start - 300) : start].rpartition("\n")[2].lstrip().startswith("|")
-    elif kind == "below":
-        # A heading of a few words.
-        offered = _HEADING.fullmatch(plain[max(0, start - 300) : start].rpartition("\n")[2]) is not None
-    return offered
 
 
 def is_secret(candidate: Candidate) -> bool:
@@ -103,22 +28,29 @@ def is_secret(candidate: Candidate) -> bool:
     strength, joint, value, text = candidate.strength, candidate.joint, candidate.value, candidate.text
     if strength is Strength.PHRASE:
         return is_phrase(text)
-    if strength < Strength.PASSWORD and " " in text:
-        scheme, _, rest = text.partition(" ")
-        if " " in rest or scheme.lower() not in _SCHEMES:
-            return False
-    look = look_at(text)
-    if look is Look.NOTHING or (strength < Strength.PASSWORD and value.quoted and is_regex(text)):
+    if strength < Strength.PASSWORD and (_has_words(text) or (value.quoted and is_regex(text))):
         return False
-    if look is Look.RANDOM:
-        return True
+    look = look_at(text)
+    if look in {Look.NOTHING, Look.RANDOM}:
+        return look is Look.RANDOM
     if joint.kind == "below":
-        if strength is Strength.PASSWORD:
-            return look >= Look.NUMBERED and _has_three_classes(text)
-        return look is Look.MIXED and len(text) >= 16 and strength >= Strength.MEDIUM
+        return _is_secret_below(candidate, look)
     if joint.kind == "space" or (joint.kind == "spoken" and strength < Strength.STRONG):
         return _is_secret_unjoined(candidate, look)
     return look >= _least(candidate)
+
+
+def _has_words(text: str) -> bool:
+    """Whether a value is more than one word, or than a scheme and a credential: no token is."""
+    scheme, space, rest = text.partition(" ")
+    return bool(space) and (" " in rest or scheme.lower() not in _SCHEMES)
+
+
+def _is_secret_below(candidate: Candidate, look: Look) -> bool:
+    """Judge a value under a heading."""
+    if candidate.strength is Strength.PASSWORD:
+        return look >= Look.NUMBERED and _has_three_classes(candidate.text)
+    return look is Look.MIXED and len(candidate.text) >= 16 and candidate.strength >= Strength.MEDIUM
 
 
 def _is_secret_unjoined(candidate: Candidate, look: Look) -> bool:
@@ -148,7 +80,7 @@ def _least(candidate: Candidate) -> Look:
     """Return the least look that makes the value a secret."""
     strength, joint, value, text = candidate.strength, candidate.joint, candidate.value, candidate.text
     password = strength >= Strength.PASSWORD
-    firm = (joint.assigns or joint.kind in _FIRM) and not value.wrapped
+    firm = (joint.assigns or joint.kind in FIRM) and not value.wrapped
     code = not value.quoted and not candidate.starts_line and _is_code(candidate)
     long = len(text) >= 8 and text.isalnum() and not _STEMS.search(text)
     if code or (value.listed and value.quoted and not password and look_at(text) < Look.NUMBERED):
@@ -247,7 +179,7 @@ def _least_bare(candidate: Candidate, *, long: bool) -> Look:
 
 
 def _least_at_end(candidate: Candidate, after: str) -> Look:
-    """Return more where the line goes on: "password: it must be long", "login(password=given)"."""
+    """Tell "password: letmein", which ends, from "password: it must be long" and "login(password=given)"."""
     if after in {",", ")", ";"} or _PROSE_AFTER.match(candidate.plain, candidate.value.end):
         return Look.NUMBERED
     if candidate.joint.kind == "=" and (

@@ -28,7 +28,8 @@ from skillopt_harvesters.redact.words import (
 ANCHOR = re.compile(
     MARK + r"|pass|pwd|secret|token|key|cred|auth(?!or(?!iz))|bearer|cookie|jwt|psk(?![a-z])|pw(?![a-z])"
     r"|pat(?![a-z])|pword|senha|kennwort|login(?![a-z])|mnemonic|seed[ _-]?phrase|recovery[ _-]?phrase"
-    r"|backup[ _-]?phrase|contrase|mot[ _]de[ _]passe|密码|密碼|口令|密钥|密鑰|令牌|パスワード|비밀번호|암호|пapoль"
+    r"|backup[ _-]?phrase|contrase|mot[ _]de[ _]passe"
+    "|密码|密碼|口令|密钥|密鑰|令牌|パスワード|비밀번호|암호|пapoль"
 )
 
 

@@ -1,4 +1,4 @@
-"""Secrets known by where they stand: in SQL, netrc, pgpass, JWK, a docker configuration, a sentence, a hash."""
+"""Secrets known by where they stand: in SQL, netrc, pgpass, JWK, a login, a sentence, a password hash."""
 
 from __future__ import annotations
 
@@ -84,7 +84,8 @@ _PLACES = (
     ),
     _place(
         "auth(|_auth(|auth=|login(|credentials(|auth (",
-        rf"(?:_?auth|login|credentials)(?: ?= ?[\w.]{{0,40}})? ?\(\s{{0,8}}{_STRING}\s{{0,4}},\s{{0,8}}{_QUOTED}",
+        r"(?:_?auth|login|credentials)(?: ?= ?[\w.]{0,40})? ?"
+        rf"\(\s{{0,8}}{_STRING}\s{{0,4}},\s{{0,8}}{_QUOTED}",
         Look.NUMBERED,
     ),
     _place(
@@ -121,7 +122,8 @@ _PLACES = (
     _place("wifi:", r"WIFI:[^\n]{0,200}?;P:(?P<value>[^\s;]{4,64});", Look.CODE),
     _place(
         "requirepass|masterauth|wpa_passphrase",
-        r"(?:requirepass|masterauth|wpa_passphrase[ \t]{1,16}\S{1,64})[ \t]{1,16}[\"']?(?P<value>[^\s\"']{4,256})",
+        r"(?:requirepass|masterauth|wpa_passphrase[ \t]{1,16}\S{1,64})[ \t]{1,16}"
+        r"[\"']?(?P<value>[^\s\"']{4,256})",
         Look.NUMBER,
     ),
     _place(

@@ -21,7 +21,8 @@ _COOKIE = rf"[ =]?{_Q}(?P<value>[^\s\"'`=;]{{1,128}}=[^\"'\n]{{4,4096}})"
 
 # A search for the dash alone is the fastest; what it is a flag of is asked afterwards.
 _FLAG = re.compile(
-    r"-(?:hp|[a-zA-Z]{0,4}b[a-zA-Z]{0,4} |[a-zA-Z]{1,4}u (?=\S)|[uUabpwPkAXc]|-(?:user|proxy-user|auth|cookie|body)\b)"
+    r"-(?:hp|[a-zA-Z]{0,4}b[a-zA-Z]{0,4} |[a-zA-Z]{1,4}u (?=\S)|[uUabpwPkAXc]"
+    r"|-(?:user|proxy-user|auth|cookie|body)\b)"
 )
 
 # Flag, programs, and the argument.
@@ -34,7 +35,8 @@ def _argument(programs: str, pattern: str) -> _Argument:
 
 _LOGIN_ARGUMENT = _argument("curl|wget|http |https |xh ", _LOGIN)
 _PASSWORD_ARGUMENT = _argument(
-    "mongo|sshpass|docker login|podman login|registry login|az login|oc login|cf login|snowsql|ncftp|beeline|cqlsh|keychain|altool|notarytool|twine",
+    "mongo|sshpass|docker login|podman login|registry login|az login|oc login|cf login|snowsql|ncftp|beeline"
+    "|cqlsh|keychain|altool|notarytool|twine",
     _WORD,
 )
 _GLUED_ARGUMENT = _argument(
@@ -81,7 +83,8 @@ _COMMANDS: tuple[tuple[str, re.Pattern[str]], ...] = (
     (
         "net us",
         re.compile(
-            r"net use?r? [^\s\\]\S{0,128} (?:\\\\\S{1,256} )?(?:/user:\S{1,64} )?(?P<value>[^\s/\"'*\\][^\s\"']{3,128})"
+            r"net use?r? [^\s\\]\S{0,128} (?:\\\\\S{1,256} )?(?:/user:\S{1,64} )?"
+            r"(?P<value>[^\s/\"'*\\][^\s\"']{3,128})"
         ),
     ),
     (

@@ -36,6 +36,7 @@ _LAST_LINE = re.compile(
     r"[A-Za-z0-9+/]{1,100}={0,2}(?=[\s\"'\\-]|\Z)"
 )
 
+_HASH_IN_PATH = re.compile(r"/[0-9a-f]{20,}(?:/|\Z)")
 _HASH = re.compile(r"(?:sha(?:1|224|256|384|512)|md5)-([A-Za-z0-9+/_-]{20,}={0,2})\Z")
 _HASH_BEFORE = re.compile(
     r"(?:(?:h1|sha(?:1|224|256|384|512)|md5)[:=-]"
@@ -66,7 +67,7 @@ def find_in_runs(view: View) -> Iterator[Edit]:
 
 
 def _with_slashes(plain: str) -> Iterator[tuple[int, int]]:
-    """Yield the runs, those whose slashes are escaped in one piece."""
+    """Yield the runs, in one piece those with a backslash before every slash."""
     done = 0
     for match in _SLASHED_PIECE.finditer(plain):
         if len(match[0]) < SHORTEST:
@@ -136,7 +137,7 @@ def _find_random(plain: str, start: int, end: int) -> Iterator[Edit]:
         return
     for match in _PIECE.finditer(plain, start, end):
         piece = match[0]
-        if looks_random(piece):
+        if looks_random(piece) and not _HASH_IN_PATH.search(piece):
             found = [match.span()]
         else:
             # A random word in a path or behind a prefix.

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 
-# Kind and shape, one a line. A shape is a prefix and then one class of characters with a least count, or parts
-# of bounded length: it fails within that many characters or takes what it has read, so a search stays linear.
-# <uuid> stands for a UUID, <digit> looks ahead for a digit: words with hyphens have none.
+# Kind and shape, one a line. A shape is a prefix and then one class of characters with a least count, or
+# parts of bounded length: it fails within that many characters or takes what it has read, so that a search
+# stays linear.
+# <uuid> stands for a UUID, <digit> looks ahead for a digit, which words with hyphens lack.
 _SHAPES = r"""
 jwt               eyJ[\w-]{14,}(?:\.[\w-]+){0,4}
 github-token      gh[pousr]_\w{16,}
@@ -143,11 +144,12 @@ message-key       AC[0-9a-f]{32}:[0-9a-f]{32}
 message-key       (?:SK|AC)[0-9a-f]{32}(?![0-9a-f])
 message-key       [0-9]{6,12}:A[\w-]{32,}
 message-key       [MNO][A-Za-z0-9]{22,27}\.[\w-]{6}\.[\w-]{25,}
-api-key           (?:[a-z0-9]{1,12}_)?(?:live|test|prod|secret|api|pat|key|token|sk|pk)_<digits>[A-Za-z0-9]{20,}
+api-key           (?:[a-z0-9]{1,12}_)?<purpose>_<digits>[A-Za-z0-9]{20,}
 """
 _MEANINGS = {
     "<uuid>": r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}",
     "<digit>": r"(?=[A-Za-z_-]{0,40}[0-9])",
+    "<purpose>": "(?:live|test|prod|secret|api|pat|key|token|sk|pk)",
     "<digits>": r"(?=[A-Za-z]{0,24}[0-9][A-Za-z]{0,24}[0-9])",
 }
 
