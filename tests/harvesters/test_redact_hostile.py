@@ -16,29 +16,35 @@ from skillopt_harvesters.redact import redact_within
 from skillopt_harvesters.redact.marks import IS_MARK
 
 # Pieces that begin something which never ends, or end what never began.
-UNITS = (
-    'a. a.a.a - -- ----- _ / // \\ \\\\ \\" " \' ` "\'` = == : :: @ a@ a@b. @a. %a % %3D %2F %22 ? & ?a= &sig= ?code=abcdef '
-    "( [ { < > <a ( ${ $( {{ $ $2a$ $1$abcdefgh | || |a eyJ -eyJ eyJa. sk- sk-a- ghp_ SG. AKIA A 0 aB3 AAAA1 "
-    'key key( key," key: key= token token= token=" token=\\" token: token, token{ <token> token\\u0022: &quot;token '
-    'password password= password=" password=\' password=\'x password(" passwordpassword pass pwd pw secret secret" '
-    'auth auth: _auth= Authorization: Authorization:Digest Bearer bearer: Cookie: Cookie:a= cookie=" cred creds login '
-    "mnemonic jwt. http:// http://a: http://a:b@ :// :\\/\\/ a\\/ hooks.slack.com/services/ infura.io/v3/ "
-    "-----BEGIN -----END -----BEGINPRIVATEKEY----- [ [redacted: [redacted:secret] [redacted:secret]= 密码 密码： ： 。 é 👍"
-).split(" ")
-PHRASES = (
-    " ", "\t", "\n", "\r\n", "\u200b", "a\u200b", "a ", "a b ", "is the ", "abcdef is the ", "abcdefg as the ",
-    "-----BEGIN RSA PRIVATE KEY-----", "-----BEGIN PRIVATE KEY-----\nMIIEowIBAAKCAQEA\n", "-----END PRIVATE KEY-----\n",
-    "-----BEGIN PRIVATE KEY-----" + "\\" * 80, "PuTTY-User-Key-File-2:", "Private-Lines: 1\nABCDEFGHIJKLMNOPQRST\n",
-    "token: ", "token is ", "token of ", "token for a b c d ", "password ", "password '", "password\n", "password a\n",
-    "password from a to ", "password" + " " * 60, "token" + "\\" * 70, "token:" + "\\" * 70, 'token="' + "\\" * 70,
-    "password" + "\\" * 60 + "r" + "\\" * 60, "\\" * 63 + '"', "aB3dE5gH7j" * 6 + "\\" * 60, "aB3dE5gH7j" * 6 + "\n",
-    "curl -u ", " -u a:b", "curl -u " + "\\" * 70, "mysql -p", "echo a | ", "echo " + "\\" * 70, "sudo <<< ", "vault login -a -b ",
-    "machine a login b password ", "machine a  login b  ", "identified by '", "login(\"a\",", "connect(\"a\",\"b\",", "jwt.sign(a,b,",
-    "INSERT INTO t (password) VALUES ('", "INSERT INTO t (password,a) VALUES (a,(", "user,password\n", "a,b\n", "|password|a|\n",
-    "kind: Secret\ndata:\n  a: bbbbb\n", "tokens: [a1b2, ", 'tokens=["a",', '"token","value":', 'token value="a" ', "token\n value: ",
-    "\na:5432:b:c:d", "x:y1z2@", "0123456789abcdef0123456789abcdef-", "perm:aaaa.", '"kty":"d":"', "https:" + "\\" * 60 + "/",
-    "value" + "\\" * 70 + "password ", "net use a ", "rdp /p:", "pass<(echo ", "credentials: a ", "Authorization: Digest a=b ",
-)  # fmt: skip
+UNITS = r"""
+a. a.a.a - -- ----- _ / // \ \\ \" " ' ` "'` = == : :: @ a@ a@b. @a. %a % %3D %2F %22 ? & ?a= &sig=
+?code=abcdef ( [ { < > <a ( ${ $( {{ $ $2a$ $1$abcdefgh | || |a eyJ -eyJ eyJa. sk- sk-a- ghp_ SG.
+AKIA A 0 aB3 AAAA1 key key( key," key: key= token token= token=" token=\" token: token, token{
+<token> token\u0022: &quot;token password password= password=" password=' password='x password("
+passwordpassword pass pwd pw secret secret" auth auth: _auth= Authorization: Authorization:Digest
+Bearer bearer: Cookie: Cookie:a= cookie=" cred creds login mnemonic jwt. http:// http://a:
+http://a:b@ :// :\/\/ a\/ hooks.slack.com/services/ infura.io/v3/ -----BEGIN -----END
+-----BEGINPRIVATEKEY----- [ [redacted: [redacted:secret] [redacted:secret]= 密码 密码： ： 。 é
+""".split()
+PHRASES = [
+    " ", "\t", "\n", "\r\n", "\u200b", "a\u200b", "a ", "a b ", "is the ", "abcdef is the ",
+    "abcdefg as the ",
+    "-----BEGIN RSA PRIVATE KEY-----", "-----BEGIN PRIVATE KEY-----\nMIIEowIBAAKCAQEA\n",
+    "-----END PRIVATE KEY-----\n", "-----BEGIN PRIVATE KEY-----" + "\\" * 80, "PuTTY-User-Key-File-2:",
+    "Private-Lines: 1\nABCDEFGHIJKLMNOPQRST\n", "token: ", "token is ", "token of ", "token for a b c d ",
+    "password ", "password '", "password\n", "password a\n", "password from a to ", "password" + " " * 60,
+    "token" + "\\" * 70, "token:" + "\\" * 70, 'token="' + "\\" * 70, "\\" * 63 + '"',
+    "password" + "\\" * 60 + "r" + "\\" * 60, "aB3dE5gH7j" * 6 + "\\" * 60, "aB3dE5gH7j" * 6 + "\n",
+    "curl -u ", " -u a:b", "curl -u " + "\\" * 70, "mysql -p", "echo a | ", "echo " + "\\" * 70, "sudo <<< ",
+    "vault login -a -b ", "machine a login b password ", "machine a  login b  ",
+    "identified by '", 'login("a",', 'connect("a","b",', "jwt.sign(a,b,", "INSERT INTO t (password) VALUES ('",
+    "INSERT INTO t (password,a) VALUES (a,(", "user,password\n", "a,b\n", "|password|a|\n",
+    "kind: Secret\ndata:\n  a: bbbbb\n", "tokens: [a1b2, ", 'tokens=["a",', '"token","value":',
+    'token value="a" ', "token\n value: ", "\na:5432:b:c:d", "x:y1z2@", "0123456789abcdef" * 2 + "-",
+    "perm:aaaa.", '"kty":"d":"', "https:" + "\\" * 60 + "/", "value" + "\\" * 70 + "password ",
+    "net use a ",     "rdp /p:", "pass<(echo ",
+    "credentials: a ", "Authorization: Digest a=b ",
+]  # fmt: skip
 SHAPES = [*dict.fromkeys((*UNITS, *PHRASES))]
 
 

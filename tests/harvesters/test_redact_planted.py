@@ -490,35 +490,39 @@ def test_private_keys_survive_in_no_wrapping():
         assert redact(f"see\n{key}\nthank you") == "see\n[redacted:private-key]\nthank you"
 
 
-def harvest_with(session) -> bytes:
-    """Return a session as it is stored."""
-    return msgspec.msgpack.encode(session)
-
-
-def test_nothing_planted_in_a_transcript_is_stored(transcript, read):
-    """Every kind of secret goes through every kind of record, down to the bytes of the index."""
+def secrets_stored(transcript, read) -> tuple[int, list[str]]:
+    """Plant all secrets in transcripts, and return their number and those in the bytes that are stored."""
     rng = random.Random(20261202)
     cases = [*planted_known(), *planted_named(), *planted_in_places()]
     rng.shuffle(cases)
+    found: list[str] = []
     for start in range(0, len(cases), 400):
         t = transcript()
         planted = cases[start : start + 400]
         for number, (_, _, text) in enumerate(planted):
             plant_in_a_record(t, number, text)
-        stored = harvest_with(read(t))
-        assert stored.count(b"[redacted:") > len(planted) / 2
-        slipped = [
-            (case, secret)
-            for case, secret, _ in planted
-            if secret.encode() in stored or json.dumps(secret)[1:-1].encode() in stored
-        ]
-        assert not slipped
+        stored = msgspec.msgpack.encode(read(t)).decode("utf-8", "replace")
+        found += (case for case, secret, _ in planted if secret in stored or escaped(secret) in stored)
+    return len(cases), found
+
+
+def test_nothing_planted_in_a_transcript_is_stored(transcript, read):
+    """Every kind of secret goes through every kind of record, down to the bytes of the index."""
+    count, found = secrets_stored(transcript, read)
+    assert count > 8000
+    assert not found
+
+
+def test_the_planted_secrets_would_be_stored_without_redaction(transcript, read, monkeypatch):
+    monkeypatch.setattr("skillopt_harvesters.drafts.redact_within", lambda text, limit: text[:limit])
+    count, found = secrets_stored(transcript, read)
+    assert len(found) > count * 0.8
 
 
 def plant_in_a_record(t, number: int, text: str) -> None:
     refused = (
-        "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a file edit, "
-        "the new_string was NOT written to the file). To tell you how to proceed, the user said:\n"
+        "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a "
+        "file edit, the new_string was NOT written to the file). To tell you how to proceed, the user said:\n"
     )
     kind = number % 9
     if kind == 6 and not text.isalnum():

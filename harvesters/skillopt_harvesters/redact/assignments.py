@@ -39,7 +39,7 @@ _NOTHING_FOLLOWS = re.compile(
 )
 # "hunter2 is the password", "use 8f3kz0q2 as my token".
 _TOLD_BEFORE = re.compile(
-    r"(?:\A|(?<=\s))[`\"'(]?(?P<value>[^\s`\"',;()\[\]]{6,128})[`\"')]? (?:is|as) (?:the|my|our|your) "
+    r"(?:\A|(?<=\s))[`\"'(]?(?P<value>[^\s`\"',;()\[\]]{6,128})[`\"')]? (?:is |as |\()(?:the|my|our|your) "
     r"(?:[\w-]{1,24} ){0,3}[\w-]{0,24}\Z"
 )
 # <add value="x" key="password"/>, {"value": "x", "name": "password"}
@@ -84,11 +84,11 @@ def _name_start(plain: str, done: int, start: int) -> int:
 
 def _read(plain: str, lowered: str, done: int, anchor: re.Match[str], end: int) -> list[Edit]:
     """Read what the name around an anchor gives away: behind it, or before it."""
-    if anchor[0] == "bearer":
+    if anchor[0] == "bearer" and end == anchor.end():
         return _one(read_bearer(plain, anchor.end()))
     joint = None if _ends_there(plain, anchor.start(), end) else read_joint(plain, end)
     if joint is None:
-        return _one(_told_before(plain, done, anchor.start()))
+        return _one(_told_before(plain, done, anchor.start(), end))
     if anchor[0] == "cookie":
         return _one(read_cookie(plain, joint))
     if anchor[0] == "auth" and lowered.startswith("orization", anchor.end()):
@@ -96,7 +96,7 @@ def _read(plain: str, lowered: str, done: int, anchor: re.Match[str], end: int) 
     edits = _read_joined(plain, lowered, _name_start(plain, done, anchor.start()), end, joint)
     if edits or IS_MARK.search(plain, joint.begin, joint.begin + 60):
         return edits
-    return _one(_told_before(plain, done, anchor.start()))
+    return _one(_told_before(plain, done, anchor.start(), end))
 
 
 def _read_joined(plain: str, lowered: str, start: int, end: int, joint: Joint) -> list[Edit]:
@@ -150,14 +150,16 @@ def _word_before(lowered: str, start: int) -> str:
     return head[len(head.rstrip(_NAME_CHARACTERS)) :]
 
 
-def _told_before(plain: str, done: int, start: int) -> Edit | None:
+def _told_before(plain: str, done: int, start: int, end: int) -> Edit | None:
     near, far = max(done, start - 80), max(done, start - 200)
     told = None
-    if plain.find(" is ", near, start) >= 0 or plain.find(" as ", near, start) >= 0:
+    if any(plain.find(word, near, start) >= 0 for word in (" is ", " as ", " (")):
         told = _TOLD_BEFORE.search(plain[far:start])
     elif plain.find("alue", far, start) >= 0:
         told = _VALUE_BEFORE.search(plain[far:start])
     if told is None or look_at(told["value"]) < Look.NUMBERED:
+        return None
+    if classify(plain[_name_start(plain, done, start) : end]) is Strength.NONE:
         return None
     begin = far + told.start("value")
     return (begin, begin + len(told["value"]), "secret")

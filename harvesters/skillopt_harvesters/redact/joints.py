@@ -10,9 +10,12 @@ from typing import NamedTuple
 
 QUOTE = r"(?:\\{0,63}[\"'`]|%2[27]|&quot;|&#0?3[49];|\\{1,63}u002[27])"
 BREAK = r"(?:\r?\n|\\{1,63}(?:r\\{1,63})?n|%0[AaDd])"
-_GAP = r"(?:[ \t]|\\{1,63}t|%20|&nbsp;){0,64}"
+_GAP = r"(?:[ \t]|\\{1,63}[t ]|%20|&nbsp;){0,64}"
 _VALUE = r"(?:[A-Za-z]{0,20}value|val|default|content|secretString|plaintext)"
-_ASSIGN = r"(?:[:?+!]?={1,3}>?|:{1,2}[=-]?|->|<-|~>|\.{3,80}|…|%3[ADad]|\\{1,63}u003[adAD]|&#61;|\|\||\?\?)"
+_ASSIGN = (
+    r"(?:[:?+!]?={1,3}>?|(?<=[ \t])--?(?=[ \t])|:{1,2}[=-]?|->|<-|~>|\.{3,80}|…"
+    r"|%3[ADad]|\\{1,63}u003[adAD]|&#61;|\|\||\?\?)"
+)
 _VERB = (
     r"(?:is|was|are|to|as|be|equals|es|est|ist|lautet|now|just|still|actually|called"
     r"|set|changed|reset|updated|will|should|:)"
@@ -54,6 +57,7 @@ _KINDS: tuple[tuple[str, str], ...] = (
         "spoken",
         r"(?:'?s)?[ \t]{1,8}(?:(?:for|of|on|at|in|to)[ \t](?:[\w.@/-]{1,40}[ \t]){1,4}?)?"
         rf"(?:{_VERB}[ \t]{{1,8}}){{1,4}}"
+        r"|[ \t]{1,8}(?:for|of|on|at|in)[ \t](?:[\w.@/-]{1,40}[ \t]){0,3}[\w.@/-]{1,40}:[ \t]{1,8}"
         r"|[ \t]?(?:是|为|就是|改成|改为|设为|设置为|叫|はです|は|を|는|은|이)[ \t:]{0,4}",
     ),
     # a heading, and the value below it

@@ -127,6 +127,8 @@ def _is_code(candidate: Candidate) -> bool:
 def _is_told(candidate: Candidate) -> bool:
     """Whether words and numbers count, too: nothing but a password stands in such a place."""
     joint, value = candidate.joint, candidate.value
+    if joint.kind == "spoken" and value.quoted and candidate.name.lower().endswith("phrase"):
+        return not _STEMS.search(value.text)
     if value.wrapped or " " in value.text or _STEMS.search(value.text):
         return False
     told = value.fenced

@@ -48,7 +48,7 @@ _PASSWORD_ENDINGS = tuple(PASSWORD_ENDINGS)
 _GLUED_KEYS = tuple(GLUED_KEYS)
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\x00-\x7f]+")
 _OTHER_LANGUAGES = re.compile(
-    "密码|密碼|口令|パスワード|비밀번호|암호|contrase|mot ?de ?passe|п.{0,2}oль", re.IGNORECASE
+    "密码|密碼|口令|密钥|密鑰|令牌|パスワード|비밀번호|암호|contrase|mot ?de ?passe|п.{0,2}oль", re.IGNORECASE
 )
 
 

@@ -22,6 +22,11 @@ _CRYPT = re.compile(
     r"\$(?:2[abxy]|[1567y]|apr1|sha1|gy|argon2(?:id|i|d)|scrypt|s0|pbkdf2[\w-]{0,16})"
     r"\$[./A-Za-z0-9][./A-Za-z0-9$=,+-]{8,512}"
 )
+# somebody@company.io / x
+_ACCOUNT = re.compile(
+    r"@(?:[\w-]{1,63}\.){1,4}[A-Za-z]{2,24}(?: [/|] |: {1,4}|, pw:? |, password:? )"
+    r"(?P<value>[^\s\"'`,;()]{6,128})"
+)
 _JWK = re.compile(rf"\"(?:d|p|q|dp|dq|qi|k){_JSON}(?P<value>[\w-]{{40,4096}})")
 
 
@@ -95,7 +100,7 @@ _PLACES = (
     ),
     _place(
         "password(",
-        rf"password\(\s{{0,8}}[\w.]{{1,40}},\s{{0,8}}[bru]?{_QUOTED}",
+        rf"password\((?:\s{{0,8}}(?:[\w.]{{1,40}}|{_STRING})\s{{0,4}},){{1,4}}\s{{0,8}}[bru]?{_QUOTED}",
         Look.NUMBERED,
     ),
     _place(
@@ -112,6 +117,12 @@ _PLACES = (
         "app password|app-specific password",
         r"app(?:-specific)? password(?: is|:)? {1,4}[\"'`]?(?P<value>[a-z]{4}(?:[ -][a-z]{4}){3})\b",
         bool,
+    ),
+    _place("secretkeyspec(", rf"SecretKeySpec\({_QUOTED}", Look.NUMBERED),
+    _place(
+        "btoa(|b64encode(|buffer.from(|base64_encode(",
+        r"[\w.]{4,16}\(b?\\{0,63}[\"'][\w.@+-]{1,64}:(?P<value>[^\"'\n\\]{3,128})[\\\"']",
+        Look.NUMBERED,
     ),
     _place(
         "jwt.",
@@ -147,11 +158,11 @@ for _each in _PLACES:
 _ANY_WORD = re.compile("|".join(re.escape(word) for word in sorted(_BY_WORD, key=len, reverse=True)))
 
 # Parts of the words, as few as may be, and a sign that is with each: most texts have none of them.
-_NAME_NEEDLES = ("pass", "securestr", "cred", "login", "auth", "jwt.")
+_NAME_NEEDLES = ("pass", "securestr", "secretkeyspec(", "cred", "login", "auth", "jwt.")
 _NEEDLES = (
     (" ", ("identified", "machine", "log in", "sign in")),
     (":", (":543", ":*:", ":6432:", "jdbc:o", "wifi:", "scrypt:", "pbkdf2:")),
-    ("(", ("connect(",)),
+    ("(", ("connect(", "btoa(", "b64encode(", "buffer.from(", "base64_encode(")),
     ("{", ("{s",)),
     ("_", ("pbkdf2_",)),
 )
@@ -185,5 +196,11 @@ def find_in_places(view: View) -> Iterator[Edit]:
         found += ((*match.span(), "password-hash") for match in _CRYPT.finditer(plain))
     if "kty" in lowered:
         found += ((*match.span("value"), "private-key") for match in _JWK.finditer(plain))
+    if "@" in plain:
+        found += (
+            (*match.span("value"), "secret")
+            for match in _ACCOUNT.finditer(plain)
+            if look_at(match["value"]) >= Look.NUMBERED
+        )
     if found:
         yield from in_order(found)

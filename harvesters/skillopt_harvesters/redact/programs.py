@@ -14,10 +14,12 @@ if TYPE_CHECKING:
     from skillopt_harvesters.redact.view import Edit, View
 
 _Q = r"\\{0,63}[\"']?"
-_WORD = rf"[ =]?{_Q}(?P<value>[^\s\"'`$<\\-][^\s\"'`\\]{{2,256}})"
-_LOGIN = rf"[ =]?{_Q}[^\s:\"'`$-][^\s:\"'`]{{0,128}}:(?P<value>[^\s\"'`$\\][^\s\"'`\\]{{1,256}})"
-_PERCENT = rf"[ =]?{_Q}[^\s%\"']{{1,128}}%(?P<value>[^\s\"']{{3,256}})"
-_COOKIE = rf"[ =]?{_Q}(?P<value>[^\s\"'`=;]{{1,128}}=[^\"'\n]{{4,4096}})"
+# A space, or what stands between two strings of a list.
+_GAP = r"(?:[ =]|[\"'],\s{0,4})?"
+_WORD = rf"{_GAP}{_Q}(?P<value>[^\s\"'`$<\\-][^\s\"'`\\]{{2,256}})"
+_LOGIN = rf"{_GAP}{_Q}[^\s:\"'`$-][^\s:\"'`]{{0,128}}:(?P<value>[^\s\"'`$\\][^\s\"'`\\]{{1,256}})"
+_PERCENT = rf"{_GAP}{_Q}[^\s%\"']{{1,128}}%(?P<value>[^\s\"']{{3,256}})"
+_COOKIE = rf"{_GAP}{_Q}(?P<value>[^\s\"'`=;]{{1,128}}=[^\"'\n]{{4,4096}})"
 
 # A search for the dash alone is the fastest; what it is a flag of is asked afterwards.
 _FLAG = re.compile(
@@ -36,7 +38,7 @@ def _argument(programs: str, pattern: str) -> _Argument:
 _LOGIN_ARGUMENT = _argument("curl|wget|http |https |xh ", _LOGIN)
 _PASSWORD_ARGUMENT = _argument(
     "mongo|sshpass|docker login|podman login|registry login|az login|oc login|cf login|snowsql|ncftp|beeline"
-    "|cqlsh|keychain|altool|notarytool|twine",
+    "|cqlsh|keychain|altool|youtube-dl|yt-dlp|notarytool|twine",
     _WORD,
 )
 _GLUED_ARGUMENT = _argument(

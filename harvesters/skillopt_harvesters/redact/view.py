@@ -24,7 +24,7 @@ _STOPS = dict.fromkeys([0x3001, 0x3002, 0xFF0C, 0xFF1B, 0xFF01, 0xFF1F], " ") | 
     0x2236: ":",
     0xA789: ":",
 }
-_DASHES = dict.fromkeys([0x2010, 0x2011, 0x2012, 0x2212, 0xFE63], "-")
+_DASHES = dict.fromkeys([0x2010, 0x2011, 0x2012, 0x2013, 0x2014, 0x2212, 0xFE63], "-")
 # Cyrillic and Greek letters that cannot be told from Latin ones by eye.
 _LETTERS = str.maketrans(
     "аеорсухіјѕԁԛԝАВЕКМНОРСТУХІЈЅΑΒΕΖΗΙΚΜΝΟΡΤΥΧο", "aeopcyxijsdqwABEKMHOPCTYXIJSABEZHIKMNOPTYXo"
