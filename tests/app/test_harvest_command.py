@@ -125,8 +125,9 @@ def test_the_lock_is_held_only_while_reading_and_a_busy_one_is_waited_for(sleepe
 
 def test_two_watches_share_the_work(sleeper: Sleeper):
     with watch(sleeper) as one, watch(sleeper) as other:
-        one.next()
-        other.next()
+        for watching in (one, other):
+            assert watching.process.stdout is not None
+            assert json.loads(watching.process.stdout.readline())["event"] in {"harvest", "waiting"}
         write(sleeper, "first")
         wait_for_sessions(1)
         assert (one.end(signal.SIGINT)[0], other.end(signal.SIGINT)[0]) == (0, 0)
