@@ -1,156 +1,222 @@
-"""How fast transcripts are read, against plain json.loads on the same lines, and with how much memory.
+"""How fast and how large a harvest is, with its index written, against a plain json.loads reader.
 
-Prints MB/s of both, their ratio, and the peak memory for a small and a large corpus (made up, in a
-temporary folder). Absolute numbers depend on the machine; the ratio and the memory should not.
+Makes corpora up in a temporary folder (corpus.py), and removes each when it was measured. Both readers run
+in processes of their own, on one core; seconds are CPU seconds. Absolute numbers depend on the machine; the
+ratios, the memory and the number of opened files should not.
+
+    python benchmarks/bench_harvest.py            # under a minute
+    python benchmarks/bench_harvest.py --full     # up to 4 GB, 10,000 files, 5 million prompts in one file
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import random
+import os
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
-import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from skillopt_harvesters import SOURCES, harvest, mine
-
-ASKS = [
-    "Write the SQL query: {}",
-    "add a changelog entry for {}",
-    "fix the failing test around {}",
-    "document {}",
-]
-THINGS = ["the invoice export", "retry queue", "login form", "the audit log", "price cache", "tax rules"]
-VOCABULARY = "def class return await with config client response token cache queue retry schema index total"
-WORDS = VOCABULARY.split()
-
-
-def make_corpus(root: Path, megabytes: int, seed: int = 7) -> int:
-    """Write sessions of mixed sizes until `megabytes` MB are there; returns the bytes written."""
-    rng = random.Random(seed)
-    written = 0
-    number = 0
-    while written < megabytes * 1_000_000:
-        number += 1
-        path = root / "projects" / f"-home-dev-p{number % 8}" / f"{uuid.UUID(int=rng.getrandbits(128))}.jsonl"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("w", encoding="utf-8") as file:
-            for record in make_session(rng, path.stem, rng.randint(4, 60)):
-                written += file.write(json.dumps(record, ensure_ascii=False, separators=(",", ":")) + "\n")
-    return written
-
-
-def make_session(rng: random.Random, session: str, calls: int):
-    parent = None
-    for index in range(calls * 3 + 1):
-        record = {
-            "parentUuid": parent,
-            "isSidechain": False,
-            "userType": "external",
-            "cwd": "/home/dev/p",
-            "sessionId": session,
-            "version": "2.1.332",
-            "gitBranch": "main",
-            "entrypoint": "cli",
-            "uuid": str(uuid.UUID(int=rng.getrandbits(128))),
-            "timestamp": f"2026-11-{index % 28 + 1:02d}T10:00:00.000Z",
-        }
-        parent = record["uuid"]
-        tool = f"toolu_{index // 3}"
-        if index == 0:
-            record |= user(rng.choice(ASKS).format(rng.choice(THINGS)))
-        elif index % 3 == 1:
-            call = {
-                "type": "tool_use",
-                "id": tool,
-                "name": "Bash",
-                "input": {"command": "grep -rn token src"},
-            }
-            record |= agent(rng, call)
-        elif index % 3 == 2:
-            text = prose(rng, rng.choice([400, 4000, 24000]))
-            tool = f"toolu_{(index - 1) // 3}"
-            record |= user([{"type": "tool_result", "tool_use_id": tool, "content": text}])
-            record["toolUseResult"] = {"stdout": text, "stderr": "", "interrupted": False}
-        else:
-            record |= agent(rng, {"type": "text", "text": prose(rng, 600)})
-        yield record
-        if index % 5 == 0:
-            yield {"type": "api-request", "sessionId": session, "shapeHash": "x", "params": prose(rng, 3000)}
-
-
-def user(content) -> dict:
-    return {"type": "user", "message": {"role": "user", "content": content}}
-
-
-def agent(rng: random.Random, block: dict) -> dict:
-    usage = {"input_tokens": rng.randint(5, 4000), "output_tokens": rng.randint(20, 1500)}
-    message = {"id": f"msg_{rng.getrandbits(64):x}", "model": "m", "role": "assistant", "usage": usage}
-    return {"type": "assistant", "message": message | {"content": [block]}}
-
-
-def prose(rng: random.Random, length: int) -> str:
-    start = rng.randint(0, 50)
-    return "\n".join(f"{start + n:6d}\t{' '.join(rng.choices(WORDS, k=8))}" for n in range(length // 55 + 1))
-
-
-def run_child(what: str, root: Path) -> tuple[float, float]:
-    """Return (seconds, peak MB) of one way to read the corpus, in a process of its own."""
-    done = subprocess.run(
-        [sys.executable, __file__, "--child", what, str(root)], capture_output=True, text=True, check=True
-    )
-    seconds, peak = done.stdout.split()
-    return float(seconds), float(peak)
-
-
-def child(what: str, root: Path) -> None:
-    start = time.process_time()
-    if what == "harvest":
-        work = harvest(SOURCES.values(), {}, env={"CLAUDE_CONFIG_DIR": str(root)}, home=root)
-        turns = sum(len(one.session.turns) for one in work if one.session)
-        assert turns
-        assert work.stats.skipped == 0
-    elif what == "mine":
-        work = harvest(SOURCES.values(), {}, env={"CLAUDE_CONFIG_DIR": str(root)}, home=root)
-        assert mine(one.session for one in work if one.session)
-    else:
-        for path in sorted(root.rglob("*.jsonl")):
-            with path.open("rb") as file:
-                for line in file:
-                    json.loads(line)
-    seconds = time.process_time() - start
-    print(seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+HERE = Path(__file__).parent
+# What the generator takes for its largest tool result: records of 7 KB on average, or of 1 KB.
+LARGE, SMALL = 24_000, 400
+QUICK = {"corpora": ((500, 200),), "small": ((500, 100),), "single": 200, "prompts": 200_000, "files": 2_000}
+FULL = {
+    "corpora": ((500, 200), (500, 2_000), (1_000, 4_000)),
+    "small": ((500, 200), (500, 2_000), (1_000, 4_000)),
+    "single": 2_000,
+    "prompts": 5_000_000,
+    "files": 10_000,
+}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--small", type=int, default=50, help="MB of the small corpus")
-    parser.add_argument("--large", type=int, default=200, help="MB of the large corpus")
-    parser.add_argument("--child", nargs=2, help=argparse.SUPPRESS)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--full", action="store_true", help="measure at full size (takes some minutes)")
+    parser.add_argument(
+        "--repeat", type=int, default=3, help="take the best of so many runs (corpora under 1 GB)"
+    )
+    parser.add_argument(
+        "--folder", type=Path, help="where to make the corpora (default: the temporary folder)"
+    )
+    parser.add_argument("--only", choices=["corpora", "single", "prompts", "files"], help="only this part")
+    parser.add_argument("--child", nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:
-        child(options.child[0], Path(options.child[1]))
+        child(options.child[0], Path(options.child[1]), Path(options.child[2]))
         return
-    with tempfile.TemporaryDirectory(prefix="bench-harvest-") as folder:
-        peaks = []
-        for size in (options.small, options.large):
-            root = Path(folder) / str(size)
-            megabytes = make_corpus(root, size) / 1e6
-            plain, _ = run_child("json", root)
-            ours, peak = run_child("harvest", root)
-            mined, mine_peak = run_child("mine", root)
-            peaks.append(peak)
-            print(
-                f"{megabytes:6.0f} MB: harvest {megabytes / ours:6.0f} MB/s, "
-                f"json.loads {megabytes / plain:6.0f} MB/s, ratio {plain / ours:4.1f}; "
-                f"peak {peak:.0f} MB; with mining {megabytes / mined:.0f} MB/s, {mine_peak:.0f} MB"
+    sizes = FULL if options.full else QUICK
+    with tempfile.TemporaryDirectory(prefix="bench-harvest-", dir=options.folder) as name:
+        root = Path(name)
+        check_room(root, max(mb for _, mb in sizes["corpora"]))
+        if options.only in {None, "corpora", "single", "prompts"}:
+            print(ROW.format("corpus", "files", "MB", "json.loads", "harvest", "ratio", "peak", "database"))
+        if options.only in {None, "corpora"}:
+            for label, result, shapes in (("large", LARGE, "corpora"), ("small", SMALL, "small")):
+                for files, mb in sizes[shapes]:
+                    with corpus(root, files=files, mb=mb, result_max=result) as home:
+                        measure(f"{label} records", home, root, 1 if mb >= 1_000 else options.repeat)
+        if options.only in {None, "single"}:
+            with corpus(root, files=1, mb=sizes["single"], result_max=LARGE) as home:
+                measure("one file", home, root, 1)
+        if options.only in {None, "prompts"}:
+            with prompts(root, sizes["prompts"]) as home:
+                measure("tiny prompts", home, root, 1)
+        if options.only in {None, "files"}:
+            with corpus(root, files=sizes["files"], mb=sizes["files"] / 50, result_max=SMALL) as home:
+                measure_again(home, root)
+
+
+ROW = "{:14} {:>6} {:>6} {:>13} {:>13} {:>6} {:>8} {:>9}"
+
+
+def check_room(root: Path, mb: int) -> None:
+    needed = mb * 1.3e6 + 2e9
+    free = shutil.disk_usage(root).free
+    if free < needed:
+        sys.exit(f"{root} has {free / 1e9:.1f} GB of room, and {needed / 1e9:.1f} are needed: use --folder")
+
+
+@contextmanager
+def corpus(root: Path, *, files: int, mb: float, result_max: int) -> Iterator[Path]:
+    """Make a corpus and remove it afterwards; gives what CLAUDE_CONFIG_DIR is to be."""
+    home = root / "claude"
+    command = [sys.executable, HERE / "corpus.py", "--out", home, "--files", files, "--mb", mb]
+    subprocess.run(
+        [*map(str, command), "--result-max", str(result_max), "--sidechains", str(files // 10)],
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
+    try:
+        yield home
+    finally:
+        shutil.rmtree(home)
+
+
+@contextmanager
+def prompts(root: Path, count: int) -> Iterator[Path]:
+    """Make one session of very many prompts of a few words, none of them answered."""
+    home = root / "claude"
+    folder = home / "projects" / "-p"
+    folder.mkdir(parents=True)
+    line = (
+        '{{"parentUuid":"{0:08x}-0000-4000-8000-{0:012x}","isSidechain":false,"cwd":"/p","sessionId":"s",'
+        '"type":"user","message":{{"role":"user","content":"ask {1}"}},'
+        '"uuid":"{1:08x}-0000-4000-8000-{1:012x}","timestamp":"2026-11-01T10:00:00.000Z"}}\n'
+    )
+    with (folder / "s.jsonl").open("w") as file:
+        for number in range(count):
+            file.write(line.format(number, number + 1))
+    try:
+        yield home
+    finally:
+        shutil.rmtree(home)
+
+
+def transcripts(home: Path) -> list[Path]:
+    return sorted((home / "projects").rglob("*.jsonl"))
+
+
+def measure(label: str, home: Path, root: Path, repeat: int) -> None:
+    files = transcripts(home)
+    size = sum(path.stat().st_size for path in files)
+    plain, ours, peak, database = [], [], 0.0, 0
+    for number in range(repeat):
+        # By turns, so that what else the machine does hits both.
+        plain.append(run_child("json", home, root)["seconds"])
+        state = root / f"{number}.db"
+        told = run_child("harvest", home, state)
+        ours.append(told["seconds"])
+        peak = max(peak, told["peak_mb"])
+        database = state.stat().st_size
+        state.unlink()
+    fast, ratio = size / min(ours) / 1e6, min(plain) / min(ours)
+    cells = f"{size / min(plain) / 1e6:.0f} MB/s", f"{fast:.0f} MB/s", f"{ratio:.2f}"
+    print(
+        ROW.format(
+            label, len(files), f"{size / 1e6:.0f}", *cells, f"{peak:.0f} MB", f"{database / 1e6:.1f} MB"
+        ),
+        flush=True,
+    )
+
+
+def measure_again(home: Path, root: Path) -> None:
+    """Harvest, harvest again, append a line to one file and harvest again."""
+    state = root / "again.db"
+    files = transcripts(home)
+    first = run_child("harvest", home, state)
+    second = run_child("watched", home, state)
+    with files[len(files) // 2].open("ab") as file:
+        file.write(files[0].read_bytes().splitlines(keepends=True)[-1])
+    third = run_child("watched", home, state)
+    print(f"\n{len(files)} files of {sum(path.stat().st_size for path in files) / 1e6:.0f} MB")
+    for label, told in (("cold", first), ("unchanged", second), ("one line appended", third)):
+        print(
+            f"{label:18} {told['wall']:6.2f} s ({told['seconds']:.2f} s CPU), "
+            f"{told['opened'] if told is not first else len(files)} files opened, {told['bytes']} bytes read"
+        )
+    env = {"PATH": os.environ["PATH"], "HOME": str(root), "CLAUDE_CONFIG_DIR": str(home)}
+    command = [sys.executable, "-m", "skillopt_sleep", "harvest", "--json"]
+    for label in ("first", "second"):
+        began = time.monotonic()
+        subprocess.run(
+            command,
+            env=env | {"SKILLOPT_SLEEP_HOME": str(root / "app")},
+            check=True,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        took = time.monotonic() - began
+        print(f"{label} `skillopt-sleep harvest`, with the start of the program: {took:.2f} s")
+
+
+def run_child(what: str, home: Path, state: Path) -> dict[str, float]:
+    command = [sys.executable, __file__, "--child", what, str(home), str(state)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    told: dict[str, float] = json.loads(done.stdout)
+    return told
+
+
+def child(what: str, home: Path, state: Path) -> None:
+    opened: list[str] = []
+    if what == "json":
+        began = time.process_time()
+        for path in transcripts(home):
+            with path.open("rb") as file:
+                for line in file:
+                    json.loads(line)
+        print(json.dumps({"seconds": time.process_time() - began}))
+        return
+    from skillopt_sleep.night.harvesting import update_index
+    from skillopt_sleep.store.database import connect
+
+    connection = connect(state)
+    if what == "watched":
+        sys.addaudithook(
+            lambda event, args: (
+                opened.append(args[0]) if event == "open" and str(args[0]).endswith(".jsonl") else None
             )
-        print(f"peak memory, large / small corpus: {peaks[1] / peaks[0]:.2f}")
+        )
+    wall, began = time.monotonic(), time.process_time()
+    report = update_index(connection, {"CLAUDE_CONFIG_DIR": str(home), "HOME": str(home)})
+    told = {
+        "seconds": time.process_time() - began,
+        "wall": time.monotonic() - wall,
+        "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        "opened": len(opened),
+        "bytes": report.bytes_read,
+    }
+    connection.close()
+    assert not [told for told in report.warnings if "left out" not in told], report.warnings
+    print(json.dumps(told))
 
 
 if __name__ == "__main__":

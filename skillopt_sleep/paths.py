@@ -41,6 +41,10 @@ class Paths(msgspec.Struct, frozen=True, kw_only=True):
         return self.data / "vault"
 
     @property
+    def snapshots(self) -> Path:
+        return self.data / "snapshots"
+
+    @property
     def nights(self) -> Path:
         return self.data / "nights"
 

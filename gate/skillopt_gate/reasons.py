@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from skillopt_gate.pairs import count
-from skillopt_gate.verdicts import Evidence
+from skillopt_gate.verdicts import MEAN_MODES, Decision, Evidence, Policy
 
 _MOST_NAMES = 5
 
@@ -59,6 +59,11 @@ def too_small(effect: float, floor: float, when: str) -> str:
     return f"the mean gain {when} is {effect:+.3f}, below the {floor:+.3f} that counts"
 
 
+def ruled_out(evidence: Evidence, gain: float) -> str:
+    """Say that a gain worth waiting for is no longer likely."""
+    return f"the mean gain over {evidence.tasks} tasks is {evidence.effect:+.3f}, which rules out {gain:+.3f}"
+
+
 def exact(p_value: float, level: float) -> str:
     """Quote tonight's exact test."""
     return f"one night's exact test gives p = {_digits(p_value)}, {_digits(level)} needed"
@@ -70,6 +75,36 @@ def odds(wealth: float, needed: float, evidence: Evidence) -> str:
     against = f"a loss of {_digits(evidence.margin)}" if evidence.margin else "luck"
     missing = "" if wealth >= needed else f", {_digits(needed)} to 1 needed"
     return f"evidence {_digits(wealth)} to 1 against {against}{over}{missing}"
+
+
+def by_mean(mode: str, effect: float, tasks: int) -> str:
+    """Say what a mode of means compared, and that this is no evidence."""
+    metric = "hard" if mode == "strict" else mode
+    went = "rose" if effect > 0 else "did not rise"
+    return f"the mean {metric} score {went} ({effect:+.3f} over {_tasks(tasks)}), which luck does too"
+
+
+def guarantee(
+    policy: Policy, decision: Decision, level: float, wealth: float, family_level: float | None
+) -> str:
+    """Say which guarantee an acceptance carries, and which it does not; "" when nothing was accepted."""
+    if decision is not Decision.ACCEPT:
+        return ""
+    if policy.mode == "off" or policy.mode in MEAN_MODES:
+        return "no guarantee: a skill that changes nothing passes this mode in up to half of all nights"
+    if policy.control == "family":
+        return (
+            f"of 32 candidates in a row at most {policy.family_alpha:.0%} of the accepted ones are useless,"
+            " on average; this holds for them together, not for this one"
+        )
+    alone = f"a useless candidate passes with a chance of at most {_digits(level)}, each on its own"
+    if policy.mode != "evidence" or family_level is None:
+        return f"{alone}; nothing is promised for all candidates of a year together"
+    if wealth * family_level >= 1:
+        return (
+            f"{alone}; it passes as one of many too, of which at most {policy.family_alpha:.0%} are useless"
+        )
+    return f"{alone}; as one of many candidates it would need {_digits(1 / family_level)} to 1"
 
 
 def _tasks(number: int) -> str:

@@ -1,4 +1,8 @@
-"""Which tasks are learned from and which ones judge; and which of the judging ones run tonight."""
+"""Which tasks are learned from and which ones judge; and which of the judging ones run tonight.
+
+Four sides: what is learned from (train), what candidates are raced on (val), what judges them (gate), and
+what is sealed until a skill is released (test).
+"""
 
 from __future__ import annotations
 
@@ -8,8 +12,14 @@ from hashlib import sha256
 import msgspec
 
 TRAIN = "train"
+VAL = "val"
 GATE = "gate"
+TEST = "test"
+# By how much each side has seen: a group that has grown together from two sides belongs to the first.
+SIDES = (TRAIN, VAL, GATE, TEST)
 GATE_SHARE = 0.6
+# Fewer groups than this leave the side empty: train comes first, then gate, val and test.
+FEWEST_GROUPS = {TRAIN: 1, GATE: 2, VAL: 5, TEST: 8}
 GUARD_SHARE = 1 / 3
 
 
@@ -36,19 +46,21 @@ def split(
     *,
     seed: str,
     gate_share: float = GATE_SHARE,
+    val_share: float = 0.0,
+    test_share: float = 0.0,
     assigned: Mapping[str, str] | None = None,
 ) -> dict[str, str]:
-    """Return "train" or "gate" for each task id: whole groups, about `gate_share` of the tasks in gate.
+    """Return the side of each task id: whole groups, about the given shares of the tasks, the rest train.
 
     `assigned` holds earlier answers, by task id or by group: they stay, so a task added later moves no
-    other one. When a group has grown together from both sides it is all train, since what was learned
-    from once can judge no more. Groups that are new go where they best even out the shares of past
-    failures and of past passes; chance (a hash with `seed`) decides their order and nothing else does.
-    From two new groups on, neither side stays empty; a lone first group is train, because the tasks of
-    later days can still judge what it taught.
+    other one. When a group has grown together from two sides it goes to the one that has seen more (train,
+    then val, gate, test), since what was learned from once can judge no more. Groups that are new go where
+    they best even out the shares of past failures and of past passes; chance (a hash with `seed`) decides
+    their order and nothing else does. Val and test stay empty while there are fewer than `FEWEST_GROUPS`.
+    From two new groups on, neither train nor gate stays empty; a lone first group is train, because the
+    tasks of later days can still judge what it taught. Raises ValueError for shares that leave no train.
     """
-    if not 0.0 < gate_share < 1.0:
-        raise ValueError(f"gate_share {gate_share} must lie between 0 and 1")
+    shares = _shares(gate_share, val_share, test_share)
     groups: dict[str, _Group] = {}
     for task in tasks:
         group = groups.setdefault(task.group, _Group(task.group))
@@ -61,17 +73,34 @@ def split(
         (group for group in groups.values() if group.name not in sides),
         key=lambda group: (-group.size, _rank(seed, group.name)),
     )
-    filled = {GATE: _Group(GATE), TRAIN: _Group(TRAIN)}
+    filled = {side: _Group(side) for side in SIDES}
     for group in groups.values():
         if group.name in sides:
             _add(filled[sides[group.name]], group)
+    # Ties go to the gate: that is what lacks tasks first.
+    open_sides = [
+        side
+        for side in (GATE, TRAIN, VAL, TEST)
+        if shares[side] and len(groups) >= (FEWEST_GROUPS[side] if side in {VAL, TEST} else 1)
+    ]
     for group in new:
-        at_gate = _fill(filled[GATE], group) / gate_share
-        at_train = _fill(filled[TRAIN], group) / (1 - gate_share)
-        sides[group.name] = GATE if at_gate <= at_train else TRAIN
-        _add(filled[sides[group.name]], group)
+        side = min(open_sides, key=lambda side: _fill(filled[side], group) / shares[side])
+        sides[group.name] = side
+        _add(filled[side], group)
     _fill_empty_side(sides, new)
     return {task.id: sides[task.group] for task in tasks}
+
+
+def _shares(gate: float, val: float, test: float) -> dict[str, float]:
+    if not 0.0 < gate < 1.0:
+        raise ValueError(f"gate_share {gate} must lie between 0 and 1")
+    for name, share in (("val_share", val), ("test_share", test)):
+        if not 0.0 <= share < 1.0:
+            raise ValueError(f"{name} {share} must be at least 0 and below 1")
+    train = 1.0 - gate - val - test
+    if train <= 0.0:
+        raise ValueError("the shares of val, gate and test leave nothing to learn from")
+    return {TRAIN: train, VAL: val, GATE: gate, TEST: test}
 
 
 def fingerprint(sides: Mapping[str, str]) -> str:
@@ -117,10 +146,9 @@ def _earlier(tasks: Iterable[SplitItem], assigned: Mapping[str, str]) -> dict[st
             side = assigned.get(key)
             if side is None:
                 continue
-            if side not in (TRAIN, GATE):
-                raise ValueError(f"{key} is assigned to {side!r}; a side is {TRAIN!r} or {GATE!r}")
-            if side == TRAIN or task.group not in sides:
-                sides[task.group] = side
+            if side not in SIDES:
+                raise ValueError(f"{key} is assigned to {side!r}; a side is one of: {', '.join(SIDES)}")
+            sides[task.group] = min(side, sides.get(task.group, side), key=SIDES.index)
     return sides
 
 

@@ -6,7 +6,10 @@ from enum import Enum
 
 import msgspec
 
-MODES = ("evidence", "one-night")
+MODES = ("evidence", "one-night", "strict", "soft", "mixed", "off")
+# Modes of users of the reference method: the mean of a metric decides, and no evidence is asked for.
+MEAN_MODES = ("strict", "soft", "mixed")
+CONTROLS = ("candidate", "family")
 
 
 class Decision(str, Enum):
@@ -25,7 +28,8 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True):
 
     `again_incumbent` and `again_candidate` are the scores of a recheck (see `vetoes.suspects`). Only the
     regression veto reads them: rerunning the tasks that look bad and averaging the new scores in would
-    pull their differences up, and so let a skill that is no better through.
+    pull their differences up, and so let a skill that is no better through. `*_usd` and `*_seconds` are what
+    the valid first runs cost and took, where that is known.
     """
 
     task: str
@@ -34,6 +38,10 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True):
     runs: int = 0
     again_incumbent: tuple[float, ...] = ()
     again_candidate: tuple[float, ...] = ()
+    incumbent_usd: tuple[float, ...] = ()
+    candidate_usd: tuple[float, ...] = ()
+    incumbent_seconds: tuple[float, ...] = ()
+    candidate_seconds: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         for score in (*self.incumbent, *self.candidate, *self.again_incumbent, *self.again_candidate):
@@ -46,7 +54,8 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
 
     `identity` names target, client version and judge; evidence restarts when it changes.
     `seen` are the tasks already bet on, so that each counts once; `gain` is the sum of their
-    differences. `margin` is the loss the test allows for (0 unless the candidate only shortens).
+    differences, `squares` of their squares. `margin` is the loss the test allows for (0 unless the candidate
+    shortens).
     """
 
     identity: str
@@ -58,6 +67,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     ties: int = 0
     gain: float = 0.0
     margin: float = 0.0
+    squares: float = 0.0
 
     @property
     def tasks(self) -> int:
@@ -76,8 +86,14 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     `alpha`: chance of ever accepting a skill that is no better. `min_effect`: smallest mean gain worth
     having. `min_tasks`: fewer tasks decide nothing (tonight's in one-night mode, else all nights').
     `coverage`: share of pairs that must be complete, and of runs that must be valid on each side.
-    `futility`: wealth below which a candidate is dropped. `max_nights`: then it is dropped too.
-    `mode`: "evidence" (e-process over nights) or "one-night" (exact test of tonight alone, final).
+    `futility`: wealth below which a candidate is dropped; it is dropped too after `max_nights`, and when the
+    tasks so far speak against a gain of twice `min_effect`.
+    `mode`: "evidence" (e-process over nights), "one-night" (exact test of tonight alone, final), "strict",
+    "soft" or "mixed" (the mean of that metric is strictly higher tonight), "off" (no evidence asked for).
+    `control`: "candidate" keeps the chance of accepting a useless candidate below `alpha` for each one;
+    "family" keeps the expected share of useless ones among all accepted below `family_alpha`, in every block
+    of 32 candidates of all skills.
+    `max_cost_ratio`, `max_time_ratio`: how many times the cost or time of a run may rise (0: any).
     `pass_mark`: score from which a run counts as passed in the regression veto. `max_error_gap`: how far
     the shares of lost runs may lie apart. `margin`: the loss ruled out for a candidate that only shortens.
     """
@@ -92,8 +108,19 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     pass_mark: float = 0.5
     max_error_gap: float = 0.2
     margin: float = 0.1
+    control: str = "candidate"
+    family_alpha: float = 0.1
+    max_cost_ratio: float = 2.0
+    max_time_ratio: float = 3.0
 
     def __post_init__(self) -> None:
+        if self.control not in CONTROLS:
+            raise ValueError(f"gate control {self.control!r} is not one of: {', '.join(CONTROLS)}")
+        if not 0.0 < self.family_alpha < 1.0:
+            raise ValueError(f"gate family_alpha {self.family_alpha} must lie between 0 and 1")
+        for ratio in (self.max_cost_ratio, self.max_time_ratio):
+            if ratio and ratio < 1.0:
+                raise ValueError(f"a cost or time ratio of {ratio} must be at least 1, or 0 for none")
         if self.mode not in MODES:
             raise ValueError(f"gate mode {self.mode!r} is not one of: {', '.join(MODES)}")
         if not 0.0 < self.alpha < 1.0:
@@ -111,7 +138,9 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     `effect` tonight's mean difference with its `interval` (95 %), `wealth` the e-value over all nights,
     `p_value` the exact one-sided test of tonight, `broken` the tasks that vetoed, `vetoes` what stood in
     the way besides the evidence. `n_all` and `effect_all` are over all nights; `skipped` are usable tasks
-    that earlier nights had counted already, `missing` those without a valid run on both sides.
+    that earlier nights had counted already, `missing` those without a valid run on both sides. `level` is the
+    chance of error the test was held to, `guarantee` says in one sentence what holds and what does not;
+    `cost_ratio` and `time_ratio` tell how many times a run's cost and time became (1 when unknown).
     """
 
     decision: Decision
@@ -133,3 +162,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     effect_all: float = 0.0
     skipped: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
+    level: float = 0.05
+    guarantee: str = ""
+    cost_ratio: float = 1.0
+    time_ratio: float = 1.0

@@ -1,87 +1,39 @@
-"""What the user asked for in a session, and what followed each ask.
-
-Every turn is an ask, a follow-up of the ask before it (a correction, "continue", "thanks", "fix it"), or
-nothing to learn from (client commands, shell lines, prompts that no person typed).
-"""
+"""What the user asked for in a session, how each ask ended, and what was learned from what followed it."""
 
 from __future__ import annotations
 
-import re
-from enum import Enum
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from skillopt_harvesters.corrections import MAX_QUOTE, Correction, find_corrections
-from skillopt_harvesters.normalise import content_words, fold, normalise
+from skillopt_harvesters.corrections import MAX_QUOTE
+from skillopt_harvesters.lessons import Attempt, Lesson, find_lessons
+from skillopt_harvesters.normalise import fold, normalise
+from skillopt_harvesters.outcomes import Judgement, Outcome, Step, Why, judge
 from skillopt_harvesters.records import Kind, Session, Signal, Turn
 from skillopt_harvesters.redact import redact_within
+from skillopt_harvesters.repeats import asks_again
+from skillopt_harvesters.replies import Reply
+from skillopt_harvesters.roles import Role, classify, read_reply
 from skillopt_harvesters.verify import as_replayable, is_verification
-from skillopt_harvesters.vocabulary import CLIENT_COMMANDS, has_words, looks_like_command
-from skillopt_replay.tasks import Origin
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
-MAX_ASK = 16_000
-_ACKNOWLEDGEMENT = re.compile(
-    r"(?:(?:ok(?:ay)?|k|yes|yep|yeah|yup|y|no|nope|n|sure|right|exactly|correct|agreed|done|great"
-    r"|good|nice|cool"
-    r"|perfect|awesome|excellent|lovely|wonderful|brilliant|amazing|fine|lgtm|thanks?|thx|ty|cheers|please"
-    r"|thank you(?: (?:so|very) much)?|a lot|well done|good (?:job|work|point)|nice work|looks? "
-    r"(?:good|great|right)"
-    r"|(?:that|it|this)(?:['’]?s| is)? (?:works?|good|great|fine|perfect|right|correct|better|it|all"
-    r"|ok(?:ay)?)"
-    r"|works?|now|(?:to me|for me)|ship it|merge it|do (?:it|that|so)|go(?: ahead| on| for it)?"
-    r"|continue|proceed"
-    r"|carry on|keep going|next|resume|try again|again|retry|go back|hi|hello|hey|stop|wait|never "
-    r"?mind|hm+|and"
-    r"|sounds good|all (?:good|set)|got it|i see|option \w+|\d{1,2}|[a-d]|the (?:first|second|third"
-    r"|last)(?: one)?"
-    r"|with (?:it|that)|you|continue from where you left off|much better|of course|as you (?:like"
-    r"|wish|suggest\w*))"
-    r"(?:[\s,.!?;:)-]+|\Z))+",
-    re.IGNORECASE,
-)
-_LEANS_ON_BEFORE = re.compile(
-    r"(?:now|also|and|but|then|next|so|instead|otherwise|plus|too|still|use|make (?:it|that|this|them)"
-    r"|keep (?:it|that|this|them)|put (?:it|that|this|them)|missing|revert|undo|same|like|what about"
-    r"|how about"
-    r"|why|it|that|this|these|those|they|them|your?|i (?:mean|think|see|still)|there (?:is|are)|the "
-    r"(?:above|last"
-    r"|previous|second|first|numbers?|output|result|answer))\b",
-    re.IGNORECASE,
-)
-_PRONOUN = re.compile(r"\b(?:it|this|that|them|these|those|again|above)\b", re.IGNORECASE)
-
-
-class Role(str, Enum):
-    """What a turn is to the miner."""
-
-    ASK = "ask"
-    FOLLOW_UP = "follow-up"
-    NOTHING = "nothing"
-
-
-class Lesson(msgspec.Struct, frozen=True, kw_only=True):
-    """A correction with what the session shows about it.
-
-    `is_command` when a fragment is a command line or stands in one the agent ran, unless the agent had only
-    written the unwanted one down: then the correction is about the answer. `whole_answer` when the unwanted
-    fragment is all the agent had answered. `is_checkable` when the fragments can be looked for: commands,
-    literal text, or plain words the agent's answer really had ("tabs, not spaces" is a matter of style
-    unless the answer speaks of spaces).
-    """
-
-    correction: Correction
-    origin: Origin
-    is_command: bool
-    whole_answer: bool
-    is_checkable: bool
+_MAX_VERIFICATIONS = 3
+_RIGHT_AFTER = timedelta(minutes=15)
 
 
 class Occurrence(msgspec.Struct, frozen=True, kw_only=True):
-    """One ask in one session. `counted` is False for an ask that belongs to the session copied from."""
+    """One ask in one session.
+
+    `counted` is False for an ask that belongs to the session copied from, or that the user took back by
+    rewinding. `failed`: it was corrected, refused, interrupted or given up. `verifications` are the commands
+    that checked the work and ended well, as they can be run again. `opens` and `closes` say that it is the
+    session's first or last ask; `ended` is the time of the session's last record. `skills`
+    are those the agent loaded to answer it, `said` its short follow-ups as they were typed.
+    """
 
     session: str
     turn: int
@@ -93,68 +45,149 @@ class Occurrence(msgspec.Struct, frozen=True, kw_only=True):
     commit: str | None
     started: str | None
     failed: bool
+    judgement: Judgement
     lessons: tuple[Lesson, ...] = ()
-    verification: str | None = None
+    verifications: tuple[str, ...] = ()
+    skills: tuple[str, ...] = ()
+    said: tuple[str, ...] = ()
     counted: bool = True
+    opens: bool = False
+    closes: bool = False
+    ended: str | None = None
+
+    @property
+    def outcome(self) -> Outcome:
+        return self.judgement.outcome
+
+
+class AskOutcome(msgspec.Struct, frozen=True, kw_only=True):
+    """How the ask of one turn ended; `turn` counts the session's turns from 0, -1 is the one before them."""
+
+    turn: int
+    outcome: Outcome
+    why: tuple[Why, ...]
+
+
+class _Thread:
+    """An ask with what followed it."""
+
+    def __init__(self, index: int, asked: Turn) -> None:
+        self.steps: list[Step] = [Step(asked, None)]
+        self.places: list[int] = [index]
+        self.again: Turn | None = None
+
+    @property
+    def asked(self) -> Turn:
+        return self.steps[0].turn
+
+    @property
+    def turns(self) -> list[Turn]:
+        return [step.turn for step in self.steps]
+
+    def follow(self, index: int, turn: Turn, reply: Reply | None) -> None:
+        self.steps.append(Step(turn, reply))
+        self.places.append(index)
+
+    def judge(self) -> Judgement:
+        return judge(self.steps, asked_again=self.again is not None)
 
 
 def find_asks(session: Session) -> Iterator[Occurrence]:
     """Yield the asks of a session in order; none when no person typed its prompts."""
+    threads = _find_threads(session)
+    for place, thread in enumerate(threads):
+        yield _describe(session, thread, opens=place == 0, closes=place == len(threads) - 1)
+
+
+def find_outcomes(session: Session) -> tuple[AskOutcome, ...]:
+    """Return how each ask of a session ended, in order; empty when no person typed its prompts."""
+    found = []
+    for thread in _find_threads(session):
+        judgement = thread.judge()
+        found.append(AskOutcome(turn=thread.places[0], outcome=judgement.outcome, why=judgement.why))
+    return tuple(found)
+
+
+def mark_asked_again(occurrences: Iterable[Occurrence]) -> list[Occurrence]:
+    """Return the occurrences, in order of time, with those corrected that a new session made once more.
+
+    An ask that ended its session, and that the next session of the project opens with right after, did not go
+    well, whatever the first one ended with.
+    """
+    marked = list(occurrences)
+    last: dict[str | None, int] = {}
+    for place, one in enumerate(marked):
+        before = last.get(one.project)
+        if before is not None and _is_made_anew(one, marked[before]):
+            judgement = Judgement(Outcome.CORRECTED, (Why.ASKED_AGAIN, *marked[before].judgement.why))
+            marked[before] = msgspec.structs.replace(marked[before], judgement=judgement, failed=True)
+        if one.counted:
+            last[one.project] = place
+    return marked
+
+
+def _is_made_anew(new: Occurrence, old: Occurrence) -> bool:
+    if new.session == old.session or not (new.opens and old.closes and new.counted):
+        return False
+    accepted = {Why.ACCEPTED, Why.BUILT_ON} & set(old.judgement.why)
+    if accepted or old.outcome is Outcome.CORRECTED or old.prompt.startswith("/"):
+        return False
+    gap = _seconds_between(old.ended, new.started)
+    return gap is not None and timedelta(0) <= gap <= _RIGHT_AFTER and asks_again(new.prompt, old.prompt)
+
+
+def _seconds_between(earlier: str | None, later: str | None) -> timedelta | None:
+    try:
+        start, end = (
+            datetime.fromisoformat((time or "").replace("Z", "+00:00")) for time in (earlier, later)
+        )
+        return end - start
+    except (ValueError, TypeError):
+        return None
+
+
+def _find_threads(session: Session) -> list[_Thread]:
     if session.kind is not Kind.HUMAN:
-        return
-    open_at: int | None = None
-    asked: Turn | None = None
-    followed: list[tuple[int, Turn]] = []
+        return []
+    threads: list[_Thread] = []
+    current: _Thread | None = None
     previous = session.before
-    if previous is not None and classify(previous, 0, None) is Role.ASK:
-        open_at, asked = -1, previous
+    if previous is not None and classify(previous, None) is Role.ASK:
+        current = _Thread(-1, previous)
+        threads.append(current)
     for index, turn in enumerate(session.turns):
-        role = classify(turn, index, previous)
-        previous = turn
-        if role is Role.NOTHING:
+        if turn.abandoned:
+            if classify(msgspec.structs.replace(turn, abandoned=False), previous) is Role.ASK:
+                threads.append(_Thread(index, turn))
             continue
-        if role is Role.FOLLOW_UP:
-            followed.append((index, turn))
-            continue
-        if asked is not None and open_at is not None:
-            yield _describe(session, open_at, asked, followed)
-        open_at, asked, followed = index, turn, []
-    if asked is not None and open_at is not None:
-        yield _describe(session, open_at, asked, followed)
+        asked = current.asked.prompt if current else ""
+        role = classify(turn, previous, asked)
+        if role is Role.ASK:
+            if current and turn.command is None and asks_again(turn.prompt, current.asked.prompt):
+                current.again = turn
+            current = _Thread(index, turn)
+            threads.append(current)
+        elif current and (role is Role.FOLLOW_UP or turn.command or not turn.prompt):
+            current.follow(index, turn, _reply_of(turn, previous, role, asked))
+        if role is not Role.NOTHING or turn.answer or turn.tool_calls:
+            previous = turn
+    return threads
 
 
-def classify(turn: Turn, index: int, previous: Turn | None) -> Role:
-    """Return the role of a turn, given its place in the session and the turn before."""
-    prompt = turn.prompt.strip()
-    if not turn.typed or turn.abandoned or len(prompt) > MAX_ASK:
-        return Role.NOTHING
-    if turn.command is not None:
-        name = turn.command.lstrip("/").lower()
-        return Role.ASK if turn.command.startswith("/") and name not in CLIENT_COMMANDS else Role.NOTHING
-    skeleton = normalise(prompt)
-    stopped = previous is not None and Signal.INTERRUPTION in previous.signals
-    if (
-        stopped
-        or Signal.CORRECTION in turn.signals
-        or _ACKNOWLEDGEMENT.fullmatch(prompt)
-        or (index > 0 and _leans_on_before(prompt, skeleton))
-    ):
-        return Role.FOLLOW_UP
-    spoken = [token for token in skeleton if not token.startswith("<")]
-    return Role.ASK if content_words(skeleton) or len(spoken) > 1 else Role.NOTHING
+def _reply_of(turn: Turn, previous: Turn | None, role: Role, asked: str) -> Reply | None:
+    if role is Role.NOTHING or previous is None:
+        return None
+    # The same words once more: the first time they did not help.
+    if turn.command is None and asks_again(turn.prompt, previous.prompt):
+        return Reply.CORRECTION
+    return read_reply(turn, previous, asked)
 
 
-def _leans_on_before(prompt: str, skeleton: tuple[str, ...]) -> bool:
-    """Whether a later prompt can only be understood with what came before it."""
-    if _LEANS_ON_BEFORE.match(prompt):
-        return True
-    return bool(_PRONOUN.search(prompt)) and len(content_words(skeleton)) <= 2
-
-
-def _describe(session: Session, index: int, asked: Turn, followed: list[tuple[int, Turn]]) -> Occurrence:
+def _describe(session: Session, thread: _Thread, *, opens: bool, closes: bool) -> Occurrence:
+    index, asked = thread.places[0], thread.asked
     prompt = f"{asked.command or ''} {asked.prompt}".strip()
-    turns = [(index, asked), *followed]
-    failing = {Signal.CORRECTION, Signal.INTERRUPTION, Signal.REFUSAL}
+    judgement = thread.judge()
+    failing = {Signal.INTERRUPTION, Signal.REFUSAL}
     return Occurrence(
         session=session.id,
         turn=index,
@@ -165,67 +198,60 @@ def _describe(session: Session, index: int, asked: Turn, followed: list[tuple[in
         project=session.project,
         commit=session.commit,
         started=asked.started or session.started,
-        failed=any(not failing.isdisjoint(turn.signals) for _, turn in turns),
-        lessons=tuple(_find_lessons(session.id, turns)),
-        verification=_find_verification(session.project, [turn for _, turn in turns]),
-        counted=index >= 0,
+        failed=judgement.outcome in {Outcome.CORRECTED, Outcome.ABANDONED}
+        or any(not failing.isdisjoint(turn.signals) for turn in thread.turns),
+        judgement=judgement,
+        lessons=tuple(_find_lessons(session.id, thread)),
+        verifications=_find_verifications(session.project, thread.turns),
+        counted=index >= 0 and not asked.abandoned,
+        opens=opens,
+        closes=closes,
+        ended=session.ended,
+        skills=asked.skills,
+        said=tuple(turn.prompt for turn in thread.turns[1:] if 0 < len(turn.prompt) <= MAX_QUOTE),
     )
 
 
-def _find_lessons(session: str, turns: list[tuple[int, Turn]]) -> Iterator[Lesson]:
-    """Yield what the user's corrections and refusals say; the agent's and tools' words only qualify them."""
-    ran = [call.command for _, turn in turns for call in turn.tool_calls if call.command]
-    answer = ""
-    for place, (index, turn) in enumerate(turns):
-        said: list[Correction] = []
-        stopped = place > 0 and Signal.INTERRUPTION in turns[place - 1][1].signals
-        if place > 0 and (stopped or Signal.CORRECTION in turn.signals):
-            said.extend(find_corrections(turn.prompt))
+def _find_lessons(session: str, thread: _Thread) -> Iterator[Lesson]:
+    """Yield what the user's corrections and refusals teach."""
+    if thread.asked.abandoned:
+        return
+    ran = [call.command for turn in thread.turns for call in turn.tool_calls if call.command]
+    attempt = Attempt()
+    stopped = False
+    for index, step in zip(thread.places, thread.steps, strict=True):
+        origin = (session, max(index, 0))
+        turn, reply = step.turn, step.reply
+        if reply is Reply.CORRECTION or (stopped and reply is Reply.UNCLEAR):
+            yield from find_lessons(turn.prompt, origin, attempt, ran, directed=True)
+        elif stopped and reply in {Reply.ASK, Reply.ADDITION}:
+            yield from find_lessons(turn.prompt, origin, attempt, ran, directed=False)
         for words in turn.refusals:
-            said.extend(find_corrections(words, refusal=True))
-        yield from (_qualify(correction, session, max(index, 0), answer, ran) for correction in said)
-        answer = turn.answer or answer
+            yield from find_lessons(words, origin, attempt.until_refused(turn, words), ran, directed=True)
+        attempt = attempt.plus(turn)
+        stopped = Signal.INTERRUPTION in turn.signals or (stopped and not turn.prompt)
+    if thread.again:
+        # Of an ask made once more only the contrast to the first time is a correction.
+        origin = (session, max(thread.places[-1], 0) + 1)
+        for lesson in find_lessons(thread.again.prompt, origin, attempt, ran, directed=True):
+            if lesson.correction.wanted and lesson.correction.unwanted:
+                yield lesson
 
 
-def _qualify(correction: Correction, session: str, turn: int, answer: str, ran: list[str]) -> Lesson:
-    unwanted = correction.unwanted
-    is_command = _is_command(correction, ran, answer)
-    return Lesson(
-        correction=correction,
-        origin=Origin(session, turn, correction.quote),
-        is_command=is_command,
-        whole_answer=unwanted is not None and _bare(unwanted) == _bare(answer) != "",
-        is_checkable=bool(correction.wanted or unwanted)
-        and (
-            is_command
-            or correction.literal
-            or (unwanted is not None and unwanted.casefold() in answer.casefold())
-        ),
-    )
-
-
-def _is_command(correction: Correction, ran: list[str], answer: str) -> bool:
-    """Say whether the correction is about what the agent ran, and not about what it wrote."""
-    fragments = [part for part in (correction.wanted, correction.unwanted) if part]
-    unwanted = correction.unwanted
-    if unwanted and has_words(answer, unwanted) and not any(has_words(line, unwanted) for line in ran):
-        return False
-    return any(looks_like_command(part) or any(has_words(line, part) for line in ran) for part in fragments)
-
-
-def _bare(text: str) -> str:
-    return text.strip().strip("`\"'.!“”").strip().casefold()
-
-
-def _find_verification(project: str | None, turns: list[Turn]) -> str | None:
-    """Return the last test or build of the ask as a replayable command, if it ended well."""
+def _find_verifications(project: str | None, turns: list[Turn]) -> tuple[str, ...]:
+    """Return the last tests and builds of an ask as replayable commands, back to the last that failed."""
     if not project:
-        return None
-    for turn in reversed(turns):
-        for call in reversed(turn.tool_calls):
-            if call.command and call.exit_code is not None and is_verification(call.command):
-                return as_replayable(call.command, project) if call.exit_code == 0 else None
-    return None
+        return ()
+    found: dict[str, None] = {}
+    for call in (call for turn in reversed(turns) for call in reversed(turn.tool_calls)):
+        if not call.command or call.exit_code is None or not is_verification(call.command):
+            continue
+        if call.exit_code != 0 or len(found) >= _MAX_VERIFICATIONS:
+            break
+        replayable = as_replayable(call.command, project)
+        if replayable:
+            found[replayable] = None
+    return tuple(reversed(found))
 
 
 def quote_of(prompt: str) -> str:

@@ -5,23 +5,17 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from skillopt_harvesters.asks import Lesson, Occurrence, quote_of
+from skillopt_harvesters.asks import Occurrence, quote_of
+from skillopt_harvesters.lessons import Lesson
 from skillopt_harvesters.normalise import STOP_WORDS
-from skillopt_harvesters.vocabulary import has_words
-from skillopt_replay.tasks import (
-    Check,
-    CommandMatched,
-    CommandSucceeds,
-    Contains,
-    Exact,
-    Matches,
-    Origin,
-)
+from skillopt_replay.commands import contains_command
+from skillopt_replay.tasks import Check, CommandMatched, CommandSucceeds, Contains, Matches, Origin
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 _TOKEN = re.compile(r"[^\W_]{2,}")
+_NO_PART_OF_IDENTITY = frozenset({"origin", "met_before"})
 
 
 def find_rules(occurrences: Sequence[Occurrence]) -> list[Lesson]:
@@ -41,7 +35,7 @@ def find_rules(occurrences: Sequence[Occurrence]) -> list[Lesson]:
     for occurrence in occurrences:
         for lesson in occurrence.lessons:
             correction = lesson.correction
-            if not lesson.is_checkable:
+            if not lesson.checks:
                 continue
             often = len(said_in.get((correction.wanted or "").casefold(), ())) > 1
             holds = correction.general or lesson.is_command or often
@@ -55,59 +49,48 @@ def find_rules(occurrences: Sequence[Occurrence]) -> list[Lesson]:
 def build_checks(prompt: str, own: Iterable[Occurrence], rules: Sequence[Lesson]) -> tuple[Check, ...]:
     """Return the checks of one task: the family's rules, then what only its own occurrences showed.
 
-    Every check carries the user's words it rests on. Equal checks appear once.
+    Every check carries the user's words it rests on, and whether the recorded attempt they were said about
+    would have passed it. Equal checks appear once, as they were first said.
     """
     checks: dict[tuple[object, ...], Check] = {}
 
-    def add(check: Check) -> None:
-        checks.setdefault(_identity(check), check)
+    def add(lesson: Lesson) -> None:
+        for check in lesson.checks:
+            if not _stands_in(check, prompt):
+                checks.setdefault(_identity(check), check)
 
     for rule in rules:
-        for check in _to_checks(rule, prompt):
-            add(check)
+        add(rule)
     taken = set(map(id, rules))
     for occurrence in own:
         for lesson in occurrence.lessons:
-            if (
-                not lesson.is_checkable
-                or id(lesson) in taken
-                or any(_contradicts(rule, lesson) for rule in rules)
-            ):
-                continue
-            for check in _to_checks(lesson, prompt):
-                add(check)
-        if occurrence.verification and occurrence.counted:
+            if id(lesson) not in taken and not any(_contradicts(rule, lesson) for rule in rules):
+                add(lesson)
+        if occurrence.counted:
             origin = Origin(occurrence.session, occurrence.turn, quote_of(occurrence.prompt))
-            add(CommandSucceeds(command=occurrence.verification, origin=origin))
+            for command in occurrence.verifications:
+                if _is_forbidden(command, checks.values()):
+                    continue
+                check = CommandSucceeds(command=command, origin=origin, met_before=True)
+                checks.setdefault(_identity(check), check)
     return tuple(checks.values())
 
 
-def _to_checks(lesson: Lesson, prompt: str) -> list[Check]:
-    wanted, unwanted, origin = lesson.correction.wanted, lesson.correction.unwanted, lesson.origin
-    if lesson.whole_answer and wanted:
-        return [Exact(text=wanted, origin=origin)]
-    checks: list[Check] = []
-    if lesson.is_command:
-        if wanted:
-            checks.append(CommandMatched(command=wanted, origin=origin))
-        if unwanted and not (wanted and has_words(wanted, unwanted)):
-            checks.append(CommandMatched(command=unwanted, negate=True, origin=origin))
-        return checks
-    only_case = bool(wanted and unwanted) and (wanted or "").casefold() == (unwanted or "").casefold()
-    if wanted:
-        checks.append(Contains(text=wanted, ignore_case=not only_case, origin=origin))
-    # An answer may repeat the ask, so what stands there cannot be forbidden in the answer.
-    if unwanted and unwanted.casefold() not in prompt.casefold():
-        if not wanted or only_case or unwanted.casefold() not in wanted.casefold():
-            checks.append(Contains(text=unwanted, ignore_case=not only_case, negate=True, origin=origin))
-        elif not re.search(_alone(unwanted), wanted):
-            checks.append(Matches(pattern=_alone(unwanted), negate=True, origin=origin))
-    return checks
+def _is_forbidden(command: str, checks: Iterable[Check]) -> bool:
+    """Whether the user said not to run what verified the work: "use `make check`, not `pytest`"."""
+    return any(
+        isinstance(check, CommandMatched) and check.negate and contains_command(command, check.command)
+        for check in checks
+    )
 
 
-def _alone(fragment: str) -> str:
-    """Return a pattern for the fragment where it is not part of a longer word: npm, but not pnpm."""
-    return rf"(?i)(?<!\w){re.escape(fragment)}(?!\w)"
+def _stands_in(check: Check, prompt: str) -> bool:
+    """Whether a check forbids in the answer what stands in the ask: an answer may repeat the ask."""
+    if not check.negate:
+        return False
+    if isinstance(check, Matches):
+        return bool(re.search(check.pattern, prompt))
+    return isinstance(check, Contains) and check.text.casefold() in prompt.casefold()
 
 
 def _is_specific(lesson: Lesson, occurrence: Occurrence, prompts: list[str]) -> bool:
@@ -138,6 +121,7 @@ def _contradicts(new: Lesson, old: Lesson) -> bool:
 
 
 def _identity(check: Check) -> tuple[object, ...]:
-    """Return what makes two checks the same, whoever said it."""
+    """Return what makes two checks the same, whoever said it and whatever the recorded attempt did."""
     kind = type(check)
-    return (kind, *(getattr(check, name) for name in kind.__struct_fields__ if name != "origin"))
+    names = (name for name in kind.__struct_fields__ if name not in _NO_PART_OF_IDENTITY)
+    return (kind, *(getattr(check, name) for name in names))

@@ -1,23 +1,38 @@
 """Corrections in the user's own words: what was wanted, what was not.
 
-A prompt that follows an agent's answer is a correction when it opens like one ("no, ...", "that's wrong",
-"you forgot ...", "don't ...", "always ...") or gives a pair ("use X, not Y"). Only quoted, code-like or
-short fragments are taken out of it; the rest of the sentence stays a quote.
+Only quoted, code-like or short fragments are taken out of them, as they stand in the text; the rest of the
+sentence stays a quote. The phrases are those of the lexicons.
 """
 
 from __future__ import annotations
 
 import re
+from functools import cache
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from skillopt_harvesters import phrases as say
+from skillopt_harvesters.folding import fold_marks
+from skillopt_harvesters.lexicons.compiled import QUOTED
+from skillopt_harvesters.records import Signal, Turn
 from skillopt_harvesters.redact import redact_within
-from skillopt_harvesters.vocabulary import looks_like_command
+from skillopt_harvesters.replies import Reply, classify_reply, readers_of
+from skillopt_harvesters.typed import typed_part
+from skillopt_harvesters.vocabulary import looks_like_command, names_program
+
+if TYPE_CHECKING:
+    from skillopt_harvesters.lexicons.compiled import Phrases
 
 MAX_QUOTE = 300
-_MAX_TEXT = 4_000
 _MAX_SENTENCE = 400
+_MAX_WORDS = 25
+_HAN = "\u4e00-\u9fff"
+_SENTENCE = re.compile(rf"(?<=[.!?])\s+(?=[A-Z`\"“'{_HAN}])|(?<=[{_HAN}][.!?])|\n+")
+_QUOTED = re.compile(QUOTED)
+_QUOTE_MARK = re.compile(r"[`\"“]|(?<!\w)'")
+_CODE_MARK = re.compile(r"\d|[_()=/:#<>$@+*\[\]{}]|\w\.\w|--")
+_NAME = re.compile(r"\b[A-Z]")
+_MARKS = "`\"“'"
 
 
 class Correction(msgspec.Struct, frozen=True):
@@ -25,7 +40,7 @@ class Correction(msgspec.Struct, frozen=True):
 
     `general` is True for an instruction ("use X, not Y"), False for a fact about one answer ("it should be
     X"). `literal` is True when a fragment was quoted or looks like code or a number, so that it can be looked
-    for as it stands. `quote` is redacted.
+    for as it stands. `tools` are the fragments the user called tools. `quote` is redacted.
     """
 
     wanted: str | None
@@ -33,122 +48,211 @@ class Correction(msgspec.Struct, frozen=True):
     quote: str
     general: bool = True
     literal: bool = False
+    tools: tuple[str, ...] = ()
 
 
-def is_correction(text: str) -> bool:
-    """Tell whether a prompt that follows an agent's answer corrects it."""
-    return bool(find_corrections(text))
+class _Fragment(msgspec.Struct, frozen=True):
+    """A piece of the text, `raw` with its marks and `text` without; `tool` when it was called one."""
+
+    raw: str
+    text: str
+    tool: bool
+
+    @property
+    def is_literal(self) -> bool:
+        """Whether it stands for itself: quoted, code or a number. "JSON" alone is a format, no text."""
+        raw = fold_marks(self.raw)
+        return bool(_QUOTE_MARK.search(raw) or _CODE_MARK.search(raw))
 
 
-def find_corrections(text: str, *, refusal: bool = False) -> tuple[Correction, ...]:
+def is_correction(text: str, before: Turn | None = None) -> bool:
+    """Tell whether a prompt that follows an agent's answer corrects it. `before` is the answered turn.
+
+    When that turn was a correction itself the ask is not known, and with it whether a plain instruction is
+    the next ask: only outright corrections count then.
+    """
+    if before is None:
+        return classify_reply(text) is Reply.CORRECTION
+    outright = Signal.CORRECTION in before.signals
+    reply = classify_reply(text, asked=before.prompt, answer=before.answer, outright=outright)
+    return reply is Reply.CORRECTION
+
+
+def find_corrections(text: str, *, directed: bool = False) -> tuple[Correction, ...]:
     """Return the corrections in a prompt; empty when it is none.
 
-    `refusal` says that the text is the reason for refusing a tool call, so that no opener is needed. A
-    correction without a usable fragment is returned with both sides None.
+    `directed` says that the text is known to direct the agent, as the reason for refusing a tool call does. A
+    correction without a usable fragment is returned with both sides None. What was pasted is not read.
     """
-    text = text[:_MAX_TEXT].strip()
-    if not text or (not refusal and not _opens_as_correction(text)):
+    said = typed_part(text)
+    if not (text.strip() if directed else is_correction(text)):
         return ()
+    quote = redact_within(said or text.strip(), MAX_QUOTE)
     found: list[Correction] = []
-    for sentence in say.SENTENCE.split(text):
-        if sentence.strip():
-            found.extend(_find_in(sentence.strip()[:_MAX_SENTENCE], text))
-    if found:
-        return tuple(dict.fromkeys(found))
-    return (Correction(None, None, redact_within(text, MAX_QUOTE)),)
+    start = 0
+    for gap in [*_SENTENCE.finditer(fold_marks(said)), None]:
+        end = gap.start() if gap else len(said)
+        found.extend(_find_in(said[start:end].strip()[:_MAX_SENTENCE], quote))
+        start = gap.end() if gap else end
+    return tuple(dict.fromkeys(found)) or (Correction(None, None, quote),)
 
 
-def _opens_as_correction(text: str) -> bool:
-    if say.FRIENDLY.match(text) or say.FRIENDLY_ALONE.match(text):
-        return False
-    return bool(say.OPENER.match(text) or say.PAIR_ALONE.match(text))
-
-
-def _find_in(sentence: str, text: str) -> list[Correction]:
-    quote = redact_within(text, MAX_QUOTE)
-    for pattern in (say.PAIR_QUOTED, say.PAIR_AFTER_NO, *say.PAIRS):
-        match = pattern.match(sentence) if pattern is say.PAIR_AFTER_NO else pattern.search(sentence)
-        if match:
-            wanted, unwanted = _clean(_tail(match["wanted"])), _clean(match["unwanted"])
-            if wanted and unwanted and wanted != unwanted:
-                literal = _is_literal(match["wanted"]) or _is_literal(match["unwanted"])
-                return [Correction(wanted, unwanted, quote, _has_letter(wanted), literal)]
-    found = _find_fact(sentence, quote)
-    if found:
-        return [found]
-    wanted, wanted_literal = _first(sentence, "wanted", say.ALWAYS, say.ALWAYS_QUOTED, say.WANTED)
-    unwanted, unwanted_literal = _first(sentence, "unwanted", say.UNWANTED, say.UNWANTED_QUOTED)
-    if wanted == unwanted:
-        wanted = None
-    if wanted or unwanted:
-        return [Correction(wanted, unwanted, quote, literal=wanted_literal or unwanted_literal)]
+def _find_in(sentence: str, quote: str) -> list[Correction]:
+    folded = fold_marks(sentence)
+    for phrases in readers_of(folded):
+        found = _Sentence(sentence, folded, phrases).find(quote)
+        if found:
+            return [found]
     return []
 
 
-def _find_fact(sentence: str, quote: str) -> Correction | None:
-    """Return what one answer should have been: "it should be X", "it must print X"."""
-    match = say.SHOULD.search(sentence)
-    printed = say.SHOULD_PRINT.search(sentence)
-    if printed and not (match and match["wanted"][0] in "`\"“'"):
-        wanted = _clean(printed["wanted"], whole=True)
-        return Correction(wanted, None, quote, general=False, literal=True) if wanted else None
-    if not match or not (_is_literal(match["wanted"]) or say.NAME.search(match["wanted"])):
+class _Sentence:
+    """One sentence, read with the phrases of one language."""
+
+    def __init__(self, original: str, folded: str, phrases: Phrases) -> None:
+        self.original, self.folded, self.phrases = original, folded, phrases
+
+    def find(self, quote: str) -> Correction | None:
+        for pattern in self.phrases.forms["pairs"]:
+            match = pattern.search(self.folded)
+            if not match:
+                continue
+            wanted, unwanted = self._take(match, "wanted", tail=True), self._take(match, "unwanted")
+            if wanted and unwanted and wanted.text != unwanted.text:
+                general = any(map(str.isalpha, wanted.text))
+                return _correct(wanted, unwanted, quote, general=general)
+        fact = self._find_fact()
+        if fact:
+            return _correct(*fact, quote, general=False)
+        wanted, unwanted = self._first("wanted"), self._find_unwanted_command() or self._first("unwanted")
+        if wanted and unwanted and wanted.text == unwanted.text:
+            wanted = None
+        return _correct(wanted, unwanted, quote) if wanted or unwanted else None
+
+    def _find_fact(self) -> tuple[_Fragment, _Fragment | None] | None:
+        """Return what one answer should have been: "it should be X", "it must print X"."""
+        match = self._search("facts")
+        printed = self._search("printed")
+        if printed and not (match and match["wanted"][0] in _MARKS):
+            wanted = self._take(printed, "wanted", whole=True)
+            return (wanted, None) if wanted else None
+        wanted = self._take(match, "wanted") if match else None
+        if not match or not wanted:
+            return None
+        unwanted = self._take(match, "unwanted") if match["unwanted"] else None
+        telling = wanted.is_literal or unwanted is not None or _NAME.search(wanted.raw)
+        return (wanted, unwanted) if telling else None
+
+    def _find_unwanted_command(self) -> _Fragment | None:
+        """Return the command line that a prohibition names outright: "never git push --force to main"."""
+        for pattern in self.phrases.forms["unwanted_commands"]:
+            match = pattern.search(self.folded)
+            fragment = self._take(match, "unwanted") if match else None
+            if fragment and names_program(fragment.text):
+                command = _manners(self.phrases).split(fragment.text)[0]
+                return _Fragment(fragment.raw, command, fragment.tool)
         return None
-    wanted = _clean(match["wanted"])
-    unwanted = _clean(match["unwanted"] or "")
-    return Correction(wanted, unwanted, quote, general=False, literal=True) if wanted else None
 
+    def _search(self, name: str) -> re.Match[str] | None:
+        found = (pattern.search(self.folded) for pattern in self.phrases.forms[name])
+        return next((match for match in found if match), None)
 
-def _first(sentence: str, group: str, *patterns: re.Pattern[str]) -> tuple[str | None, bool]:
-    for pattern in patterns:
-        match = pattern.search(sentence)
-        if match:
-            fragment = _clean(match[group])
+    def _first(self, name: str) -> _Fragment | None:
+        for pattern in self.phrases.forms[name]:
+            match = pattern.search(self.folded)
+            fragment = self._take(match, name) if match else None
             if fragment:
-                return fragment, _is_literal(match[group])
-    return None, False
+                return fragment
+        return None
+
+    def _take(
+        self, match: re.Match[str], name: str, *, tail: bool = False, whole: bool = False
+    ) -> _Fragment | None:
+        """Return the fragment without its marks, or None when nothing can be checked by it.
+
+        `tail` takes what a loose phrase leads to: "dates as 2024-01-31" is about the date. `whole` says that
+        the fragment is text as it should be printed, with its commas and end marks.
+        """
+        start, end = match.span(name)
+        raw = self.original[start:end]
+        fragment = raw.strip()
+        if tail and fragment[:1] not in _MARKS and not looks_like_command(fragment):
+            fragment = raw = _leads(self.phrases).split(fragment)[-1]
+        after = self.folded[end : end + 12]
+        quoted = _QUOTED.search(fold_marks(fragment))
+        tool = bool(_tools(self.phrases)[0].match(after))
+        if quoted:
+            fragment = fragment[quoted.start() + 1 : quoted.end() - 1].strip()
+        elif whole:
+            fragment = fragment.rstrip(".,;:?").strip()
+        else:
+            fragment = (
+                _nouns(self.phrases).sub("", fragment, count=1).strip().rstrip(".,;:?!。，；：？！").strip()
+            )
+            named = _tools(self.phrases)[1].search(fragment)
+            if named and named.start() > 0:
+                tool, fragment = True, fragment[: named.start()].rstrip()
+            if fragment.count("(") < fragment.count(")"):
+                fragment = fragment.rstrip(")")
+        if not _is_usable(fragment, self.phrases, marked=bool(quoted), whole=whole):
+            return None
+        return _Fragment(raw, fragment, tool)
 
 
-def _tail(fragment: str) -> str:
-    """Return what a loose phrase leads to: "dates as 2024-01-31" is about the date."""
-    if fragment[0] in "`\"“'" or looks_like_command(fragment):
-        return fragment
-    return say.LEADS_TO.split(fragment)[-1]
+def _correct(
+    wanted: _Fragment | None, unwanted: _Fragment | None, quote: str, *, general: bool = True
+) -> Correction:
+    parts = [part for part in (wanted, unwanted) if part]
+    return Correction(
+        wanted.text if wanted else None,
+        unwanted.text if unwanted else None,
+        quote,
+        general,
+        not general or any(part.is_literal for part in parts),
+        tuple(part.text for part in parts if part.tool),
+    )
 
 
-def _is_literal(fragment: str) -> bool:
-    """Whether a fragment stands for itself: quoted, code or a number. "JSON" alone is a format, no text."""
-    return bool(say.QUOTE_MARK.search(fragment) or say.CODE_MARK.search(fragment))
-
-
-def _clean(fragment: str, *, whole: bool = False) -> str | None:
-    """Return the fragment without its marks, or None when nothing can be checked by it.
-
-    `whole` says that the fragment is text as it should be printed, with its commas and end marks.
-    """
-    fragment = fragment.strip()
-    quoted = say.QUOTED_ALONE.search(fragment)
-    if quoted:
-        fragment = quoted[0][1:-1].strip()
-    elif whole:
-        fragment = fragment.rstrip(".,;:?").strip()
-    else:
-        fragment = say.NOUN_FOR.sub("", fragment, count=1).strip().rstrip(".,;:?!").strip()
-        if fragment.count("(") < fragment.count(")"):
-            fragment = fragment.rstrip(")")
+def _is_usable(fragment: str, phrases: Phrases, *, marked: bool, whole: bool) -> bool:
     words = fragment.lower().split()
-    usable = quoted or whole or not (words and words[0] in say.EMPTY_WORDS)
-    if (
-        not words
-        or not usable
-        or len(words) > say.MAX_WORDS + 20
-        or all(word in say.EMPTY_WORDS for word in words)
-    ):
-        return None
-    if len(fragment) < 2 and not fragment.isdigit() and not quoted:
-        return None
-    return fragment if "[redacted:" not in redact_within(fragment, MAX_QUOTE) else None
+    empty = _empty(phrases)
+    if not words or len(words) > _MAX_WORDS or all(word in empty for word in words):
+        return False
+    if words[0] in empty and not (marked or whole):
+        return False
+    if len(fragment) < 2 and not fragment.isdigit() and not marked:
+        return False
+    return "[redacted:" not in redact_within(fragment, MAX_QUOTE)
 
 
-def _has_letter(text: str) -> bool:
-    return any(character.isalpha() for character in text)
+@cache
+def _empty(phrases: Phrases) -> frozenset[str]:
+    return frozenset(phrases.lexicon.empty.split())
+
+
+@cache
+def _leads(phrases: Phrases) -> re.Pattern[str]:
+    return re.compile(rf"\b(?:{'|'.join(phrases.lexicon.leads) or '(?!)'})\s+", re.IGNORECASE)
+
+
+@cache
+def _manners(phrases: Phrases) -> re.Pattern[str]:
+    words = "|".join(phrases.lexicon.manners) if phrases.lexicon.spaced else "(?!)"
+    return re.compile(rf"\s+(?:{words})(?!\S)", re.IGNORECASE)
+
+
+@cache
+def _nouns(phrases: Phrases) -> re.Pattern[str]:
+    nouns = "|".join(phrases.lexicon.nouns)
+    gap = r"s?\s+" if phrases.lexicon.spaced else r"\s*"
+    return re.compile(rf"\A(?:the\s+)?(?:{nouns}){gap}", re.IGNORECASE)
+
+
+@cache
+def _tools(phrases: Phrases) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Return patterns for the noun "tool": right after a fragment, and at the end of one."""
+    nouns = "|".join(phrases.lexicon.tool_nouns)
+    return (
+        re.compile(rf"\s*(?:{nouns})(?!\w)" if phrases.lexicon.spaced else rf"\s*(?:{nouns})", re.IGNORECASE),
+        re.compile(rf"\s*(?:{nouns})\Z", re.IGNORECASE),
+    )

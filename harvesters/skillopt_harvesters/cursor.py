@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import os
+from abc import abstractmethod
+from collections.abc import Mapping
 from enum import Enum
 from typing import TYPE_CHECKING, BinaryIO
 
 import msgspec
+
+from skillopt_harvesters.sources.base import Marks, Reading, stat_file
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,7 +24,8 @@ class FileCursor(msgspec.Struct, frozen=True, kw_only=True):
     """What is known about a file that was read. `offset` is the byte after the last whole record.
 
     `prefix_hash` covers the first 4 KiB and the last 1 KiB before the offset, so that a file that was
-    written anew under the same name is noticed.
+    written anew under the same name is noticed. `session` and `state` are for going on at the offset;
+    without a state the file is read in whole when it changes.
     """
 
     path: str
@@ -29,6 +34,21 @@ class FileCursor(msgspec.Struct, frozen=True, kw_only=True):
     mtime_ns: int
     offset: int
     prefix_hash: str
+    session: str = ""
+    state: bytes = b""
+
+    @property
+    def marks(self) -> Marks:
+        """What tells that the file changed."""
+        return Marks(self.inode, self.size, self.mtime_ns)
+
+
+class Cursors(Mapping[str, FileCursor]):
+    """Cursors by path, in a store that can tell a file's marks without loading the rest."""
+
+    @abstractmethod
+    def marks_of(self, path: str) -> Marks | None:
+        """Return what the file's marks were, None when it was never read."""
 
 
 class Change(str, Enum):
@@ -41,50 +61,55 @@ class Change(str, Enum):
     GONE = "gone"
 
 
-def changed(path: Path, cursor: FileCursor | None) -> Change:
+def changed(path: Path, cursor: FileCursor | None, marks: Marks | None = None) -> Change:
     """Compare a file with its cursor. Opens it only when its size, time or inode differ.
 
-    Raises OSError when the file is there but cannot be read.
+    `marks` are the file's own unless given. Raises OSError when the file is there but cannot be read.
     """
     try:
-        status = path.stat()
+        now = marks or stat_file(path)
+        if cursor is None or now == cursor.marks or not _may_have_grown(cursor, now):
+            return compare(cursor, now, None)
+        with path.open("rb", buffering=0) as file:
+            return compare(cursor, now, file)
     except FileNotFoundError:
         return Change.GONE
+
+
+def compare(cursor: FileCursor | None, now: Marks, file: BinaryIO | None) -> Change:
+    """Compare the marks of an open file, and if need be its bytes, with its cursor."""
     if cursor is None:
         return Change.NEW
-    if _marks(status) == (cursor.inode, cursor.size, cursor.mtime_ns):
+    if now == cursor.marks:
         return Change.UNCHANGED
-    if status.st_ino != cursor.inode or status.st_size <= cursor.size or status.st_size < cursor.offset:
+    if file is None or not _may_have_grown(cursor, now):
         return Change.REWRITTEN
-    try:
-        with path.open("rb", buffering=0) as file:
-            same = hash_prefix(file, cursor.offset) == cursor.prefix_hash
-    except FileNotFoundError:
-        return Change.GONE
+    same = hash_prefix(file, cursor.offset) == cursor.prefix_hash
     return Change.APPENDED if same else Change.REWRITTEN
 
 
-def make_cursor(path: Path, status: os.stat_result, file: BinaryIO, offset: int) -> FileCursor:
-    """Return the cursor of an open file. `status` was taken before reading, so that growth is not missed."""
-    inode, size, mtime_ns = _marks(status)
+def _may_have_grown(cursor: FileCursor, now: Marks) -> bool:
+    return now.inode == cursor.inode and now.size > cursor.size and now.size >= cursor.offset
+
+
+def make_cursor(path: Path, marks: Marks, file: BinaryIO, reading: Reading | None) -> FileCursor:
+    """Return the cursor of an open file. `marks` were taken before reading, so that growth is not missed."""
+    offset = reading.offset if reading else 0
     return FileCursor(
         path=str(path),
-        inode=inode,
-        size=size,
-        mtime_ns=mtime_ns,
+        inode=marks.inode,
+        size=marks.size,
+        mtime_ns=marks.mtime_ns,
         offset=offset,
         prefix_hash=hash_prefix(file, offset),
+        session=reading.session.id if reading and reading.session else "",
+        state=reading.state if reading else b"",
     )
 
 
 def hash_prefix(file: BinaryIO, offset: int) -> str:
     """Return the hash of the first 4 KiB and the last 1 KiB of the bytes before `offset`."""
-    file.seek(0)
-    digest = hashlib.sha256(file.read(min(_HEAD, offset)))
-    file.seek(max(0, offset - _TAIL))
-    digest.update(file.read(min(_TAIL, offset)))
+    number = file.fileno()
+    digest = hashlib.sha256(os.pread(number, min(_HEAD, offset), 0))
+    digest.update(os.pread(number, min(_TAIL, offset), max(0, offset - _TAIL)))
     return digest.hexdigest()[:32]
-
-
-def _marks(status: os.stat_result) -> tuple[int, int, int]:
-    return status.st_ino, status.st_size, status.st_mtime_ns

@@ -1,143 +1,46 @@
-"""Turns and sessions while they are being read; common to all clients.
+"""A session while it is being read; common to all clients.
 
-A source fills drafts in file order and closes the session at the end. Redaction, size limits and the
-signals that follow from the turns themselves happen here, so that no client can forget them.
+A source opens turns in file order and closes the session at the end. Only the last two turns are open: what
+came before is closed and redacted, so that memory holds a session's digest. `freeze` and `thaw` carry a
+draft over to the harvest that reads what was appended.
 """
 
 from __future__ import annotations
 
-import hashlib
-from dataclasses import dataclass, field
-from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
-from skillopt_harvesters.corrections import is_correction
-from skillopt_harvesters.records import Kind, Session, Signal, Tokens, ToolCall, Turn
-from skillopt_harvesters.redact import redact_within
-from skillopt_harvesters.verify import is_verification
+import msgspec
+
+from skillopt_harvesters.calls import redact_name
+from skillopt_harvesters.marks import mark_of
+from skillopt_harvesters.records import Kind, Session, Tokens, Turn
+from skillopt_harvesters.redact import redact, redact_within
+from skillopt_harvesters.tokens import MAX_OPEN_CALLS, Counts, add_tokens, bound, fold
+from skillopt_harvesters.turns import MAX_PROMPT, TurnDraft
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-MAX_PROMPT = 65_536
-MAX_ANSWER = 65_536
-MAX_COMMAND = 8_192
-MAX_ERROR = 2_048
+MAX_TURNS = 20_000
+# Characters that the turns of a session hold; what comes after is left out and told.
+MAX_SIZE = 16 * 1024 * 1024
 MAX_WARNINGS = 20
+_MAX_NAME = 200
+_MAX_NAMES = 100
+_MAX_SKILLS = 1_000
+_MAX_PATH = 4_096
+_TURN_SIZE = 400
+_CALL_SIZE = 200
+_OPEN = 2
 
 
-@dataclass
-class CallDraft:
-    """A tool call waiting for its result. `source` is the record it came from."""
+class SessionDraft(msgspec.Struct):
+    """A session being read. Its fields are what is carried over; `closed` is taken from the stored session.
 
-    name: str
-    digest: str = ""
-    command: str | None = None
-    files: tuple[str, ...] = ()
-    exit_code: int | None = None
-    error: str | None = None
-    source: str = ""
-
-    def close(self) -> ToolCall:
-        return ToolCall(
-            name=self.name[:200],
-            arguments_digest=self.digest,
-            command=None if self.command is None else redact_within(self.command, MAX_COMMAND),
-            exit_code=self.exit_code,
-            error=None if self.error is None else redact_within(self.error, MAX_ERROR),
-            files=tuple(redact_within(path, MAX_ERROR) for path in self.files),
-        )
-
-
-def digest_of(arguments: bytes) -> str:
-    """Return the digest of a tool call's arguments as the client wrote them."""
-    return hashlib.sha256(arguments).hexdigest()[:16]
-
-
-@dataclass
-class TextDraft:
-    """A piece of the agent's visible text; pieces of one message are joined."""
-
-    message: str
-    text: str
-    source: str = ""
-
-
-@dataclass
-class TurnDraft:
-    """A turn being read."""
-
-    prompt: str = ""
-    command: str | None = None
-    typed: bool = True
-    started: str | None = None
-    parent: str | None = None
-    copied: bool = False
-    abandoned: bool = False
-    texts: list[TextDraft] = field(default_factory=list)
-    calls: list[CallDraft] = field(default_factory=list)
-    refusals: list[str] = field(default_factory=list)
-    signals: set[Signal] = field(default_factory=set)
-    skills: dict[str, None] = field(default_factory=dict)
-    usage: dict[str, Tokens] = field(default_factory=dict)
-
-    @property
-    def is_untouched(self) -> bool:
-        """Whether the agent has done nothing in it yet."""
-        return not (self.texts or self.calls or self.usage)
-
-    def say(self, message: str, text: str, source: str = "") -> None:
-        """Add visible text. Only the last two messages are kept: the last one may be withdrawn."""
-        self.texts.append(TextDraft(message, text[: MAX_ANSWER * 2], source))
-        kept = list(dict.fromkeys(piece.message for piece in self.texts))[-2:]
-        if len(self.texts) > 2:
-            self.texts = [piece for piece in self.texts if piece.message in kept]
-
-    def withdraw(self, sources: Iterable[str]) -> None:
-        """Forget what the named records said and did."""
-        gone = set(sources)
-        self.texts = [piece for piece in self.texts if piece.source not in gone]
-        self.calls = [call for call in self.calls if call.source not in gone]
-
-    @property
-    def answer(self) -> str:
-        if not self.texts:
-            return ""
-        last = self.texts[-1].message
-        return "\n\n".join(piece.text for piece in self.texts if piece.message == last).strip()
-
-    def close(self, before: Turn | None) -> Turn:
-        """Return the finished turn. `before` is the turn whose answer the prompt may correct."""
-        prompt = redact_within(self.prompt, MAX_PROMPT)
-        calls = tuple(call.close() for call in self.calls)
-        signals = set(self.signals)
-        if any(call.error is not None for call in calls):
-            signals.add(Signal.ERROR)
-        if any(call.command and call.exit_code == 0 and is_verification(call.command) for call in calls):
-            signals.add(Signal.VERIFIED)
-        answered = before is not None and bool(before.answer or before.tool_calls)
-        if answered and self.command is None and is_correction(prompt):
-            signals.add(Signal.CORRECTION)
-        if self.refusals:
-            signals.add(Signal.REFUSAL)
-        return Turn(
-            prompt=prompt,
-            answer=redact_within(self.answer, MAX_ANSWER),
-            command=self.command,
-            tool_calls=calls,
-            refusals=tuple(redact_within(words, MAX_PROMPT) for words in self.refusals if words),
-            signals=tuple(sorted(signals, key=lambda signal: signal.value)),
-            skills=tuple(self.skills),
-            tokens=_sum(self.usage.values()),
-            started=self.started,
-            typed=self.typed,
-            abandoned=self.abandoned,
-        )
-
-
-@dataclass
-class SessionDraft:
-    """A session being read."""
+    `closed` are the session's own turns that have ended, `kept` their number, `size` their characters.
+    `parents` says by the mark of a record which turn answered it and where among the own ones that stands;
+    `previous` is the last closed turn, also when it is another session's.
+    """
 
     id: str
     client: str
@@ -146,14 +49,32 @@ class SessionDraft:
     kind: Kind = Kind.HUMAN
     project: str | None = None
     branch: str | None = None
+    commit: str | None = None
+    model: str | None = None
+    parent: str | None = None
     started: str | None = None
     ended: str | None = None
-    turns: list[TurnDraft] = field(default_factory=list)
-    usage: dict[str, Tokens] = field(default_factory=dict)
-    skills_offered: dict[str, None] = field(default_factory=dict)
-    skipped: int = 0
-    warnings: list[str] = field(default_factory=list)
-    _by_parent: dict[str, int] = field(default_factory=dict)
+    turns: list[TurnDraft] = []
+    usage: dict[str, Tokens] = {}
+    counted: Tokens = Tokens()
+    skills_offered: dict[str, None] = {}
+    warnings: list[str] = []
+    bad: int = 0
+    overlong: int = 0
+    unknown: dict[str, int] = {}
+    left_out: int = 0
+    closed_turns: int = 0
+    parents: dict[int, tuple[int, int]] = {}
+    previous: Turn | None = None
+    before: Turn | None = None
+    closed: list[Turn] = []
+    kept: int = 0
+    size: int = 0
+
+    @property
+    def turn(self) -> TurnDraft | None:
+        """The turn that is going on."""
+        return self.turns[-1] if self.turns else None
 
     def see(self, time: str | None) -> None:
         """Stretch the session's times; records come in file order, their clocks may run backwards."""
@@ -167,39 +88,140 @@ class SessionDraft:
         A prompt under the same parent as an earlier one means the user went back: what came between was
         abandoned.
         """
-        last = self.turns[-1] if self.turns else None
-        if (
-            last
-            and last.is_untouched
-            and not last.signals
-            and (last.prompt, last.command) == (turn.prompt, turn.command)
-        ):
+        last = self.turn
+        if last and last.is_untouched and not last.signals and _is_repeated(last, turn):
             return last
+        turn.number = self.closed_turns + len(self.turns)
         if turn.parent is not None:
-            index = self._by_parent.get(turn.parent)
-            if index is not None:
-                for abandoned in self.turns[index:]:
-                    abandoned.abandoned = True
-            self._by_parent[turn.parent] = len(self.turns)
+            place = len(self.closed) + sum(not other.copied for other in self.turns)
+            mark = mark_of(turn.parent)
+            earlier = self.parents.get(mark)
+            if earlier is not None:
+                self._abandon(*earlier)
+            if place < MAX_TURNS:
+                self.parents[mark] = (turn.number, place)
         self.turns.append(turn)
+        if len(self.turns) > _OPEN:
+            self._close_turn(self.turns.pop(0))
         return turn
 
+    def abandon_last(self, count: int) -> None:
+        """Mark the last turns that still stand as abandoned: the user went back behind them."""
+        for turn in reversed(self.turns):
+            if count and not (turn.abandoned or turn.copied):
+                turn.abandoned = True
+                count -= 1
+        for place in range(len(self.closed) - 1, -1, -1):
+            if not count or self.left_out:
+                return
+            if not self.closed[place].abandoned:
+                self.closed[place] = msgspec.structs.replace(self.closed[place], abandoned=True)
+                count -= 1
+
+    def _abandon(self, number: int, place: int) -> None:
+        for at in range(place, len(self.closed)):
+            self.closed[at] = msgspec.structs.replace(self.closed[at], abandoned=True)
+        for turn in self.turns:
+            turn.abandoned = turn.abandoned or turn.number >= number
+
+    def _close_turn(self, draft: TurnDraft) -> None:
+        turn = draft.close(self.previous)
+        self.previous = turn
+        self.closed_turns += 1
+        if draft.calls_left_out:
+            self.warn("tool calls of turns with very many were left out")
+        if draft.copied:
+            self.before = turn
+            return
+        self.size += _measure(turn)
+        if len(self.closed) < MAX_TURNS and self.size <= MAX_SIZE:
+            self.closed.append(turn)
+        else:
+            self.left_out += 1
+            self.counted = self.counted.plus(turn.tokens)
+
+    def count(self, call: str, counts: Counts) -> None:
+        """Count a model call that belongs to no turn, or correct what was counted of it."""
+        self.usage[call] = counts  # type: ignore[assignment]  # `redact` makes tokens of them
+        if len(self.usage) >= 2 * MAX_OPEN_CALLS:
+            self.counted = fold(self.usage, self.counted)
+
+    def meet_unknown(self, name: str) -> None:
+        """Count a record of a type that is not known."""
+        key = redact_name(name[:80])
+        if key not in self.unknown and len(self.unknown) >= _MAX_NAMES:
+            key = "(others)"
+        self.unknown[key] = self.unknown.get(key, 0) + 1
+
     def warn(self, text: str) -> None:
+        text = redact(text)
         if len(self.warnings) < MAX_WARNINGS and text not in self.warnings:
             self.warnings.append(text)
 
+    def offer_skills(self, names: Iterable[str]) -> None:
+        """Note skills that were on offer."""
+        for name in names:
+            if len(self.skills_offered) < _MAX_SKILLS:
+                self.skills_offered[name[:_MAX_NAME]] = None
+
+    def finish(self) -> tuple[Session, bytes]:
+        """Return the session as it is so far and what the next reading needs beside it, all redacted."""
+        self.redact()
+        return self._build(), self._freeze()
+
     def close(self) -> Session:
-        closed: list[Turn] = []
-        before: Turn | None = None
-        previous: Turn | None = None
+        """Return the session as it is so far."""
+        self.redact()
+        return self._build()
+
+    def freeze(self) -> bytes:
+        """Return what the next reading needs beside the closed session; all of its text is redacted."""
+        self.redact()
+        return self._freeze()
+
+    def redact(self) -> None:
+        """Redact and bound everything in place; doing it again changes nothing."""
+        for turn in self.turns:
+            turn.redact()
+        for name in ("client_version", "project", "branch", "commit", "model", "parent"):
+            value = getattr(self, name)
+            if value is not None and len(value) > _MAX_PATH:
+                setattr(self, name, value[:_MAX_PATH])
+        # Not the folder and the commit: a replay goes there.
+        self.client_version = redact_name(self.client_version)
+        self.branch = self.branch and redact_name(self.branch)
+        self.model = self.model and redact_name(self.model)
+        self.skills_offered = {redact_name(name): None for name in self.skills_offered}
+        self.usage = {call[:_MAX_NAME]: bound(counts) for call, counts in self.usage.items()}
+
+    def _freeze(self) -> bytes:
+        return msgspec.msgpack.encode(msgspec.structs.replace(self, closed=[], kept=len(self.closed)))
+
+    @classmethod
+    def thaw(cls, state: bytes, session: Session) -> SessionDraft | None:
+        """Return the draft of a stored session to go on with; None when the two do not fit together."""
+        try:
+            draft = msgspec.msgpack.decode(state, type=cls)
+        except (msgspec.DecodeError, RecursionError):
+            return None
+        still_open = sum(not turn.copied for turn in draft.turns)
+        if (draft.client, draft.id) != (session.client, session.id):
+            return None
+        if len(session.turns) != draft.kept + still_open:
+            return None
+        draft.closed = list(session.turns[: draft.kept])
+        return draft
+
+    def _build(self) -> Session:
+        closed, before, previous = list(self.closed), self.before, self.previous
         for draft in self.turns:
-            turn = draft.close(previous)
+            turn = draft.build(previous)
             previous = turn
             if draft.copied:
                 before = turn
             else:
                 closed.append(turn)
-        tokens = _sum([*self.usage.values(), *(turn.tokens for turn in closed)])
+        tokens = add_tokens([self.counted, *self.usage.values(), *[turn.tokens for turn in closed]])
         return Session(
             id=self.id,
             client=self.client,
@@ -208,56 +230,45 @@ class SessionDraft:
             path=self.path,
             project=self.project,
             branch=self.branch,
+            commit=self.commit,
+            model=self.model,
+            parent=self.parent,
             started=self.started,
             ended=self.ended,
             turns=tuple(closed),
             before=before,
             tokens=tokens,
             skills_offered=tuple(self.skills_offered),
-            skipped=self.skipped,
-            warnings=tuple(self.warnings),
+            skipped=self.bad + self.overlong + sum(self.unknown.values()) + self.left_out,
+            warnings=tuple(self.warnings + self._describe_losses()),
         )
 
-
-def _sum(parts: Iterable[Tokens]) -> Tokens:
-    total = Tokens()
-    for part in parts:
-        total = total.plus(part)
-    return total
-
-
-def to_utc(time: str | int | float | None) -> str | None:
-    """Return a time as ISO 8601 in UTC, to the millisecond; None when it is no time.
-
-    Accepts ISO strings with or without a zone (taken as UTC), and epoch seconds or milliseconds.
-    """
-    if time is None:
-        return None
-    if isinstance(time, str):
-        if len(time) == 24 and time[10] == "T" and time[19] == "." and time[23] == "Z":
-            return time
-        try:
-            moment = datetime.fromisoformat(_fraction_of_six(time.strip().replace("Z", "+00:00")))
-        except ValueError:
-            return None
-    else:
-        try:
-            moment = datetime.fromtimestamp(time / 1000 if time > 1e11 else time, tz=timezone.utc)
-        except (ValueError, OverflowError, OSError):
-            return None
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=timezone.utc)
-    try:
-        moment = moment.astimezone(timezone.utc)
-    except OverflowError:
-        return None
-    return moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{moment.microsecond // 1000:03d}Z"
+    def _describe_losses(self) -> list[str]:
+        told = []
+        if self.overlong:
+            told.append(f"{self.overlong} lines too long to be records were skipped")
+        if self.bad:
+            told.append(f"{self.bad} lines are not readable records")
+        if self.unknown:
+            names = ", ".join(sorted(self.unknown)[:5])
+            told.append(f"{sum(self.unknown.values())} records of unknown types were skipped: {names}")
+        if self.left_out:
+            told.append(f"{self.left_out} turns beyond the first {len(self.closed)} were left out")
+        return told
 
 
-def _fraction_of_six(time: str) -> str:
-    """Python 3.10 reads fractions of three or six digits only."""
-    head, dot, tail = time.partition(".")
-    if not dot:
-        return time
-    digits = len(tail) - len(tail.lstrip("0123456789"))
-    return f"{head}.{tail[:digits][:6]:0<6}{tail[digits:]}"
+def _is_repeated(last: TurnDraft, turn: TurnDraft) -> bool:
+    """Tell whether a turn has the prompt of the last one, which may have been redacted since."""
+    if last.command != turn.command:
+        return False
+    return last.prompt == turn.prompt or last.prompt == redact_within(turn.prompt, MAX_PROMPT)
+
+
+def _measure(turn: Turn) -> int:
+    """Return about how many characters a turn holds."""
+    size = _TURN_SIZE + len(turn.prompt) + len(turn.answer) + sum(map(len, turn.refusals))
+    for call in turn.tool_calls:
+        size += _CALL_SIZE + len(call.command or "") + len(call.error or "")
+        if call.files:
+            size += sum(map(len, call.files))
+    return size

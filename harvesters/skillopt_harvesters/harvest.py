@@ -3,57 +3,104 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from skillopt_harvesters.cursor import Change, FileCursor, changed, make_cursor
+from skillopt_harvesters.claims import Claims, MemoryClaims
+from skillopt_harvesters.cursor import Change, Cursors, FileCursor, compare, make_cursor
+from skillopt_harvesters.files import open_regular, resolve
 from skillopt_harvesters.records import Session
-from skillopt_harvesters.sources.base import Claims, MemoryClaims, Source
+from skillopt_harvesters.richness import replaces
+from skillopt_harvesters.sources.base import Marks, Reading, Resume, Source
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from typing import TypeAlias
+
+    Recall: TypeAlias = Callable[[str, str], Session | None]
 
 HEAD = 64 * 1024
-_BUFFER = 1024 * 1024
 _MAX_WARNINGS = 200
+# What a faulty source may raise; errors of whoever keeps the claims are none of these, and pass.
+_FAULTS = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+    msgspec.MsgspecError,
+)
 
 
 class Harvested(msgspec.Struct, frozen=True, kw_only=True):
-    """A file that was read. `session` is None when it holds none (empty, or another program's file)."""
+    """A session that was read; or, with a cursor, the end of a file, all of whose sessions came before.
+
+    A cursor comes for every file that was opened, also when it holds no session (empty, or another
+    program's).
+    """
 
     session: Session | None
-    cursor: FileCursor
+    cursor: FileCursor | None
     change: Change
 
 
 class HarvestStats(msgspec.Struct, kw_only=True):
-    """Counts of one harvest, growing while it runs.
+    """Counts of one harvest, growing while it runs. `sessions` and `turns` are those of changed sessions.
 
-    `skipped` counts records that could not be used and files that could not be read; `gone` names the
-    files that have a cursor and are no longer there (the client deletes old transcripts).
+    `skipped` counts what could not be used and was not counted by an earlier harvest: records, and files
+    that could not be read. `gone` names the files that have a cursor and are no longer there (the client
+    deletes old transcripts). Of the files that changed, `files_found` and `bytes_found` say what there is to
+    read, which is known when all folders have been looked through, and `files_done` and `bytes_done` how
+    much of that is.
     """
 
     files_seen: int = 0
+    files_found: int = 0
+    files_done: int = 0
+    bytes_found: int = 0
+    bytes_done: int = 0
     files_read: int = 0
     bytes_read: int = 0
     sessions: int = 0
     turns: int = 0
     skipped: int = 0
     warnings: list[str] = msgspec.field(default_factory=list)
+    unsaid: int = 0
     gone: list[str] = msgspec.field(default_factory=list)
 
     def warn(self, text: str) -> None:
+        """Add a warning; beyond the first 200 they are counted."""
         if len(self.warnings) < _MAX_WARNINGS:
             self.warnings.append(text)
+        else:
+            self.unsaid += 1
+
+    @property
+    def told(self) -> tuple[str, ...]:
+        """The warnings, and how many more there were."""
+        more = (f"and {self.unsaid} more warnings",) if self.unsaid else ()
+        return (*self.warnings, *more)
+
+
+class _Found(NamedTuple):
+    """A changed file: whether it has a cursor, and about how many bytes of it are new."""
+
+    path: str
+    is_known: bool
+    growth: int
 
 
 class Harvest:
     """Iterates over what is new; `stats` says what was done so far.
 
-    A changed file is read again in whole, as one session; unchanged ones are not opened. Files come oldest
-    first, so that of two sessions with common records the one that was forked owns them.
+    Unchanged files are not opened; of one that grew what is new is read, if `recall` still knows its
+    session. Files come oldest first, so that of two sessions with common records the one that was forked
+    owns them.
     """
 
     def __init__(
@@ -64,77 +111,175 @@ class Harvest:
         env: Mapping[str, str],
         home: Path,
         claims: Claims | None = None,
+        recall: Recall | None = None,
+        progress: Callable[[HarvestStats], None] | None = None,
     ) -> None:
         self.stats = HarvestStats()
+        self._progress = progress or (lambda _: None)
         self._sources = tuple(sources)
         self._cursors = cursors
+        self._marks_of = cursors.marks_of if isinstance(cursors, Cursors) else self._load_marks
         self._env = env
         self._home = home
         self._claims: Claims = MemoryClaims() if claims is None else claims
+        self._recall: Recall = recall or (lambda _client, _session: None)
+        self._counted: dict[tuple[str, str], int] = {}
 
     def __iter__(self) -> Iterator[Harvested]:
         seen: set[str] = set()
-        for source in self._sources:
-            for path in self._find_files(source, seen):
-                harvested = self._take(source, path)
-                if harvested is not None:
-                    yield harvested
-        self.stats.gone.extend(sorted(path for path in self._cursors if not os.path.lexists(path)))
+        found = [(source, file) for source in self._sources for file in self._find_changed(source, seen)]
+        self.stats.files_found = len(found)
+        self.stats.bytes_found = sum(file.growth for _, file in found)
+        for source, file in found:
+            before = self.stats.bytes_done
+            self._progress(self.stats)
+            yield from self._take(source, file)
+            self.stats.files_done += 1
+            self.stats.bytes_done = before + file.growth
+        missing = (path for path in self._cursors if path not in seen)
+        self.stats.gone.extend(sorted(path for path in missing if not os.path.lexists(path)))
 
-    def _find_files(self, source: Source, seen: set[str]) -> list[Path]:
-        """Return a source's files, oldest first, each once however many roots or links lead to it."""
-        found: list[tuple[int, str]] = []
-        for root in source.roots(self._env, self._home):
-            for path in source.discover(root, warn=self.stats.warn):
-                try:
-                    real = os.path.realpath(path)
-                    real.encode("utf-8")
-                    modified = Path(real).stat().st_mtime_ns
-                except (OSError, UnicodeEncodeError) as error:
-                    self._give_up(path, error)
-                    continue
-                if real not in seen:
-                    seen.add(real)
-                    found.append((modified, real))
-        self.stats.files_seen += len(found)
-        return [Path(real) for _, real in sorted(found)]
+    def _load_marks(self, path: str) -> Marks | None:
+        cursor = self._cursors.get(path)
+        return None if cursor is None else cursor.marks
 
-    def _take(self, source: Source, path: Path) -> Harvested | None:
+    def _find_changed(self, source: Source, seen: set[str]) -> list[_Found]:
+        """Return the files that changed, oldest first, each once however many roots or links lead to it."""
+        found: list[tuple[int, _Found]] = []
+        folders: dict[str, str] = {}
         try:
-            change = changed(path, self._cursors.get(str(path)))
-            if change in {Change.UNCHANGED, Change.GONE}:
+            for path in self._discover(source):
+                known = self._look_at(source, path, seen, folders)
+                if known is not None:
+                    found.append(known)
+        except (OSError, *_FAULTS) as error:
+            self._blame(source, error)
+        return [file for _, file in sorted(found)]
+
+    def _discover(self, source: Source) -> Iterator[Path]:
+        for root in source.roots(self._env, self._home):
+            yield from source.discover(root, warn=self.stats.warn)
+
+    def _look_at(
+        self, source: Source, path: Path, seen: set[str], folders: dict[str, str]
+    ) -> tuple[int, _Found] | None:
+        """Return a file that changed beside its time; None when there is nothing to read."""
+        try:
+            given = os.fspath(path)
+            real = resolve(given, folders)
+            if real in seen:
                 return None
-            with path.open("rb", buffering=_BUFFER) as file:
-                status = os.fstat(file.fileno())
-                head = file.read(HEAD)
-                session: Session | None = None
-                offset = 0
-                if source.recognise(head):
-                    file.seek(0)
-                    reading = source.read(file, path, claims=self._claims)
-                    session, offset = reading.session, reading.offset
-                    self._count(session, offset)
-                return Harvested(
-                    session=session, cursor=make_cursor(path, status, file, offset), change=change
-                )
-        except OSError as error:
+            real.encode("utf-8")
+            marks = source.stat(path if real == given else Path(real))
+        except FileNotFoundError:
+            return None
+        except (OSError, UnicodeEncodeError) as error:
             self._give_up(path, error)
             return None
+        seen.add(real)
+        self.stats.files_seen += 1
+        before = self._marks_of(real)
+        if marks == before:
+            return None
+        return marks.mtime_ns, _Found(real, before is not None, _measure(before, marks))
 
-    def _count(self, session: Session, offset: int) -> None:
+    def _take(self, source: Source, found: _Found) -> Iterator[Harvested]:
+        path = Path(found.path)
+        cursor = self._cursors.get(found.path) if found.is_known else None
+        try:
+            advance = partial(self._advance, self.stats.bytes_done, found.growth)
+            with open_regular(path, buffering=HEAD, advance=advance) as file:
+                marks = source.stat(path)
+                change = compare(cursor, marks, file)
+                resume = self._resume(source, path, cursor, change)
+                file.seek(0)
+                reading: Reading | None = None
+                if resume or source.recognise(file.peek()[:HEAD]):
+                    self.stats.files_read += 1
+                    before = resume.offset if resume else 0
+                    for reading in source.read(file, path, claims=self._claims, resume=resume):
+                        self._tell(path, reading)
+                        if reading.session is not None:
+                            goes_on = resume.session if resume and not source.rewrites else None
+                            if self._keeps(reading.session, goes_on):
+                                yield Harvested(session=reading.session, cursor=None, change=change)
+                            else:
+                                reading = msgspec.structs.replace(reading, state=b"")  # noqa: PLW2901
+                    self.stats.bytes_read += max(reading.offset - before, 0) if reading else 0
+                yield Harvested(session=None, cursor=make_cursor(path, marks, file, reading), change=change)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            self._give_up(path, error)
+        except _FAULTS as error:
+            self._blame(source, error, f"{path}: ")
+
+    def _advance(self, before: int, growth: int, position: int, size: int) -> None:
+        """Note how far a file has been read, of which only the end is new."""
+        done = before + min(max(position - (size - growth), 0), growth)
+        # Its beginning is looked at more than once.
+        self.stats.bytes_done = max(done, self.stats.bytes_done)
+        self._progress(self.stats)
+
+    def _resume(self, source: Source, path: Path, cursor: FileCursor | None, change: Change) -> Resume | None:
+        """Return where to go on, when what was read of the file still stands."""
+        if cursor is None or not cursor.state or not (change is Change.APPENDED or source.rewrites):
+            return None
+        session = self._recall(source.name, cursor.session) if cursor.session else None
+        if session is not None and session.path != str(path):
+            session = None
+        if session is None and not source.rewrites:
+            return None
+        return Resume(offset=cursor.offset, state=cursor.state, session=session)
+
+    def _keeps(self, session: Session, goes_on: Session | None) -> bool:
+        """Count a session that was read, and tell whether it takes the place of what is stored of it."""
         stats = self.stats
-        stats.files_read += 1
-        stats.bytes_read += offset
-        stats.sessions += 1
-        stats.turns += len(session.turns)
-        stats.skipped += session.skipped
+        stored = goes_on or self._recall(session.client, session.id)
+        known = stored if stored is not None and stored.path == session.path else None
+        stats.skipped += max(session.skipped - (known.skipped if known else 0), 0)
         for warning in session.warnings:
-            stats.warn(f"{session.path}: {warning}")
+            if known is None or warning not in known.warnings:
+                stats.warn(f"{session.path}: {warning}")
+        if goes_on is None and stored is not None:
+            wins = replaces(session, stored)
+            self._tell_lost(*((session, stored) if wins else (stored, session)))
+            if not wins:
+                return False
+        key = (session.client, session.id)
+        if key not in self._counted:
+            stats.sessions += 1
+        stats.turns += len(session.turns) - self._counted.get(key, 0)
+        self._counted[key] = len(session.turns)
+        return True
+
+    def _tell_lost(self, kept: Session, other: Session) -> None:
+        """Warn when another file with the same id holds what the one that is kept does not."""
+        if kept.path != other.path and not set(other.prompts) <= set(kept.prompts):
+            self.stats.warn(
+                f"{other.path}: its session {other.id} is also in {kept.path}, which holds more and is kept;"
+                " prompts that are only here are left out"
+            )
+
+    def _blame(self, source: Source, error: Exception, where: str = "") -> None:
+        self.stats.skipped += 1
+        self.stats.warn(f"{where}the reader of {source.name} failed: {type(error).__name__}: {error}")
+
+    def _tell(self, path: Path, reading: Reading) -> None:
+        self.stats.skipped += len(reading.warnings)
+        for warning in reading.warnings:
+            self.stats.warn(f"{path}: {warning}")
 
     def _give_up(self, path: Path, error: Exception) -> None:
         self.stats.skipped += 1
         reason = error.strerror if isinstance(error, OSError) else "its name is not valid text"
         self.stats.warn(f"cannot read {os.fsencode(path).decode('utf-8', 'replace')}: {reason}")
+
+
+def _measure(before: Marks | None, now: Marks) -> int:
+    """Return about how many bytes of a changed file will be read."""
+    has_grown = before is not None and before.inode == now.inode and before.size < now.size
+    return now.size - before.size if before is not None and has_grown else now.size
 
 
 def harvest(
@@ -144,9 +289,15 @@ def harvest(
     env: Mapping[str, str],
     home: Path,
     claims: Claims | None = None,
+    recall: Recall | None = None,
+    progress: Callable[[HarvestStats], None] | None = None,
 ) -> Harvest:
     """Return a harvest to iterate over. `cursors` are by path, as the ones it yields.
 
+    `recall` returns a session by client and id as it was stored, also in the harvest that is going on;
+    without it changed files are read in whole, and what they hold replaces what was stored. `progress` is
+    given the stats whenever they have moved on.
+
     Raises nothing while iterating: a file that cannot be read is counted and told in `stats.warnings`.
     """
-    return Harvest(sources, cursors, env=env, home=home, claims=claims)
+    return Harvest(sources, cursors, env=env, home=home, claims=claims, recall=recall, progress=progress)

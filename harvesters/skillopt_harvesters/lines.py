@@ -2,29 +2,48 @@
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, Any, BinaryIO
+import os
+from io import BytesIO
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple, cast
 
-import msgspec
+from skillopt_harvesters.salvage import PADDING, decode_leniently, is_json, mend
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from io import BufferedIOBase
 
-MAX_LINE = 8 * 1024 * 1024
+__all__ = ["MAX_LINE", "PADDING", "Chunk", "LineReader", "decode_leniently"]
+
+# A prompt with three pasted pictures of 5 MB fits.
+MAX_LINE = 16 * 1024 * 1024
 _BOM = b"\xef\xbb\xbf"
-_PADDING = b"\r\n\x00 \t"
-_MAX_RESTARTS = 32
-_JSON = json.JSONDecoder(strict=False)
+_BUFFER = 512 * 1024
+# A buffer to use again: a new one costs as much as reading a small file.
+_BUFFERS: list[bytearray] = []
+_OPENING, _CLOSING = {ord("{")}, {ord("}")}
+
+
+class Chunk(NamedTuple):
+    """Whole lines between two places of a buffer, which the next chunk overwrites."""
+
+    buffer: bytearray
+    start: int
+    end: int
+
+    @property
+    def view(self) -> memoryview:
+        return memoryview(self.buffer)[self.start : self.end]
 
 
 class LineReader:
-    r"""Iterates over (offset after the line, line) of a binary stream.
+    r"""Reads the lines of a binary stream, many at a time.
 
     Lines end at b"\n" and nowhere else, since U+2028 and its like are legal inside JSON strings. A byte
-    order mark, CR, padding NULs and blank lines are dropped. A line longer than `limit` bytes is read past
-    without being kept, and counted in `overlong`; a line that starts with one of `noise` is counted in
-    `noise_lines` and not handed out. A last line without a newline is handed out only when it parses; else
-    it stays unread, and `offset` says where the next reading may go on.
+    order mark, CR, padding NULs and blank lines are dropped. Lines that are one record broken by raw line
+    ends inside a string are put together again. A line longer than `limit` bytes is read past without being
+    kept, and counted in `overlong`; a whole record that starts with one of `noise` is counted in
+    `noise_lines` and not handed out. A last line without a newline is handed out only when it is a whole
+    object; else it stays unread, and `offset` says where the next reading may go on.
     """
 
     def __init__(
@@ -36,98 +55,104 @@ class LineReader:
         self.offset = offset
         self.overlong = 0
         self.noise_lines = 0
+        self._prefix = os.path.commonprefix(noise) or b""  # noqa: RUF071 - bytes, not paths
+        # The beginning of a record that seems to be broken, and may go on in the next chunk.
+        self._pending: list[bytes] = []
 
-    def __iter__(self) -> Iterator[tuple[int, bytes]]:
-        readline, limit, noise = self.stream.readline, self.limit, self.noise
-        while True:
-            raw = readline(limit + 1)
-            if not raw:
-                return
-            if not raw.endswith(b"\n"):
-                if len(raw) > limit:
-                    if not self._skip_overlong(len(raw)):
-                        return
-                    continue
-                if not _parses(_strip(raw, first=self.offset == 0)):
-                    return
-            first = self.offset == 0
-            self.offset += len(raw)
-            if noise and raw.startswith(noise):
-                self.noise_lines += 1
-                continue
-            line = _strip(raw, first=first)
-            if line:
-                yield self.offset, line
+    def blocks(self) -> Iterator[list[bytes]]:
+        """Yield the lines of a block at a time; `offset` stands behind what was read for it."""
+        for chunk in self.chunks():
+            yield self.split(chunk)
+        yield self.rest()
 
-    def _skip_overlong(self, length: int) -> bool:
-        """Read past the rest of the line; False when it has no end yet and stays unread."""
-        while True:
-            raw = self.stream.readline(1024 * 1024)
-            length += len(raw)
-            if raw.endswith(b"\n"):
-                self.offset += length
+    @property
+    def is_whole(self) -> bool:
+        """Whether no record seems to go on in the next chunk."""
+        return not self._pending
+
+    def split(self, chunk: Chunk) -> list[bytes]:
+        r"""Return the lines of a chunk. They may still end in b"\n": cutting it off would copy every byte."""
+        lines = BytesIO(chunk.view).readlines()
+        if self._pending or not _are_usual(lines):
+            lines, self._pending = mend(self._pending + lines, limit=self.limit)
+        return self._drop_noise(lines)
+
+    def rest(self) -> list[bytes]:
+        """Return the lines of the last chunk that might have gone on."""
+        lines, self._pending = mend(self._pending, limit=self.limit, final=True)
+        return self._drop_noise(lines)
+
+    def _drop_noise(self, lines: list[bytes]) -> list[bytes]:
+        noise, prefix = self.noise, self._prefix
+        if not noise:
+            return lines
+        kept = [
+            line
+            for line in lines
+            if not (line.startswith(prefix) and line.startswith(noise) and is_json(line))
+        ]
+        self.noise_lines += len(lines) - len(kept)
+        return kept
+
+    def chunks(self) -> Iterator[Chunk]:
+        """Yield runs of whole lines with their ends; `offset` stands behind the one that was yielded."""
+        buffer = _BUFFERS.pop() if _BUFFERS and self.limit >= _BUFFER else bytearray(min(_BUFFER, self.limit))
+        # Bytes of a line that did not end yet: at the buffer's beginning, or dropped when there are too many.
+        held = dropped = 0
+        while count := _fill(self.stream, buffer, held):
+            end = held + count
+            line_end = buffer.rfind(b"\n", held, end) + 1
+            start = 0
+            if dropped and line_end:
+                start = buffer.index(b"\n", held) + 1
                 self.overlong += 1
-                return True
-            if not raw:
-                return False
+                self.offset += dropped + start
+                dropped = 0
+            if line_end > start:
+                yield self._advance(buffer, start, line_end)
+            if line_end:
+                held = end - line_end
+                buffer[:held] = buffer[line_end:end]
+            elif dropped or end > self.limit:
+                dropped += end
+                held = 0
+            else:
+                held = end
+                if held == len(buffer):
+                    # What was read from it may still be in use, so it cannot be made longer.
+                    buffer = buffer + bytearray(min(len(buffer), self.limit + 1 - len(buffer)))
+        if held and not dropped and _is_whole(_strip_mark(buffer[:held], self.offset).strip(PADDING)):
+            yield self._advance(buffer, 0, held)
+        if len(buffer) == _BUFFER and not _BUFFERS:
+            _BUFFERS.append(buffer)
+
+    def _advance(self, buffer: bytearray, start: int, end: int) -> Chunk:
+        if self.offset == 0 and buffer.startswith(_BOM, start, end):
+            self.offset += len(_BOM)
+            start += len(_BOM)
+        self.offset += end - start
+        return Chunk(buffer, start, end)
 
 
-def _strip(raw: bytes, *, first: bool) -> bytes:
-    if first and raw.startswith(_BOM):
-        raw = raw[len(_BOM) :]
-    return raw.strip(_PADDING)
+def _fill(stream: BinaryIO, buffer: bytearray, start: int) -> int:
+    """Read into a buffer from `start` on; return the number of bytes, 0 at the end."""
+    with memoryview(buffer) as view, view[start:] as room:
+        return cast("BufferedIOBase", stream).readinto(room) or 0
 
 
-def _parses(line: bytes) -> bool:
+def _is_whole(line: bytearray) -> bool:
+    """Tell whether a line without an end is all there: half a number is a number too."""
+    return line.startswith((b"{", b"[")) and is_json(line)
+
+
+def _strip_mark(line: bytearray, offset: int) -> bytearray:
+    """Take the byte order mark off the beginning of a file."""
+    return line[len(_BOM) :] if offset == 0 and line.startswith(_BOM) else line
+
+
+def _are_usual(lines: list[bytes]) -> bool:
+    r"""Tell whether each line is, as far as its ends tell, an object and b"\n"."""
     try:
-        msgspec.json.decode(line)
-    except (msgspec.DecodeError, RecursionError):
+        return {line[0] for line in lines} == _OPENING and {line[-2] for line in lines} == _CLOSING
+    except IndexError:
         return False
-    return True
-
-
-def decode_leniently(line: bytes) -> list[Any]:
-    """Return the JSON values on a line that a strict decoder refused; empty when there are none.
-
-    Invalid UTF-8 and lone surrogates become replacement characters, raw control characters are kept. A
-    record torn by a crash may have the next one glued to it: then the whole record at the end of the line
-    is found by trying every place where an object with a string key opens.
-    """
-    text = line.decode("utf-8", errors="replace")
-    values: list[Any] = []
-    position, restarts = 0, 0
-    torn = False
-    while position < len(text):
-        try:
-            value, end = _JSON.raw_decode(text, position)
-        except (ValueError, RecursionError):
-            torn = True
-        else:
-            end = _skip_blanks(text, end)
-            # After a tear only a record that reaches the end of the line is whole; a smaller one is a part.
-            if not torn or end == len(text):
-                values.append(_without_surrogates(value))
-                position = end
-                continue
-        restarts += 1
-        position = text.find('{"', position + 1)
-        if position < 0 or restarts > _MAX_RESTARTS:
-            break
-    return values
-
-
-def _skip_blanks(text: str, position: int) -> int:
-    while position < len(text) and text[position] in " \t\r\n\x00":
-        position += 1
-    return position
-
-
-def _without_surrogates(value: Any) -> Any:
-    """Make every string encodable again: half of an emoji, escaped, loads but cannot be written."""
-    if isinstance(value, str):
-        return value.encode("utf-8", errors="replace").decode("utf-8")
-    if isinstance(value, list):
-        return [_without_surrogates(item) for item in value]
-    if isinstance(value, dict):
-        return {_without_surrogates(key): _without_surrogates(item) for key, item in value.items()}
-    return value

@@ -84,8 +84,9 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     """One conversation. Times are ISO 8601 in UTC; `project` is the working directory it began in.
 
     A resumed or forked session copies the records of another one: those are that session's turns and not
-    repeated here. `before` is the last of them, which the first turn answers to. `skipped` counts the
-    records that could not be used; `warnings` say why.
+    repeated here. `before` is the last of them, which the first turn answers to. `parent` is the session a
+    sub-agent worked for, `model` the last one that answered. `skipped` counts the records that could not be
+    used; `warnings` say why.
     """
 
     id: str
@@ -96,6 +97,8 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     project: str | None = None
     branch: str | None = None
     commit: str | None = None
+    model: str | None = None
+    parent: str | None = None
     started: str | None = None
     ended: str | None = None
     turns: tuple[Turn, ...] = ()

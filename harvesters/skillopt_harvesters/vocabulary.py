@@ -27,16 +27,21 @@ _PROGRAMS_TEXT = (
     "playwright cypress "
     "alembic flask django-admin rails mix ctest cmake ninja bazel ssh scp rsync tar systemctl "
     "journalctl brew apt "
+    "sudo chmod chown mkdir rmdir pkill killall xargs rm ruby-build mise asdf nvm pyenv "
     "apt-get dnf golangci-lint gofmt shellcheck pre-commit nx turbo lerna webpack vite"
 )
 _PROGRAMS = frozenset(_PROGRAMS_TEXT.split())
 # Also English words: a command only with something after them that looks like an argument.
 _MAYBE_PROGRAMS = frozenset(
-    {"make", "go", "node", "python", "ruby", "perl", "black", "just", "task", "java", "bash", "sh"}
+    (
+        "make go node python ruby perl black just task java bash sh cat find echo touch head tail kill cp mv "
+        "ls sort diff tree test time env"
+    ).split()
 )
 _ARGUMENT = re.compile(
     r"-{1,2}[A-Za-z]|[\w-]*[./:=][\w./:=-]*\Z|(?:test|build|run|install|check|lint|fmt|vet|mod|get)\b"
 )
+_LETTERS = re.compile(r"[^A-Za-z0-9]+")
 
 
 def looks_like_command(fragment: str) -> bool:
@@ -50,7 +55,17 @@ def looks_like_command(fragment: str) -> bool:
     return first in _MAYBE_PROGRAMS and len(words) > 1 and bool(_ARGUMENT.match(words[1]))
 
 
+def names_program(fragment: str) -> bool:
+    """Tell whether a fragment opens with a program that is no word of its own."""
+    return fragment.partition(" ")[0].rsplit("/", 1)[-1] in _PROGRAMS
+
+
 def has_words(line: str, fragment: str) -> bool:
     """Tell whether a command line holds the words of a fragment, in order and adjacent."""
     here, sought = line.split(), fragment.split()
     return any(here[at : at + len(sought)] == sought for at in range(len(here) - len(sought) + 1))
+
+
+def same_tool(name: str, spoken: str) -> bool:
+    """Tell whether a tool's name is what somebody called it: WebSearch, "web search", "web_search"."""
+    return _LETTERS.sub("", name).casefold() == _LETTERS.sub("", spoken).casefold() != ""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import stat
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -39,7 +38,7 @@ def walk_files(
             try:
                 if entry.is_dir():
                     below.append(entry.path)
-                elif entry.name.endswith(suffixes) and stat.S_ISREG(entry.stat().st_mode):
+                elif entry.name.endswith(suffixes) and entry.is_file():
                     yield Path(entry.path)
             except OSError as error:
                 if warn:

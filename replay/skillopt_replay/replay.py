@@ -63,9 +63,13 @@ def replay_key(task: Task, skill: Skill | None, agent_identity: str, repeat: int
     """Return the hex digest under which this rollout is stored.
 
     It covers what can change the result: prompt, project state, checks, skill text, agent and repeat; and
-    nothing that cannot, such as the task's split, its occurrences, or whose words a check rests on.
+    nothing that cannot, such as the task's split, its occurrences, whose words a check rests on, or how the
+    recorded session fared with it.
     """
-    checks = [msgspec.structs.replace(check, origin=None) for check in task.checks]
+    checks = [msgspec.to_builtins(msgspec.structs.replace(check, origin=None)) for check in task.checks]
+    for check in checks:
+        # Left out rather than emptied: keys stored before there was such a mark stay as they are.
+        del check["met_before"]
     parts = [
         _KEY_VERSION,
         task.id,

@@ -19,10 +19,15 @@ class Origin(msgspec.Struct, frozen=True):
 
 
 class _Check(msgspec.Struct, frozen=True, kw_only=True):
-    """Common to all checks: `negate` inverts the result, `origin` says whose words it rests on."""
+    """Common to all checks: `negate` inverts the result, `origin` says whose words it rests on.
+
+    `met_before` says whether the recorded attempt that those words were about would have passed the check;
+    None when the transcript cannot tell. It is no part of what the check is, nor of what a replay does.
+    """
 
     negate: bool = False
     origin: Origin | None = None
+    met_before: bool | None = None
 
 
 class Exact(_Check, frozen=True, kw_only=True, tag="exact"):
@@ -90,7 +95,10 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     or unknown). `group` names what must not be torn apart by a split: tasks that share a session have
     the same group. `corrections` are the user's words when the agent got this family wrong.
     `failed_before`: the recorded attempt was corrected, refused or interrupted.
-    `started` is the ISO 8601 UTC time of the first occurrence.
+    `started` is the ISO 8601 UTC time of the first occurrence. `project` is the folder it was asked in,
+    `root` the project that folder belongs to: only tasks of one root (None: unknown, or all projects are
+    one) are ever learned from or judged together. `template.format(*values)` is the prompt, or the
+    beginning of a long one. `skill_origin` says why it belongs to its skill: loaded, fits or new.
     """
 
     id: str
@@ -109,3 +117,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     corrections: tuple[Origin, ...] = ()
     failed_before: bool = False
     split: str = ""
+    root: str | None = None
+    template: str = ""
+    values: tuple[str, ...] = ()
+    skill_origin: str = "new"

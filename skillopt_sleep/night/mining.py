@@ -3,15 +3,45 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 
-from skillopt_harvesters import mine
+from skillopt_harvesters import Mining, mine
 from skillopt_harvesters.records import Kind
 from skillopt_replay.tasks import Task
 from skillopt_sleep.config import Settings
-from skillopt_sleep.store.index import read_sessions
+from skillopt_sleep.errors import AppError
+from skillopt_sleep.events import Event, Listener, ignore
+from skillopt_sleep.night.catalogue import find_skills
+from skillopt_sleep.night.projects import Projects
+from skillopt_sleep.store.index import read_folders, read_sessions
+from skillopt_sleep.store.mined import read_known, read_roots, save_mined
+from skillopt_sleep.store.snapshots import save_snapshots
 
 
-def mine_tasks(connection: sqlite3.Connection, settings: Settings) -> list[Task]:
-    """Return the recurring tasks of all sessions in which a person spoke."""
-    sessions = read_sessions(connection, kind=Kind.HUMAN.value)
-    return mine(sessions, min_occurrences=settings.night.min_occurrences)
+def mine_tasks(connection: sqlite3.Connection, settings: Settings, env: Mapping[str, str]) -> list[Task]:
+    """Return the recurring tasks of all sessions in which a person spoke; their names are remembered."""
+    home = Path(env.get("HOME") or Path.home())
+    projects = Projects(read_roots(connection), home=home)
+    roots = dict.fromkeys(map(projects.find_root, read_folders(connection, kind=Kind.HUMAN.value)))
+    how = Mining(
+        min_occurrences=settings.night.min_occurrences,
+        across_projects=settings.mine.across_projects,
+        root_of=projects.find_root,
+        skills=find_skills(roots, env=env, home=home),
+        known=read_known(connection),
+    )
+    tasks = mine(read_sessions(connection, kind=Kind.HUMAN.value), how)
+    save_mined(connection, tasks, projects.found)
+    return tasks
+
+
+def keep_mined(
+    connection: sqlite3.Connection, folder: Path, tasks: Iterable[Task], *, listen: Listener = ignore
+) -> None:
+    """Keep snapshots of the sessions that tasks were mined from. A full disk costs those, not the night."""
+    try:
+        save_snapshots(connection, folder, {session for task in tasks for session in task.sessions})
+    except (OSError, AppError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error.message
+        listen(Event(stage="mine", detail=f"no snapshots could be kept: {reason}"))

@@ -8,28 +8,33 @@ from pathlib import Path
 
 from skillopt_replay.tasks import Task
 from skillopt_sleep.errors import AppError
-from skillopt_sleep.night.plan import Place
+from skillopt_sleep.night.planned import Place
 from skillopt_staging.targets import find_repository, project_target, user_target
 
 
 def make_locator(env: Mapping[str, str] | None = None) -> Callable[[Sequence[Task]], Place]:
     """Return the function that says where the skill of some tasks belongs.
 
-    Asks that all came from one git project make a project skill; asks from several, from a folder without
-    git, or from a home that is itself a repository, make a skill of the user's.
+    A skill that exists is where it is, in the project before the user's. For a new one, asks that all came
+    from one git project make a project skill; asks from several, from a folder without git, or from a home
+    that is itself a repository, make a skill of the user's.
     """
     environment = os.environ if env is None else env
     home = Path(environment.get("HOME") or Path.home())
 
     def locate(tasks: Sequence[Task]) -> Place:
         first = tasks[0]
-        projects = {task.project for task in tasks}
-        repository = find_repository(Path(first.project)) if first.project else None
-        if len(projects) == 1 and repository and repository != home:
+        folders = {task.root or task.project for task in tasks}
+        folder = folders.pop() if len(folders) == 1 else None
+        repository = find_repository(Path(folder)) if folder else None
+        users = user_target(first.skill, first.client, env=environment, home=home)
+        if repository and repository != home:
             live = project_target(repository, first.skill, first.client).live
-            return Place(scope="project", live=str(live), text=read_live(live), repository=str(repository))
-        live = user_target(first.skill, first.client, env=environment, home=home)
-        return Place(scope="user", live=str(live), text=read_live(live))
+            if os.path.lexists(live) or not os.path.lexists(users):
+                return Place(
+                    scope="project", live=str(live), text=read_live(live), repository=str(repository)
+                )
+        return Place(scope="user", live=str(users), text=read_live(users))
 
     return locate
 

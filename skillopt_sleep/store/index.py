@@ -2,34 +2,74 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
-from skillopt_harvesters.cursor import FileCursor
+from skillopt_gate.split import SIDES
 from skillopt_harvesters.records import Session
 
+# Goes up when sessions are read otherwise than before, so that a new reading always replaces an old one's.
+READER = 1
+
 _session = msgspec.msgpack.Decoder(Session)
-_cursor = msgspec.msgpack.Decoder(FileCursor)
+_SAVE_SESSION = (
+    "insert into sessions (client, id, kind, project, started, ended, path, body, reader)"
+    " values (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    " on conflict (client, id) do update set kind = excluded.kind, project = excluded.project,"
+    " started = excluded.started, ended = excluded.ended, path = excluded.path, body = excluded.body,"
+    " reader = excluded.reader"
+)
 
 
-def save_session(connection: sqlite3.Connection, session: Session) -> None:
+def save_session(connection: sqlite3.Connection, session: Session, *, reader: int = READER) -> None:
     """Insert the session, or replace what an earlier harvest read of it."""
-    connection.execute(
-        "insert or replace into sessions (client, id, kind, project, started, ended, path, body)"
-        " values (?, ?, ?, ?, ?, ?, ?, ?)",
-        (
-            session.client,
-            session.id,
-            session.kind.value,
-            session.project,
-            session.started,
-            session.ended,
-            session.path,
-            msgspec.msgpack.encode(session),
-        ),
+    save_sessions(connection, [pack_session(session, reader=reader)])
+
+
+def pack_session(session: Session, *, reader: int = READER) -> tuple[str | int | bytes | None, ...]:
+    """Return the session's row."""
+    return (
+        session.client,
+        session.id,
+        session.kind.value,
+        session.project,
+        session.started,
+        session.ended,
+        session.path,
+        msgspec.msgpack.encode(session),
+        reader,
     )
+
+
+def save_sessions(
+    connection: sqlite3.Connection, rows: Iterable[tuple[str | int | bytes | None, ...]]
+) -> None:
+    """Insert or replace packed sessions."""
+    connection.executemany(_SAVE_SESSION, rows)
+
+
+def read_session(connection: sqlite3.Connection, client: str, session: str) -> Session | None:
+    """Return a session as it was stored last; None when it is not known, or an older reader's."""
+    row = connection.execute(
+        "select body from sessions where client = ? and id = ? and reader = ?", (client, session, READER)
+    ).fetchone()
+    return None if row is None else unpack_session(row["body"])
+
+
+def unpack_session(body: bytes) -> Session | None:
+    """Return None for what another version of this program stored in a way that cannot be read."""
+    try:
+        return _session.decode(body)
+    except msgspec.DecodeError:
+        return None
+
+
+def is_gone(session: Session) -> bool:
+    """Tell whether the client deleted the transcript the session was read from."""
+    return not os.path.lexists(session.path)
 
 
 def read_sessions(connection: sqlite3.Connection, *, kind: str | None = None) -> Iterator[Session]:
@@ -37,7 +77,15 @@ def read_sessions(connection: sqlite3.Connection, *, kind: str | None = None) ->
     where, values = ("where kind = ?", (kind,)) if kind else ("", ())
     query = f"select body from sessions {where} order by started is null, started, id"  # noqa: S608
     for row in connection.execute(query, values):
-        yield _session.decode(row["body"])
+        session = unpack_session(row["body"])
+        if session is not None:
+            yield session
+
+
+def read_folders(connection: sqlite3.Connection, *, kind: str) -> list[str]:
+    """Return the folders that sessions of this kind began in."""
+    query = "select distinct project from sessions where kind = ? and project is not null order by project"
+    return [row["project"] for row in connection.execute(query, (kind,))]
 
 
 def count_sessions(connection: sqlite3.Connection) -> dict[str, int]:
@@ -52,23 +100,11 @@ def read_splits(connection: sqlite3.Connection) -> dict[str, str]:
 
 
 def save_splits(connection: sqlite3.Connection, splits: Mapping[str, str]) -> None:
-    """Record the sides of tasks. A train task stays one; a held-out task may become one, never back."""
-    connection.executemany(
-        "insert into splits values (?, ?) on conflict (task) do update set split = excluded.split"
-        " where split = 'gate'",
-        splits.items(),
-    )
-
-
-def read_cursors(connection: sqlite3.Connection) -> dict[str, FileCursor]:
-    """Return how far each known file was read, by path."""
-    rows = connection.execute("select path, cursor from files")
-    return {row["path"]: _cursor.decode(row["cursor"]) for row in rows}
-
-
-def save_cursor(connection: sqlite3.Connection, cursor: FileCursor) -> None:
-    """Record how far a file was read."""
-    connection.execute(
-        "insert or replace into files (path, cursor) values (?, ?)",
-        (cursor.path, msgspec.msgpack.encode(cursor)),
-    )
+    """Record the sides of tasks. A task may move to a side that has seen more of it, never back."""
+    for task, side in splits.items():
+        more_seen = SIDES[: SIDES.index(side)]
+        connection.execute(
+            "insert into splits values (?, ?) on conflict (task) do update set split = excluded.split"
+            " where split not in (?, ?, ?)",
+            (task, side, *more_seen, *("",) * (3 - len(more_seen))),
+        )

@@ -51,4 +51,64 @@ _FIRST = (
     ) strict""",
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST,)
+_RESUMABLE = (
+    # Heads of turns say whose copy a turn is; the records of a session are kept together, eight bytes each.
+    "drop table records",
+    "create table heads (head integer primary key, session text not null) strict",
+    "create table marks (session text not null, marks blob not null) strict",
+    "create index marks_by_session on marks (session)",
+    # Transcripts are read once more, now remembering how to go on.
+    "delete from files",
+)
+
+_NAMED = (
+    # Family and skill of every task as they were first mined: later sessions change neither.
+    """create table mined (
+        task text primary key, family text not null, skill text not null, skill_origin text not null
+    ) strict""",
+    # The repository a folder was seen in, which cannot be told any more when a worktree is removed.
+    "create table roots (folder text primary key, root text not null) strict",
+)
+
+_RICHER = (
+    # The marks tell that a file changed, without loading the rest; `state` is for going on at the offset.
+    "drop table files",
+    """create table files (
+        path text primary key, marks text not null, offset integer not null, prefix_hash text not null,
+        session text not null, gone integer not null default 0, state blob not null
+    ) strict""",
+    # Who read a session: what an older reader found never keeps a newer one's reading out.
+    "alter table sessions add column reader integer not null default 0",
+    # Marks are computed otherwise now; they are found anew with the transcripts.
+    "delete from heads",
+    "delete from marks",
+)
+
+_FINDABLE = (
+    # Has all that sessions are searched by, so that no body is touched which does not fit.
+    "drop index sessions_by_start",
+    "create index sessions_to_find on sessions (started, id, ended, client, kind, project)",
+    "create index sessions_by_id on sessions (id, client)",
+)
+
+_RULED = (
+    # What the gate said of every candidate on every night, with the numbers behind it.
+    """create table rulings (
+        id integer primary key, night text not null, skill text not null, place text not null,
+        candidate text not null, identity text not null, at text not null, body blob not null,
+        unique (night, candidate)
+    ) strict""",
+    "create index rulings_by_candidate on rulings (candidate, id)",
+    # All candidates by their first run: family control counts them. Places are never used twice.
+    """create table family (
+        place integer primary key autoincrement, candidate text not null, identity text not null,
+        accepted integer not null default 0, unique (candidate, identity)
+    ) strict""",
+    "create table looks (place text primary key, body blob not null) strict",
+    # Runs of a skill against itself: what the gate would make of luck.
+    """create table calibrations (
+        night text primary key, identity text not null, at text not null, body blob not null
+    ) strict""",
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _RESUMABLE, _NAMED, _RICHER, _FINDABLE, _RULED)

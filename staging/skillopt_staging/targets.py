@@ -81,11 +81,31 @@ def user_target(
     _require_name(name)
     variables = os.environ if env is None else env
     root = Path.home() if home is None else home
-    folders = [
-        (Path(variables.get(variable) or root / folder) if variable else root / folder) / below
-        for variable, folder, below in _places(_USER_PLACES, client)
-    ]
+    folders = [_user_folder(place, variables, root) for place in _places(_USER_PLACES, client)]
     return _first_present([folder / name / FILE for folder in folders])
+
+
+def find_project_folders(top: Path) -> dict[Path, list[str]]:
+    """Return the folders of a project's top level in which clients look for skills, with those clients."""
+    folders: dict[Path, list[str]] = {}
+    for client, places in _PROJECT_PLACES.items():
+        for place in places:
+            folders.setdefault(top / place, []).append(client)
+    return folders
+
+
+def find_user_folders(env: Mapping[str, str], home: Path) -> dict[Path, list[str]]:
+    """Return the folders in which clients look for the user's skills, with those clients."""
+    folders: dict[Path, list[str]] = {}
+    for client, places in _USER_PLACES.items():
+        for place in places:
+            folders.setdefault(_user_folder(place, env, home), []).append(client)
+    return folders
+
+
+def _user_folder(place: tuple[str, str, str], env: Mapping[str, str], home: Path) -> Path:
+    variable, folder, below = place
+    return (Path((env.get(variable) if variable else "") or home / folder)) / below
 
 
 def vault_path(live: Path, *, home: Path | None = None) -> str:

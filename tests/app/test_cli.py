@@ -73,7 +73,7 @@ def test_every_json_twin_has_the_documented_keys(sleeper: Sleeper, model: ChatMo
 
     tasks = told("tasks")
     keys = {"id", "family", "title", "prompt", "occurrences", "sessions", "project", "commit", "skill"}
-    keys |= {"checks", "split", "failed_before"}
+    keys |= {"checks", "split", "failed_before", "root", "skill_origin", "template", "values"}
     assert {frozenset(task) for task in tasks} == {frozenset(keys)}
     assert {task["split"] for task in tasks} == {None}
 
@@ -84,7 +84,7 @@ def test_every_json_twin_has_the_documented_keys(sleeper: Sleeper, model: ChatMo
     report = told("run")
     keys = {"night", "state", "tasks", "rollouts", "tokens", "cost_usd", "verdicts", "proposals"}
     assert keys <= set(report)
-    assert {task["split"] for task in told("tasks")} == {"train", "gate"}
+    assert {task["split"] for task in told("tasks")} == {"train", "gate", "test"}
 
     status = told("status")
     (proposal,) = status["pending"]

@@ -93,14 +93,66 @@ def test_without_a_repository_the_skill_is_the_users_and_waits_in_the_vault(
     assert not live.exists()
 
 
-def test_asks_from_two_projects_make_a_skill_of_the_users(sleeper: Sleeper, database, tmp_path: Path):
-    other = tmp_path / "other"
+def work_in_two_projects(sleeper: Sleeper, other: Path, **days: int) -> None:
     shutil.copytree(sleeper.project, other)
-    sleeper.work(days=10)
-    Sleeper(sleeper.home, other, sleeper.model).work(first=10, days=10)
+    sleeper.work(**days)
+    Sleeper(sleeper.home, other, sleeper.model).work(first=days["days"], corrected=(15, 25), **days)
+
+
+def test_asks_from_two_projects_stay_apart_whatever_was_said_in_the_other(
+    sleeper: Sleeper, database, tmp_path: Path
+):
+    work_in_two_projects(sleeper, tmp_path / "other", days=14)
+    report = sleeper.night()
+    assert [skill["skill"] for skill in report["skills"]] == [SKILL, f"{SKILL}-other"]
+    here, there = sorted(read_proposals(database), key=lambda proposal: len(proposal.skill))
+    assert (here.scope, here.staged.repository) == ("project", str(sleeper.project))
+    assert (there.scope, there.staged.repository) == ("project", str(tmp_path / "other"))
+    told = json.loads(sleeper.sleep("tasks", "--json"))
+    sessions = {task["root"]: set() for task in told}
+    for task in told:
+        sessions[task["root"]] |= {check["origin"]["session"] for check in task["checks"]}
+    assert set(sessions) == {str(sleeper.project), str(tmp_path / "other")}
+    assert not set.intersection(*sessions.values())
+
+
+def test_asks_from_two_projects_make_a_skill_of_the_users_when_told_so(
+    sleeper: Sleeper, database, tmp_path: Path
+):
+    work_in_two_projects(sleeper, tmp_path / "other", days=10)
+    sleeper.set(mine_across_projects="true")
     sleeper.night()
     (proposal,) = read_proposals(database)
     assert proposal.scope == "user"
+
+
+def test_a_worktree_and_a_subfolder_are_the_same_project(sleeper: Sleeper, database, tmp_path: Path):
+    worktree = tmp_path / "hotfix"
+    git(sleeper.project, "worktree", "add", "-q", "--detach", str(worktree))
+    (sleeper.project / "docs").mkdir()
+    sleeper.work(days=8)
+    Sleeper(sleeper.home, worktree, sleeper.model).work(first=8, days=6)
+    Sleeper(sleeper.home, sleeper.project / "docs", sleeper.model).work(first=14, days=6)
+    report = sleeper.night()
+    assert [skill["skill"] for skill in report["skills"]] == [SKILL]
+    (proposal,) = read_proposals(database)
+    assert (proposal.scope, proposal.staged.repository) == ("project", str(sleeper.project))
+
+
+def test_a_skill_of_the_users_that_fits_is_taught_where_it_is(sleeper: Sleeper, database):
+    live = sleeper.home / ".claude" / "skills" / "add-packages" / "SKILL.md"
+    live.parent.mkdir(parents=True)
+    text = MADE_BY_HAND.replace(SKILL, "add-packages").replace(
+        "a package is added", "adding packages to a project"
+    )
+    live.write_text(text)
+    sleeper.work()
+    sleeper.sleep("harvest")
+    told = json.loads(sleeper.sleep("tasks", "--json"))
+    assert {(task["skill"], task["skill_origin"]) for task in told} == {("add-packages", "fits")}
+    sleeper.night()
+    (proposal,) = read_proposals(database)
+    assert (proposal.scope, proposal.staged.live, proposal.base_text) == ("user", str(live), text)
 
 
 def test_what_helps_only_on_tasks_it_was_learned_from_is_not_staged(sleeper: Sleeper, model: ChatModel):
@@ -284,7 +336,7 @@ def test_lost_runs_are_missing_data_and_not_failures(sleeper: Sleeper, model: Ch
     assert verdict["decision"] == "accept"
     assert verdict["losses"] == 0
     assert verdict["broken"] == []
-    assert (len(verdict["missing"]), verdict["n"]) == (2, 10)
+    assert (len(verdict["missing"]), verdict["n"]) == (2, 7), "and it ends once the evidence suffices"
 
 
 def test_a_server_that_refuses_everything_learns_nothing_and_says_why(sleeper: Sleeper, model: ChatModel):

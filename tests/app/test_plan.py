@@ -6,8 +6,11 @@ import msgspec
 import pytest
 
 from skillopt_sleep.config import Gate, Night, Settings, Training
-from skillopt_sleep.night.plan import Place, make_plan, mark_splits
-from tests.app.night_samples import make_task, make_tasks
+from skillopt_sleep.night.plan import make_plan, mark_splits
+from skillopt_sleep.night.planned import Place
+from skillopt_sleep.records import EditEvidence, TaskEvidence
+from skillopt_sleep.store.candidates import Carried
+from tests.app.night_samples import CANDIDATE, make_task, make_tasks
 
 PLACE = Place(scope="user", live="/home/someone/.claude/skills/x/SKILL.md", text="")
 
@@ -79,6 +82,60 @@ def test_tasks_that_went_wrong_are_learned_from_first():
     tasks = [make_task(n, failed=n % 3 == 0) for n in range(24)]
     (skill,) = plan(tasks, settings=settings).skills
     assert all(task.failed_before for task in skill.train)
+
+
+def in_project(root, tasks):
+    return [
+        msgspec.structs.replace(t, root=root, id=f"{root}:{t.id}", group=f"{root}:{t.group}") for t in tasks
+    ]
+
+
+def test_tasks_of_two_projects_never_teach_or_judge_one_candidate():
+    tasks = [*in_project("/a", make_tasks(20)), *in_project("/b", make_tasks(30, skill="run-tests"))]
+    made = plan([*tasks, *in_project("/b", make_tasks(18))])
+    for skill in made.skills:
+        assert len({task.root for task in (*skill.train, *skill.gate)}) == 1
+    assert [(skill.skill, skill.train[0].root) for skill in made.skills] == [
+        ("run-tests", "/b"),
+        ("add-packages", "/a"),
+    ]
+    (skipped,) = made.skipped
+    assert (skipped.skill, skipped.tasks) == ("add-packages", 18)
+    assert skipped.reason == "the skill is taught by the asks of another project tonight"
+
+
+def carry(tasks=(), sessions=()):
+    return Carried(
+        id="c",
+        place="/live/add-packages",
+        skill=CANDIDATE,
+        base="",
+        edits=(EditEvidence(op="append", content="x", sessions=tuple(sessions)),) if sessions else (),
+        evidence=None,
+        wealth=(),
+        tasks=tuple(
+            TaskEvidence(task=name, title="", prompt="", incumbent=(0.0,), candidate=(1.0,)) for name in tasks
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("candidate", "goes_on"),
+    [
+        (carry(), True),
+        (carry(tasks=["/a:add-packages-03"]), True),
+        (carry(sessions=["s4"]), True),
+        (carry(tasks=["/b:add-packages-03"], sessions=["elsewhere"]), False),
+    ],
+)
+def test_a_candidate_that_another_project_taught_is_not_judged_by_this_one(candidate, goes_on):
+    made = plan(in_project("/a", make_tasks(20)), waiting=lambda live: candidate)
+    assert bool(made.skills) is goes_on
+    if not goes_on:
+        assert (
+            made.skipped[0].reason
+            == "the candidate that waits there was taught by the asks of another project"
+        )
 
 
 def test_a_plan_survives_being_written_down():

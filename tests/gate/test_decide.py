@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillopt_gate.decide import decided, hopeless, judge
+from skillopt_gate.decide import judge
 from skillopt_gate.eprocess import start, wealth
+from skillopt_gate.stopping import decided, hopeless
 from skillopt_gate.verdicts import Decision, Evidence, Pair, Policy
 from skillopt_gate.vetoes import suspects
 
@@ -162,8 +163,11 @@ def test_a_gain_too_small_to_matter_is_not_accepted_however_sure():
     pairs = [Pair(task=f"t{at:03}", incumbent=(0.5,), candidate=(0.53,)) for at in range(200)]
     verdict, _ = judge(pairs, None, POLICY, identity="agent")
     assert verdict.wealth > 20
-    assert verdict.decision is Decision.NOT_ENOUGH
-    assert "the mean gain so far is +0.030, below the +0.050 that counts" in verdict.reason
+    assert verdict.decision is Decision.REJECT
+    assert "the mean gain over 200 tasks is +0.030, which rules out +0.100" in verdict.reason
+    few, _ = judge(pairs[:9], None, Policy(alpha=0.9), identity="agent")
+    assert few.decision is Decision.NOT_ENOUGH
+    assert "the mean gain so far is +0.030, below the +0.050 that counts" in few.reason
     larger, _ = judge(pairs, None, Policy(min_effect=0.03), identity="agent")
     assert larger.decision is Decision.ACCEPT
 
@@ -185,13 +189,23 @@ def test_losses_below_the_futility_bound_drop_the_candidate():
     assert verdict.reason.startswith("rejected: none of 14 held-out tasks went better, 14 worse; evidence 0.")
 
 
-def test_ties_go_on_until_the_nights_run_out():
+def test_a_skill_that_changes_nothing_goes_when_a_gain_is_ruled_out():
     evidence = None
-    for night in range(1, 10):
+    for night in (1, 2):
         verdict, evidence = verdict_on("ttttt", evidence, night=night)
         assert verdict.decision is Decision.NOT_ENOUGH
-        assert "all 5 held-out tasks went as before" in verdict.reason or "mean gain" in verdict.reason
-    verdict, _ = verdict_on("ttttt", evidence, night=10)
+        assert "mean gain" in verdict.reason
+    verdict, _ = verdict_on("ttttt", evidence, night=3)
+    assert verdict.decision is Decision.REJECT
+    assert "the mean gain over 15 tasks is +0.000, which rules out +0.100" in verdict.reason
+
+
+def test_gains_and_losses_go_on_until_the_nights_run_out():
+    evidence = None
+    for night in range(1, 10):
+        verdict, evidence = verdict_on("wltt", evidence, night=night)
+        assert verdict.decision is Decision.NOT_ENOUGH
+    verdict, _ = verdict_on("wltt", evidence, night=10)
     assert verdict.decision is Decision.REJECT
     assert verdict.reason.startswith("rejected: 10 nights did not settle it")
 

@@ -6,7 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillopt_gate.split import GATE, TRAIN, SplitItem, fingerprint, pick_gate_tasks, split
+from skillopt_gate.sealed import SealBroken, open_sealed
+from skillopt_gate.split import (
+    FEWEST_GROUPS,
+    GATE,
+    TEST,
+    TRAIN,
+    VAL,
+    SplitItem,
+    fingerprint,
+    pick_gate_tasks,
+    split,
+)
 
 
 def item(name, group=None, failed=False):
@@ -109,8 +120,8 @@ def test_assignments_may_also_be_kept_by_group():
 
 
 def test_an_unknown_side_is_refused():
-    with pytest.raises(ValueError, match="assigned to 'test'"):
-        split([item("a")], seed="s", assigned={"a": "test"})
+    with pytest.raises(ValueError, match="assigned to 'exam'"):
+        split([item("a")], seed="s", assigned={"a": "exam"})
     with pytest.raises(ValueError, match="gate_share"):
         split([item("a")], seed="s", gate_share=1.0)
 
@@ -176,3 +187,60 @@ def test_a_night_never_exceeds_its_limit_repeats_a_task_or_wastes_a_fresh_seat(t
 def test_a_limit_below_one_is_refused():
     with pytest.raises(ValueError, match="at least 1"):
         pick_gate_tasks(tasks_of(1, 1), seen=(), limit=0, seed="s")
+
+
+FOUR = {"gate_share": 0.5, "val_share": 0.15, "test_share": 0.1}
+
+
+@given(items)
+def test_val_and_test_stay_empty_while_groups_are_few(tasks):
+    sides = split(tasks, seed="s", **FOUR)
+    groups = len({task.group for task in tasks})
+    if groups < FEWEST_GROUPS[VAL]:
+        assert set(sides.values()) <= {TRAIN, GATE}
+    if groups < FEWEST_GROUPS[TEST]:
+        assert TEST not in sides.values()
+    if groups >= 2:
+        assert {TRAIN, GATE} <= set(sides.values())
+
+
+def test_shares_are_met_when_there_is_enough():
+    tasks = [item(f"t{at}", failed=at % 3 == 0) for at in range(200)]
+    sides = split(tasks, seed="s", **FOUR)
+    shares = {side: sum(one == side for one in sides.values()) / 200 for side in (TRAIN, VAL, GATE, TEST)}
+    assert shares == pytest.approx({TRAIN: 0.25, VAL: 0.15, GATE: 0.5, TEST: 0.1}, abs=0.02)
+    failures = [task for task in tasks if task.failed_before]
+    assert sum(sides[task.id] == GATE for task in failures) / len(failures) == pytest.approx(0.5, abs=0.05)
+
+
+@given(items, items)
+def test_with_four_sides_too_tasks_that_come_later_move_no_other(tasks, later):
+    first = split(tasks, seed="s", **FOUR)
+    known, groups = {task.id for task in tasks}, {task.group for task in tasks}
+    more = tasks + [task for task in later if task.id not in known and task.group not in groups]
+    second = split(more, seed="s", assigned=first, **FOUR)
+    assert {task.id: second[task.id] for task in tasks} == first
+
+
+def test_a_group_that_grew_together_goes_to_the_side_that_has_seen_more():
+    tasks = [item("a", group="both"), item("b", group="both")]
+    for one, other, side in ((TEST, GATE, GATE), (TEST, VAL, VAL), (GATE, VAL, VAL), (TEST, TRAIN, TRAIN)):
+        assert set(split(tasks, seed="s", assigned={"a": one, "b": other}).values()) == {side}
+
+
+def test_shares_that_leave_nothing_to_learn_from_are_refused():
+    with pytest.raises(ValueError, match="nothing to learn from"):
+        split([item("a")], seed="s", gate_share=0.6, val_share=0.2, test_share=0.2)
+    with pytest.raises(ValueError, match="val_share"):
+        split([item("a")], seed="s", val_share=-0.1)
+
+
+def test_the_sealed_side_is_opened_once_for_each_split():
+    looks = open_sealed(None, "one")
+    assert (looks.test, looks.gate) == (1, 0)
+    with pytest.raises(SealBroken, match="opened before"):
+        open_sealed(looks, "one")
+    looked = looks.look().look()
+    assert looked.gate == 2
+    again = open_sealed(looked, "another")
+    assert (again.split, again.test, again.gate) == ("another", 1, 2)

@@ -105,6 +105,6 @@ def read():
 
     def read_back(transcript, claims=None):
         path = transcript.write() if isinstance(transcript, Transcript) else transcript
-        return read_file(SOURCES["claude"], path, claims=claims).session
+        return read_file(SOURCES["claude"], path, claims=claims)[0].session
 
     return read_back

@@ -39,7 +39,7 @@ def said(markup: str) -> str:
 )
 def test_a_recorded_transcript_is_read_as_its_facts_say(entry):
     path, facts = DATA / entry["file"], entry["facts"]
-    reading = read_file(SOURCES["claude"], path)
+    [reading] = read_file(SOURCES["claude"], path)
     session = reading.session
     calls = [call for turn in session.turns for call in turn.tool_calls]
     signals = [signal for turn in session.turns for signal in turn.signals]
@@ -71,7 +71,7 @@ def test_a_recorded_transcript_is_read_as_its_facts_say(entry):
 def test_who_spoke_is_told_by_the_entrypoint_and_the_file():
     kinds = {}
     for entry in INDEX:
-        session = read_file(SOURCES["claude"], DATA / entry["file"]).session
+        session = read_file(SOURCES["claude"], DATA / entry["file"])[0].session
         kinds.setdefault((entry["version"], session.kind), []).append(session.id)
     assert {version for version, kind in kinds if kind is Kind.HEADLESS} == {"2.1.332", "2.1.197"}
     assert len(kinds["2.1.332-tui", Kind.HUMAN]) == 4
@@ -88,7 +88,7 @@ def test_a_recorded_transcript_is_recognised_and_an_empty_file_is_not():
 
 def test_a_shell_line_of_the_user_is_a_turn_of_its_own_but_no_prompt():
     path = next((DATA / "claude/2.1.332-tui").rglob("439f0b2b*.jsonl"))
-    session = read_file(SOURCES["claude"], path).session
+    session = read_file(SOURCES["claude"], path)[0].session
     shell = [turn for turn in session.turns if turn.command == "!"]
     assert [turn.prompt for turn in shell] == ["echo from-bash-mode"]
     before = session.turns[session.turns.index(shell[0]) - 1]
@@ -97,7 +97,7 @@ def test_a_shell_line_of_the_user_is_a_turn_of_its_own_but_no_prompt():
 
 def test_the_skills_on_offer_and_in_use_are_noted():
     path = next((DATA / "claude/2.1.332-tui").rglob("439f0b2b*.jsonl"))
-    session = read_file(SOURCES["claude"], path).session
+    session = read_file(SOURCES["claude"], path)[0].session
     assert "proj-greet" in session.skills_offered
     assert {turn.command: turn.skills for turn in session.turns if turn.skills} == {
         "/proj-greet": ("proj-greet",)
@@ -106,7 +106,7 @@ def test_the_skills_on_offer_and_in_use_are_noted():
 
 def test_a_correction_is_marked_on_the_turn_that_corrects():
     path = next((DATA / "claude/2.1.332").rglob("9561625f*.jsonl"))
-    session = read_file(SOURCES["claude"], path).session
+    session = read_file(SOURCES["claude"], path)[0].session
     marks = [Signal.CORRECTION in turn.signals for turn in session.turns]
     assert marks == [False, True, False]
 
@@ -116,12 +116,12 @@ def test_a_forked_session_repeats_nothing_of_the_one_it_came_from():
 
     claims = MemoryClaims()
     folder = DATA / "claude/2.1.332"
-    first = read_file(SOURCES["claude"], next(folder.rglob("9561625f*.jsonl")), claims=claims).session
-    fork = read_file(SOURCES["claude"], next(folder.rglob("a2224f29*.jsonl")), claims=claims).session
+    first = read_file(SOURCES["claude"], next(folder.rglob("9561625f*.jsonl")), claims=claims)[0].session
+    fork = read_file(SOURCES["claude"], next(folder.rglob("a2224f29*.jsonl")), claims=claims)[0].session
     assert len(first.prompts) == 3
     assert fork.prompts == ("thanks, that works. Please look at two things now",)
     assert fork.before is not None
     assert fork.before.answer == "Glad it works."
     assert fork.tokens.output == 428 - 348
-    again = read_file(SOURCES["claude"], next(folder.rglob("9561625f*.jsonl")), claims=claims).session
+    again = read_file(SOURCES["claude"], next(folder.rglob("9561625f*.jsonl")), claims=claims)[0].session
     assert again == first

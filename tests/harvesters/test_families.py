@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillopt_harvesters.cluster import Families, shingle, signature, similarity
-from skillopt_harvesters.mine import name_skill
+from skillopt_harvesters.cluster import Patterns, compare
+from skillopt_harvesters.grouping import group
+from skillopt_harvesters.minhash import sign
 from skillopt_harvesters.normalise import fold, normalise
+from skillopt_harvesters.terms import find_terms
+from tests.harvesters.asked import ask, group_prompts, show
 
 ALIKE = [
     (
@@ -24,6 +25,7 @@ ALIKE = [
     ("Greet Ana in our house style.", "Greet Bob in our house style."),
     ("Commit the tax rules work", "Make a commit for tax rules"),
     ("Rename `foo` to `bar`", "rename `a.b` to `c`"),
+    ("为登录表单编写单元测试", "请帮我为搜索索引编写单元测试"),
 ]
 UNLIKE = [
     ("Write the SQL query: how many orders did Ana place?", "Write the unit test for the parser"),
@@ -32,19 +34,43 @@ UNLIKE = [
     ("explain the parser", "refactor the parser"),
     ("run the tests", "run the linter"),
     ("add a changelog entry for X", "add a migration for the audit log"),
+    ("add docstrings to the tax rules", "add a migration for the tax rules"),
+    ("为登录表单编写单元测试", "删除登录表单的旧图标"),
 ]
+NOUNS = "parser|tax rules|retry queue|price cache|audit log|login form|job scheduler|geo lookup".split("|")
 
 
 @pytest.mark.parametrize(("one", "other"), ALIKE)
 def test_the_same_ask_with_other_values_is_one_family(one, other):
-    families = Families()
-    assert families.add(normalise(one)) == families.add(normalise(other))
+    assert len(group_prompts(one, other)) == 1
 
 
 @pytest.mark.parametrize(("one", "other"), UNLIKE)
 def test_another_ask_is_another_family(one, other):
-    families = Families()
-    assert families.add(normalise(one)) != families.add(normalise(other))
+    assert len(group_prompts(one, other)) == 2
+
+
+@pytest.mark.parametrize(
+    "templates",
+    [
+        ("write a test for {}", "run the tests for {}", "fix the test for {}"),
+        ("add docstrings to {}", "add a migration for {}", "add a REST endpoint for {}", "add metrics to {}"),
+        ("explain how {} works", "profile {} and find the hot spot", "document the {} module"),
+        ("review my diff for {}", "review the pull request for {} like an attacker would"),
+        ("为{}编写单元测试", "运行{}的单元测试", "修复{}的报错", "给{}补充中文注释"),
+    ],
+)
+def test_what_is_done_to_the_same_things_stays_apart(templates):
+    things = ["登录表单", "发票导出", "重试队列", "搜索索引", "价格缓存"] if "为" in templates[0] else NOUNS
+    made = group_prompts(*(template.format(thing) for thing in things for template in templates))
+    assert sorted(map(sorted, made)) == sorted(
+        sorted(template.format(thing) for thing in things) for template in templates
+    )
+
+
+def test_words_that_stand_with_everything_are_values_and_do_not_join_asks():
+    asks = [f"{deed} {thing}" for thing in NOUNS for deed in ("delete", "rename", "move", "measure", "hide")]
+    assert all(len({prompt.split()[0] for prompt in cluster}) == 1 for cluster in group_prompts(*asks))
 
 
 def test_values_leave_the_skeleton():
@@ -57,51 +83,78 @@ def test_values_leave_the_skeleton():
 
 def test_near_identical_prompts_fold_to_the_same():
     assert fold("Please add a changelog entry for X!") == fold("add  changelog entry for x") != fold("add y")
+    assert fold("请帮我修复登录表单。") == fold("修复登录表单") != fold("修复搜索索引")
 
 
-def test_families_do_not_depend_on_what_comes_later():
-    prompts = [one for pair in ALIKE + UNLIKE for one in pair]
-    few, many = Families(), Families()
-    first = [few.add(normalise(prompt)) for prompt in prompts]
-    assert [many.add(normalise(prompt)) for prompt in [*prompts, *(f"do thing {n} now" for n in range(50))]][
-        : len(first)
-    ] == first
+def test_what_varies_little_by_little_does_not_chain_into_one_family():
+    words = [f"{a}{b}{c}" for a in "bdfgk" for b in "aeiou" for c in "lmnrst"]
+    asks = [" ".join(words[at : at + 6]) for at in range(len(words) - 6)]
+    made = group_prompts(*asks)
+    assert max(map(len, made)) <= 5
+    for cluster in made:
+        assert compare(*(dict.fromkeys(one.split(), 1.0) for one in (cluster[0], cluster[-1]))) > 0.2
+
+
+def test_long_prompts_of_one_vocabulary_do_not_chain():
+    words = [f"{a}{b}{c}" for a in "bdfgk" for b in "aeiou" for c in "lmnrst"]
+    asks = [" ".join(words[at : at + 60]) for at in range(0, 90, 6)]
+    made = group_prompts(*asks)
+    assert len(made) > 3
+    assert all(asks.index(cluster[-1]) - asks.index(cluster[0]) <= 4 for cluster in made)
+
+
+def test_a_long_prompt_with_other_values_is_one_family():
+    long = "Act as a release manager for {}. Go through every commit since the last tag, sort what changed, "
+    long += (
+        "leave out what no user notices, say for each entry what is different now and why one should care, "
+    )
+    long += "and finish with the version number you would choose for {} and the reason for it."
+    assert len(group_prompts(*(long.format(thing, thing) for thing in NOUNS))) == 1
+
+
+def test_a_slash_command_is_one_family_whatever_follows_it():
+    assert len(group_prompts("/greet Ana", "/greet everybody in the team", "/standup Ana")) == 2
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        lambda n: (f"verb{n % 997}", f"noun{n}", f"thing{n * 7}", f"place{n % 13}"),
+        lambda n: ("write", "report", f"noun{n}", f"thing{n % 50}"),
+        lambda n: (f"w{n}", f"w{n + 1}", f"w{n + 2}", f"w{n + 3}"),
+    ],
+    ids=["alike in one word", "alike in half", "alike to the last one"],
+)
+def test_an_ask_is_compared_with_no_more_than_eighty_others_however_many_there_are(word):
+    patterns = Patterns()
+    most = 0
+    for n in range(4000):
+        before = patterns.comparisons
+        patterns.add(dict.fromkeys(word(n), 1.0))
+        most = max(most, patterns.comparisons - before)
+    assert most <= 80
 
 
 @given(
-    st.lists(st.sampled_from(["alpha", "beta", "gamma", "delta", "epsilon", "zeta"]), max_size=8), st.data()
+    st.lists(
+        st.sampled_from(["alpha", "beta", "gamma", "delta", "epsilon", "zeta"]), max_size=8, unique=True
+    ),
+    st.data(),
 )
-def test_similarity_is_symmetric_and_at_most_one(words, data):
-    one = tuple(words)
-    other = tuple(data.draw(st.permutations(words)))
-    assert similarity(one, other) == similarity(other, one) <= 1.0
-    assert signature(shingle(one)) == signature(shingle(one))
+def test_likeness_is_symmetric_and_at_most_one(words, data):
+    one = dict.fromkeys(words, 1.0)
+    other = dict.fromkeys(data.draw(st.permutations([*words, "eta"])), 0.5)
+    assert compare(one, other) == compare(other, one) <= 1.0
+    assert sign(one.keys()) == sign(set(one))
 
 
 @given(st.text(max_size=400))
-def test_no_prompt_crashes_the_normaliser(text):
-    Families().add(normalise(text))
-    fold(text)
+def test_no_prompt_crashes_what_groups_it(text):
+    find_terms(normalise(text))
+    group([ask(f"x{text}")])
 
 
-def test_clustering_time_grows_with_the_number_of_asks_and_not_its_square():
-    def cluster(count: int) -> float:
-        families = Families()
-        start = time.process_time()
-        for n in range(count):
-            families.add((f"verb{n % 997}", f"noun{n}", f"thing{n * 7}", f"place{n % 13}"))
-        return time.process_time() - start
-
-    cluster(100)
-    assert cluster(1200) < 12 * max(cluster(300), 0.01)
-
-
-def test_a_skill_is_named_by_what_the_first_wordings_share():
-    wordings = [
-        ("which", "command", "adds", "httpx", "as", "dependency"),
-        ("numpy", "should", "become", "dependency", "which", "command", "adds", "it"),
-        ("add", "rich", "as", "dependency"),
-    ]
-    name = name_skill(wordings[0], wordings, "0f" * 8)
-    assert "httpx" not in name
-    assert name == name_skill(wordings[0], [*wordings, ("something", "httpx", "else")], "0f" * 8)
+@given(st.lists(st.sampled_from([one for pair in ALIKE + UNLIKE for one in pair]), max_size=12), st.data())
+def test_the_order_in_which_sessions_are_given_does_not_matter(prompts, data):
+    asks = [ask(prompt, number) for number, prompt in enumerate(prompts)]
+    assert show(group(data.draw(st.permutations(asks)))) == show(group(asks))

@@ -8,19 +8,49 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from skillopt_harvesters import SOURCES, Change, MemoryClaims, changed, harvest, mine
+from skillopt_harvesters import (
+    SOURCES,
+    Change,
+    MemoryClaims,
+    Resume,
+    Session,
+    changed,
+    harvest,
+    mine,
+    read_file,
+)
 from skillopt_harvesters.walk import walk_files
+
+RECORDED = sorted((Path(__file__).parents[1] / "data" / "transcripts" / "claude").rglob("*.jsonl"))
 
 
 @pytest.fixture
 def run(private_home):
     """Harvest the private home; returns what was read, the cursors to go on with, and the counts."""
 
+    known: dict[tuple[str, str], Session] = {}
+    kept = MemoryClaims()
+
     def once(cursors=None, env=None, claims=None):
-        work = harvest(SOURCES.values(), cursors or {}, env=env or {}, home=private_home, claims=claims)
-        read = list(work)
-        return read, {**(cursors or {}), **{one.cursor.path: one.cursor for one in read}}, work.stats
+        work = harvest(
+            SOURCES.values(),
+            cursors or {},
+            env=env or {},
+            home=private_home,
+            claims=claims or kept,
+            recall=lambda client, name: known.get((client, name)),
+        )
+        read, seen = [], dict(cursors or {})
+        for one in work:
+            if one.session:
+                read.append(one)
+                known[one.session.client, one.session.id] = one.session
+            if one.cursor:
+                seen[one.cursor.path] = one.cursor
+        return read, seen, work.stats
 
     return once
 
@@ -101,7 +131,7 @@ def test_a_torn_last_record_is_read_when_it_is_whole(transcript, run):
     t.path.write_bytes(full[:-30])
     [first], cursors, _ = run()
     assert first.session.prompts == ("one",)
-    assert (first.cursor.offset, first.session.skipped) == (len(whole), 0)
+    assert (cursors[str(t.path)].offset, first.session.skipped) == (len(whole), 0)
     t.path.write_bytes(full)
     [second], _, _ = run(cursors)
     assert (second.change, second.session.prompts) == (Change.APPENDED, ("one", "two"))
@@ -129,8 +159,7 @@ def test_files_of_other_programs_are_refused_and_not_looked_at_again(projects, t
     for name, line in lookalikes.items():
         (projects / f"{name}.jsonl").write_text(line + "\n" if line else "")
     read, cursors, stats = run()
-    assert (stats.sessions, len(read)) == (1, 7)
-    assert sum(one.session is None for one in read) == 6
+    assert (stats.sessions, len(read), len(cursors)) == (1, 1, 7)
     assert run(cursors)[0] == []
 
 
@@ -199,7 +228,7 @@ def test_memory_does_not_grow_with_the_file(projects):
     measure = (
         "import resource, sys, pathlib\n"
         "from skillopt_harvesters import SOURCES, read_file\n"
-        "reading = read_file(SOURCES['claude'], pathlib.Path(sys.argv[1]))\n"
+        "[reading] = read_file(SOURCES['claude'], pathlib.Path(sys.argv[1]))\n"
         "assert reading.offset == pathlib.Path(sys.argv[1]).stat().st_size\n"
         "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)\n"
     )
@@ -214,3 +243,37 @@ def test_memory_does_not_grow_with_the_file(projects):
         )
         peaks.append(int(done.stdout))
     assert peaks[1] < peaks[0] + 24 * 1024
+
+
+@given(cuts=st.lists(st.integers(0, 10_000), min_size=1, max_size=6), data=st.sampled_from(RECORDED))
+@settings(max_examples=60, deadline=None)
+def test_reading_in_pieces_gives_the_same_session_as_reading_at_once(tmp_path_factory, cuts, data):
+    """Whatever the harvests that fell into a session's life, the last one knows what one alone would."""
+    whole = data.read_bytes()
+    path = tmp_path_factory.mktemp("pieces") / data.name
+    source = SOURCES["claude"]
+    path.write_bytes(whole)
+    [at_once] = read_file(source, path)
+    claims, resume = MemoryClaims(), None
+    for cut in sorted({*(len(whole) * cut // 10_000 for cut in cuts), len(whole)}):
+        path.write_bytes(whole[:cut])
+        [reading] = read_file(source, path, claims=claims, resume=resume)
+        resume = Resume(offset=reading.offset, state=reading.state, session=reading.session)
+    assert reading.session == at_once.session
+    assert reading.offset == at_once.offset
+
+
+def test_two_different_sessions_of_one_id_are_told_about(projects, transcript, run):
+    one = transcript()
+    other = transcript(session=one.id)
+    other.path = projects.parent / "-home-user-other" / one.path.name
+    for prompts, t in ((("alpha one", "alpha two"), one), (("beta one",), other)):
+        for prompt in prompts:
+            t.user(prompt)
+            t.agent("done")
+        t.write()
+    read, _, stats = run()
+    assert {prompt for found in read for prompt in found.session.prompts} >= {"alpha one", "alpha two"}
+    [warning] = stats.warnings
+    assert "which holds more and is kept" in warning
+    assert str(other.path) in warning

@@ -8,40 +8,40 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillopt_harvesters.lines import LineReader, decode_leniently
+from skillopt_harvesters.lines import PADDING, LineReader, decode_leniently
 
 
 def read(data: bytes, **options):
     reader = LineReader(io.BytesIO(data), **options)
-    return list(reader), reader
+    return [line.strip(PADDING) for block in reader.blocks() for line in block], reader
 
 
 def test_only_a_newline_ends_a_line():
     text = json.dumps({"a": "one\u2028two\u2029three\x85four"}, ensure_ascii=False).encode()
     lines, _ = read(text + b"\n" + b'{"b":1}\n')
-    assert [line for _, line in lines] == [text, b'{"b":1}']
+    assert lines == [text, b'{"b":1}']
 
 
 def test_marks_and_padding_around_a_line_are_dropped():
     lines, reader = read(b'\xef\xbb\xbf{"a":1}\r\n\r\n\x00\x00\n{"b":2}\x00\x00\x00\n')
-    assert [line for _, line in lines] == [b'{"a":1}', b'{"b":2}']
+    assert lines == [b'{"a":1}', b'{"b":2}']
     assert reader.offset == 28
 
 
 def test_a_torn_last_line_stays_unread_until_it_is_whole():
     whole, torn = b'{"a":1}\n', b'{"b":'
     lines, reader = read(whole + torn)
-    assert [line for _, line in lines] == [b'{"a":1}']
+    assert lines == [b'{"a":1}']
     assert reader.offset == len(whole)
     lines, reader = read(whole + torn + b"2}")
-    assert [line for _, line in lines] == [b'{"a":1}', b'{"b":2}']
+    assert lines == [b'{"a":1}', b'{"b":2}']
     assert reader.offset == len(whole + torn) + 2
 
 
 def test_an_overlong_line_is_passed_over_and_counted():
     data = b'{"a":1}\n' + b"x" * 1000 + b"\n" + b'{"b":2}\n'
     lines, reader = read(data, limit=100)
-    assert [line for _, line in lines] == [b'{"a":1}', b'{"b":2}']
+    assert lines == [b'{"a":1}', b'{"b":2}']
     assert (reader.overlong, reader.offset) == (1, len(data))
 
 
@@ -54,13 +54,13 @@ def test_an_overlong_line_without_an_end_stays_unread():
 def test_a_line_of_exactly_the_limit_is_kept():
     line = b"1" * 100
     lines, _ = read(line + b"\n", limit=100)
-    assert [kept for _, kept in lines] == [line]
+    assert lines == [line]
 
 
 def test_noise_is_told_by_its_first_bytes():
     data = b'{"type":"mode","x":1}\n{"type":"user"}\n'
     lines, reader = read(data, noise=(b'{"type":"mode"',))
-    assert [line for _, line in lines] == [b'{"type":"user"}']
+    assert lines == [b'{"type":"user"}']
     assert (reader.noise_lines, reader.offset) == (1, len(data))
 
 
@@ -91,10 +91,10 @@ def test_no_bytes_crash_the_decoder(data):
 
 
 @given(st.lists(st.binary(max_size=60), max_size=20), st.integers(1, 40))
-def test_offsets_always_stand_behind_a_newline_or_a_whole_last_line(parts, limit):
+def test_the_offset_always_stands_behind_a_newline_or_a_whole_last_line(parts, limit):
     data = b"\n".join(parts)
-    lines, reader = read(data, limit=limit)
-    for offset, line in lines:
-        assert len(line) <= limit
-        assert offset == len(data) or data[offset - 1 : offset] == b"\n"
+    reader = LineReader(io.BytesIO(data), limit=limit)
+    for chunk in reader.chunks():
+        assert reader.offset == len(data) or data[reader.offset - 1 : reader.offset] == b"\n"
+        assert all(len(line) <= limit for line in bytes(chunk.view).split(b"\n"))
     assert reader.offset <= len(data)

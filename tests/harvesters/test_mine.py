@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import msgspec
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from skillopt_harvesters import SOURCES, Kind, mine, read_file
+from skillopt_harvesters import SOURCES, Kind, Known, Mining, Session, Turn, find_families, mine, read_file
 from skillopt_harvesters.verify import as_replayable, find_verification
 from skillopt_replay.skills import find_problems, new_skill
 from skillopt_replay.tasks import CommandMatched, CommandSucceeds, Contains, Exact
@@ -225,6 +227,11 @@ def test_only_people_ask(sessions):
     assert (task.occurrences, len(task.sessions)) == (2, 2)
 
 
+def test_what_a_program_puts_together_to_try_a_skill_is_no_ask(sessions):
+    tried = "Complete the task.\n\n# Skill\n(none)\n\n# Memory\n(none)\n\n# Task\nadd a changelog entry for X"
+    assert mine(sessions(*[[("user", tried), ("agent", "done")]] * 3)) == []
+
+
 def test_an_ask_made_twice_in_one_session_does_not_recur(sessions):
     script = [("user", "add a changelog entry for X"), ("agent", "done")]
     assert mine(sessions(script * 2)) == []
@@ -348,9 +355,137 @@ def test_a_secret_in_a_prompt_reaches_no_task(sessions):
     assert secret not in repr(mine(sessions(script, script)))
 
 
+def remember(tasks):
+    return {
+        task.id: Known(family=task.family, skill=task.skill, skill_origin=task.skill_origin) for task in tasks
+    }
+
+
+def test_what_was_said_in_one_project_never_reaches_the_tasks_of_another(sessions):
+    asked = [("user", QUERY_A), ("agent", "SELECT SUM(amount)")]
+    said = [*asked, ("user", "No, use TOTAL(amount), not SUM(amount).")]
+    here = sessions(said, [("user", QUERY_B), ("agent", "x")], cwd="/home/user/shop")
+    there = sessions(asked, [("user", QUERY_B), ("agent", "x")], cwd="/home/user/site")
+    mined = mine([*here, *there])
+    assert {(task.root, len(task.checks), len(task.corrections)) for task in mined} == {
+        ("/home/user/shop", 2, 1),
+        ("/home/user/site", 0, 0),
+    }
+    assert len({task.id for task in mined}) == 4
+    assert {(task.root, task.skill) for task in mined} == {
+        ("/home/user/shop", "write-sql-query"),
+        ("/home/user/site", "write-sql-query-site"),
+    }
+    together = mine([*here, *there], Mining(across_projects=True))
+    assert [(task.root, len(task.checks), task.occurrences) for task in together] == [(None, 2, 2)] * 2
+
+
+def test_what_recurs_only_over_projects_is_a_family_without_tasks(sessions):
+    script = [("user", QUERY_A), ("agent", "x")]
+    made = [*sessions(script, cwd="/home/user/shop"), *sessions(script, cwd="/home/user/site")]
+    (family,) = find_families(made)
+    assert (family.projects, family.tasks) == (("/home/user/shop", "/home/user/site"), ())
+    assert family.sessions == tuple(session.id for session in made)
+
+
+def test_subfolders_are_one_project_when_a_resolver_says_so(sessions):
+    script = [("user", QUERY_A), ("agent", "x")]
+    made = [*sessions(script, cwd="/home/user/shop"), *sessions(script, cwd="/home/user/shop/src")]
+    assert mine(made) == []
+    (task,) = mine(made, Mining(root_of=lambda folder: "/home/user/shop"))
+    assert (task.root, task.project, task.occurrences) == ("/home/user/shop", "/home/user/shop", 2)
+
+
+def test_a_family_tells_its_members_and_what_varies(sessions):
+    things = ("the parser", "tax rules", "`cart.py`")
+    made = sessions(*([("user", f"Add docstrings to {thing}"), ("agent", "x")] for thing in things))
+    (family,) = find_families(made)
+    assert family.title == "Add docstrings"
+    assert family.wordings == tuple(f"Add docstrings to {thing}" for thing in things)
+    assert family.sessions == tuple(session.id for session in made)
+    (variable,) = family.variables
+    assert variable.template in {"Add docstrings to {0}", "Add docstrings to the {0}"}
+    for task in family.tasks:
+        assert task.template.format(*task.values) == task.prompt
+
+
+def test_a_titler_betters_titles_and_nothing_else(sessions):
+    made = sessions([("user", QUERY_A), ("agent", "x")], [("user", QUERY_B), ("agent", "x")])
+    asked = []
+
+    def title(plain, prompts):
+        asked.append((plain, tuple(prompts)))
+        return "  SQL for the\nsales team"
+
+    plain, better = mine(made), mine(made, Mining(titler=title))
+    assert {task.title for task in better} == {"SQL for the sales team"}
+    assert [msgspec.structs.replace(task, title="") for task in better] == [
+        msgspec.structs.replace(task, title="") for task in plain
+    ]
+    assert asked == [(plain[0].title, (QUERY_A, QUERY_B))]
+    assert mine(made, Mining(titler=lambda plain, prompts: " ")) == plain
+
+
+VERBS = ("add docstrings to", "write a test for", "review my diff for", "explain the design of")
+THINGS = ("the parser", "tax rules", "the audit log", "`cart.py`", "price cache")
+SAID = ("no, group it by audience and link the ticket", "no, that's wrong", "use the imperative mood, always")
+
+
+@st.composite
+def held(draw):
+    """Sessions of three weeks in two projects, oldest first."""
+    made = []
+    for day in range(draw(st.integers(2, 20))):
+        started = f"2026-01-{day + 1:02}T10:00:00.000Z"
+        prompt = f"{draw(st.sampled_from(VERBS))} {draw(st.sampled_from(THINGS))}"
+        skills = draw(st.sampled_from([(), (), ("notes",), ("house-rules",)]))
+        turns = [Turn(prompt=prompt, answer="Done.", skills=skills, started=started)]
+        said = draw(st.lists(st.sampled_from([*SAID, "sort it by severity"]), max_size=2))
+        turns += [Turn(prompt=text, answer="Done.", started=started) for text in said]
+        made.append(
+            Session(
+                id=f"s{day:02}",
+                client="claude",
+                client_version="2",
+                kind=Kind.HUMAN,
+                path=f"/{day}",
+                project=draw(st.sampled_from(["/a", "/b"])),
+                started=started,
+                turns=tuple(turns),
+            )
+        )
+    return made
+
+
+@settings(max_examples=150, deadline=None)
+@given(held(), st.data())
+def test_what_was_found_stays_whatever_sessions_are_added(made, data):
+    late = data.draw(st.sets(st.sampled_from(range(len(made)))), label="sessions that turn up later")
+    before = mine([session for number, session in enumerate(made) if number not in late])
+    after = {task.id: task for task in mine(made, Mining(known=remember(before)))}
+    for task in before:
+        grown = after[task.id]
+        assert (grown.family, grown.skill, grown.root) == (task.family, task.skill, task.root)
+        assert set(grown.sessions) >= set(task.sessions)
+    ids = [(task.id, task.skill, task.root) for task in after.values()]
+    assert len({name for name, _, _ in ids}) == len(ids)
+
+
+@settings(max_examples=60, deadline=None)
+@given(held())
+def test_no_two_projects_share_a_new_skill_or_what_was_said(made):
+    mined = mine(made)
+    owners = {(task.skill, task.root) for task in mined if task.skill_origin == "new"}
+    assert len({skill for skill, _ in owners}) == len(owners)
+    for task in mined:
+        assert {made[int(name[1:])].project for name in task.sessions} == {task.root}
+        origins = [*task.corrections, *(check.origin for check in task.checks)]
+        assert {made[int(origin.session[1:])].project for origin in origins} <= {task.root}
+
+
 def test_recorded_sessions_can_be_mined(data):
     paths = sorted(data.rglob("projects/**/*.jsonl"))
-    mined = mine(read_file(SOURCES["claude"], path).session for path in paths)
+    mined = mine(read_file(SOURCES["claude"], path)[0].session for path in paths)
     told = {task.skill: task for task in mined}
     greet = told["write-greet-function"]
     assert (greet.title, greet.occurrences) == ("Write greet.py with a greet function", 4)

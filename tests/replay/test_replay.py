@@ -14,7 +14,7 @@ from skillopt_replay.replay import replay, replay_key
 from skillopt_replay.rollouts import Outcome, Rollout, Usage
 from skillopt_replay.sandbox.none import NoSandbox
 from skillopt_replay.skills import new_skill
-from skillopt_replay.tasks import CommandSucceeds, Contains, FileContains, Origin
+from skillopt_replay.tasks import CommandSucceeds, Contains, FileContains, Origin, Task
 
 SKILL = new_skill("heron-greet", "Use when greeting somebody.", "Say HERON.")
 
@@ -236,6 +236,24 @@ def test_the_key_stays_with_what_cannot(make_task):
         split="val",
         occurrences=9,
         sessions=("s1", "s2"),
-        checks=(Contains(text="HERON", origin=origin),),
+        checks=(Contains(text="HERON", origin=origin, met_before=False),),
     )
     assert replay_key(task, SKILL, "a", 0) == replay_key(same, SKILL, "a", 0)
+
+
+def test_rollouts_stored_before_checks_told_of_the_recorded_session_are_found_again():
+    task = Task(
+        id="1",
+        family="f",
+        title="t",
+        prompt="p",
+        sessions=("s",),
+        occurrences=1,
+        client="c",
+        skill="k",
+        group="g",
+        checks=(Contains(text="b", negate=True), CommandSucceeds(command="pytest")),
+    )
+    assert (
+        replay_key(task, None, "a", 0) == "3e49a170c5e9a0a9cfc8fc43a1315d47d69f10032a4c4f042374fdb9806c7cda"
+    )

@@ -1,11 +1,14 @@
-"""What a source of transcripts is. One module per client; implementations register under a name."""
+"""What a source of transcripts is. One module or package per client; implementations register by name."""
 
 from __future__ import annotations
 
+import os
+from pathlib import PureWindowsPath
 from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 import msgspec
 
+from skillopt_harvesters.claims import Claims
 from skillopt_harvesters.records import Session
 
 if TYPE_CHECKING:
@@ -17,32 +20,38 @@ OWN_ENTRYPOINT = "skillopt-sleep"
 OWN_FOLDER = "skillopt-replay-"
 
 
-class Claims(Protocol):
-    """Which session owns a record. Clients copy records when a session is forked or resumed.
+class Marks(msgspec.Struct, frozen=True):
+    """What tells that a file changed without opening it."""
 
-    Backed by memory for one harvest, or by a database for all of them.
+    inode: int
+    size: int
+    mtime_ns: int
+
+
+class Resume(msgspec.Struct, frozen=True, kw_only=True):
+    """Where an earlier reading of a file ended.
+
+    `offset` is the byte after the last whole record, `state` what the source remembered beside the
+    session, and `session` that session as it was stored (None when there was none, or it is not known any
+    more). The bytes before the offset are unchanged.
     """
 
-    def claim(self, record: str, session: str) -> bool:
-        """Return True when the record is the session's own: claimed now, or by itself before."""
-        ...
-
-
-class MemoryClaims:
-    """Claims that last as long as the object."""
-
-    def __init__(self) -> None:
-        self._owners: dict[str, str] = {}
-
-    def claim(self, record: str, session: str) -> bool:
-        return self._owners.setdefault(record, session) == session
+    offset: int
+    state: bytes
+    session: Session | None
 
 
 class Reading(msgspec.Struct, frozen=True, kw_only=True):
-    """A file read: its session, and the byte offset after the last whole record."""
+    """A session read from a file, the offset after the last whole record, and what to remember.
 
-    session: Session
+    `session` is None when what was read holds none, as a database without a changed session. `warnings` are
+    about the file, not about its session.
+    """
+
+    session: Session | None
     offset: int
+    state: bytes = b""
+    warnings: tuple[str, ...] = ()
 
 
 class Source(Protocol):
@@ -50,6 +59,11 @@ class Source(Protocol):
 
     @property
     def name(self) -> str: ...
+
+    @property
+    def rewrites(self) -> bool:
+        """Whether the client changes its files in place, as a database: then `resume` is always given."""
+        ...
 
     def roots(self, env: Mapping[str, str], home: Path) -> tuple[Path, ...]:
         """Return the folders the client may write transcripts to; each may be missing."""
@@ -59,10 +73,32 @@ class Source(Protocol):
         """Yield candidate files below a root. Unreadable folders and link loops cost nothing else."""
         ...
 
-    def recognise(self, head: bytes) -> bool:
-        """Tell from its first bytes whether a file is this client's; look-alikes are refused."""
+    def stat(self, path: Path) -> Marks:
+        """Return what changes when the file does. Raises OSError when it is not there."""
         ...
 
-    def read(self, file: BinaryIO, path: Path, *, claims: Claims | None = None) -> Reading:
-        """Read an open file as one session, streaming. Raises nothing for bad content: it is counted."""
+    def recognise(self, head: bytes) -> bool:
+        """Tell from its first 64 KiB whether a file is this client's; look-alikes are refused."""
         ...
+
+    def read(
+        self, file: BinaryIO, path: Path, *, claims: Claims, resume: Resume | None = None
+    ) -> Iterator[Reading]:
+        """Read an open file, streaming: most clients keep one session in a file, some many.
+
+        With `resume` only what follows is read, and the session yielded is the whole one, old and new; a
+        source that cannot go on reads the file from its start. Raises nothing for bad content: it is
+        counted. The last reading's offset and state are what the next resume gets.
+        """
+        ...
+
+
+def stat_file(path: Path) -> Marks:
+    """Return the marks of a file by itself."""
+    status = os.stat(path)  # noqa: PTH116 - the same call as in scandir, no Path object
+    return Marks(status.st_ino, status.st_size, status.st_mtime_ns)
+
+
+def is_own_folder(folder: str) -> bool:
+    """Tell whether a working directory is one of our own replays'."""
+    return OWN_FOLDER in folder and any(part.startswith(OWN_FOLDER) for part in PureWindowsPath(folder).parts)

@@ -2,29 +2,41 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
-from skillopt_harvesters.sources.base import Claims, Reading
-from skillopt_harvesters.sources.claude import discover, session
+from skillopt_harvesters.sources.claude import discover, records
+from skillopt_harvesters.sources.claude.context import Memory
+from skillopt_harvesters.sources.claude.session import ClaudeReader
+from skillopt_harvesters.sources.lined import LinedSource
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Mapping
     from pathlib import Path
 
+    from skillopt_harvesters.claims import Claims
+    from skillopt_harvesters.drafts import SessionDraft
 
-class ClaudeSource:
+
+class ClaudeSource(LinedSource[Memory]):
     """`<config>/projects/<slug>/<session>.jsonl`, with sub-agents beside or below the sessions."""
 
-    name = "claude"
+    noise = records.NOISE
+    memory = Memory
+
+    @property
+    def name(self) -> str:
+        return "claude"
 
     def roots(self, env: Mapping[str, str], home: Path) -> tuple[Path, ...]:
         return discover.find_roots(env, home)
 
-    def discover(self, root: Path, *, warn: Callable[[str], None] | None = None) -> Iterator[Path]:
-        return discover.find_files(root, warn=warn)
-
     def recognise(self, head: bytes) -> bool:
         return discover.recognise(head)
 
-    def read(self, file: BinaryIO, path: Path, *, claims: Claims | None = None) -> Reading:
-        return session.read_session(file, path, claims=claims)
+    def identify(self, path: Path) -> str:
+        return path.stem
+
+    def open_reader(
+        self, session: SessionDraft, memory: Memory, claims: Claims, *, resumed: bool
+    ) -> ClaudeReader:
+        return ClaudeReader(session, memory, claims, resumed=resumed)

@@ -5,7 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from skillopt_harvesters.lines import decode_leniently
+from skillopt_harvesters.sources.folders import find_base, split_folders, unique
 from skillopt_harvesters.walk import walk_files
 
 if TYPE_CHECKING:
@@ -29,19 +32,16 @@ _OWN_TYPES = {
     "tools-used": "sessionId",
     "cost-state": "sessionId",
 }
+_PADDING = b"\xef\xbb\xbf\r\n\x00 \t"
 _MESSAGES = {"user", "assistant"}
 _NOTES = {"system", "attachment", "progress"}
 
 
 def find_roots(env: Mapping[str, str], home: Path) -> tuple[Path, ...]:
     """Return the folders to look in: CLAUDE_CONFIG_DIR when set, as the client does, else its defaults."""
-    configured = env.get("CLAUDE_CONFIG_DIR", "").strip()
-    if configured:
-        folders = [Path(part.strip()).expanduser() for part in configured.split(",") if part.strip()]
-    else:
-        xdg = env.get("XDG_CONFIG_HOME", "").strip()
-        folders = [home / ".claude", (Path(xdg) if xdg else home / ".config") / "claude"]
-    return tuple(dict.fromkeys(folder / "projects" for folder in folders))
+    config = find_base(env, "XDG_CONFIG_HOME", home / ".config")
+    folders = split_folders(env.get("CLAUDE_CONFIG_DIR"), home) or (home / ".claude", config / "claude")
+    return unique(folder / "projects" for folder in folders)
 
 
 def find_files(root: Path, *, warn: Callable[[str], None] | None = None) -> Iterator[Path]:
@@ -55,19 +55,28 @@ def recognise(head: bytes) -> bool:
     Decides by the first record of a kind only this client writes. A cut last line does not count, unless
     it is all there is: then the keys that open every message record decide.
     """
-    lines = head.split(b"\n")
-    for line in lines[: len(lines) if head.endswith(b"\n") else -1]:
-        for record in decode_leniently(line.strip(b"\xef\xbb\xbf\r\x00 \t")):
-            verdict = _judge(record)
-            if verdict is not None:
-                return verdict
-    last = lines[-1].strip(b"\xef\xbb\xbf\r\x00 \t")
-    for record in decode_leniently(last):
-        verdict = _judge(record)
+    position, end = 0, head.rfind(b"\n") + 1
+    while position < end:
+        line_end = head.index(b"\n", position) + 1
+        verdict = _judge_line(head[position:line_end])
         if verdict is not None:
             return verdict
+        position = line_end
+    last = head[end:]
+    verdict = _judge_line(last)
+    if verdict is not None:
+        return verdict
     opening = last[:2048]
-    return len(lines) == 1 and b'"isSidechain"' in opening and b'"parentUuid"' in opening
+    return end == 0 and b'"isSidechain"' in opening and b'"parentUuid"' in opening
+
+
+def _judge_line(line: bytes) -> bool | None:
+    try:
+        return _judge(msgspec.json.decode(line))
+    except (msgspec.DecodeError, RecursionError):
+        pass
+    verdicts = (_judge(record) for record in decode_leniently(line.strip(_PADDING)))
+    return next((verdict for verdict in verdicts if verdict is not None), None)
 
 
 def _judge(record: Any) -> bool | None:

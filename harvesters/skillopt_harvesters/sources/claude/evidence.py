@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import PureWindowsPath
-
 import msgspec
 
-from skillopt_harvesters.sources.base import OWN_FOLDER
 from skillopt_harvesters.sources.claude import records
 
-
-def is_own_folder(folder: str) -> bool:
-    """Tell whether a working directory is one of our own replays'."""
-    return any(part.startswith(OWN_FOLDER) for part in PureWindowsPath(folder).parts)
+# Who starts the client for a person; programs are `sdk-...`.
+PEOPLE = frozenset({"cli", "claude-desktop", "claude-vscode"})
 
 
 def is_from_client(origin: msgspec.Raw) -> bool:
@@ -22,10 +17,14 @@ def is_from_client(origin: msgspec.Raw) -> bool:
     return kind is not None and kind != "human"
 
 
-def has_ended(outcome: msgspec.Raw) -> bool:
-    """Whether a command line ran to its end: not stopped, not sent to the background."""
-    value = records.decode_as(outcome, records.ToolOutcome)
-    return value is None or not (value.interrupted or value.background_task_id)
+def has_ended_well(outcome: object) -> bool:
+    """Whether a command line ran to its end and well: not stopped, not sent to the background.
+
+    Of commands such as `grep` the client explains an exit code that is not 0, and calls it no error.
+    """
+    if not isinstance(outcome, records.ToolOutcome):
+        return True
+    return not (outcome.interrupted or outcome.background_task_id or outcome.return_code_interpretation)
 
 
 def strings_in(raw: msgspec.Raw) -> list[str]:

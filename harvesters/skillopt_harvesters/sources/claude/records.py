@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 
-from skillopt_harvesters.lines import decode_leniently
+from skillopt_harvesters.lines import Chunk
+from skillopt_harvesters.salvage import decode_leniently, salvage
+from skillopt_harvesters.sources.claude.slim import find_slim_lines
 
 # Bookkeeping that opens with its type: told by the first bytes, never decoded. The api-request records
 # make up nine tenths of a recent file.
@@ -38,13 +40,16 @@ KNOWN_NOISE = frozenset([prefix[9:-1].decode() for prefix in NOISE] + _IGNORED.s
 NULL = msgspec.Raw(b"null")
 
 
-class Usage(msgspec.Struct, frozen=True, gc=False):
-    """Tokens of one model call."""
+Count = Annotated[int, msgspec.Meta(ge=0, le=1 << 48)]
 
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    cache_read_input_tokens: int | None = None
-    cache_creation_input_tokens: int | None = None
+
+class Usage(msgspec.Struct, frozen=True, gc=False):
+    """Tokens of one model call, named as in `Tokens`; None is none."""
+
+    input: Count | None = msgspec.field(default=None, name="input_tokens")
+    output: Count | None = msgspec.field(default=None, name="output_tokens")
+    cache_read: Count | None = msgspec.field(default=None, name="cache_read_input_tokens")
+    cache_write: Count | None = msgspec.field(default=None, name="cache_creation_input_tokens")
 
 
 class Block(msgspec.Struct, frozen=True, gc=False):
@@ -75,44 +80,6 @@ class Message(msgspec.Struct, frozen=True, gc=False):
         return [Block(type="text", text=item) if isinstance(item, str) else item for item in content]
 
 
-class Record(msgspec.Struct, frozen=True, rename="camel", kw_only=True, gc=False):
-    """One line of a transcript."""
-
-    type: str | None = None
-    uuid: str | None = None
-    parent_uuid: str | None = None
-    session_id: str | None = None
-    request_session_id: str | None = None
-    timestamp: str | int | float | None = None
-    cwd: str | None = None
-    version: str | None = None
-    git_branch: str | None = None
-    entrypoint: str | None = None
-    subtype: str | None = None
-    is_sidechain: bool | None = None
-    is_meta: bool | None = None
-    is_compact_summary: bool | None = None
-    is_visible_in_transcript_only: bool | None = None
-    is_api_error_message: bool | None = None
-    attribution_skill: str | None = None
-    message: Message | None = None
-    origin: msgspec.Raw = NULL
-    attachment: msgspec.Raw = NULL
-    tool_use_result: msgspec.Raw = NULL
-    user_feedback: msgspec.Raw = NULL
-    retracted_message_uuids: msgspec.Raw = NULL
-    supersedes_uuids: msgspec.Raw = NULL
-
-
-class ToolInput(msgspec.Struct, frozen=True, gc=False):
-    """The arguments of the tools that matter: a command line, a file, a skill."""
-
-    command: str | None = None
-    file_path: str | None = None
-    notebook_path: str | None = None
-    skill: str | None = None
-
-
 class ToolOutcome(msgspec.Struct, frozen=True, rename="camel", gc=False):
     """What the client says about a command line that ended, or did not."""
 
@@ -134,27 +101,89 @@ class Attachment(msgspec.Struct, frozen=True, rename="camel", gc=False):
     skills: msgspec.Raw = NULL
 
 
+class Record(msgspec.Struct, frozen=True, rename="camel", kw_only=True, gc=False):
+    """One line of a transcript; the keys in the order in which the client writes them."""
+
+    parent_uuid: str | None = None
+    is_sidechain: bool | None = None
+    cwd: str | None = None
+    session_id: str | None = None
+    version: str | None = None
+    git_branch: str | None = None
+    type: str | None = None
+    message: Message | None = None
+    uuid: str | None = None
+    timestamp: str | int | float | None = None
+    tool_use_result: ToolOutcome | str | list[msgspec.Raw] | None = None
+    entrypoint: str | None = None
+    is_meta: bool | None = None
+    is_compact_summary: bool | None = None
+    is_visible_in_transcript_only: bool | None = None
+    is_api_error_message: bool | None = None
+    attribution_skill: str | None = None
+    attachment: Attachment | None = None
+    prompt_source: str | None = None
+    origin: msgspec.Raw = NULL
+    user_feedback: msgspec.Raw = NULL
+    retracted_message_uuids: msgspec.Raw = NULL
+    supersedes_uuids: msgspec.Raw = NULL
+
+
+class ToolInput(msgspec.Struct, frozen=True, gc=False):
+    """The arguments of the tools that matter: a command line, a file, a skill."""
+
+    command: str | None = None
+    file_path: str | None = None
+    notebook_path: str | None = None
+    skill: str | None = None
+
+
 StructT = TypeVar("StructT", bound=msgspec.Struct)
-_decode_record = msgspec.json.Decoder(Record).decode
+_decoder = msgspec.json.Decoder(Record)
+decode_record, _decode_records = _decoder.decode, _decoder.decode_lines
 _DECODERS: dict[type[msgspec.Struct], msgspec.json.Decoder[Any]] = {
-    kind: msgspec.json.Decoder(kind) for kind in (ToolInput, ToolOutcome, Attachment)
+    kind: msgspec.json.Decoder(kind) for kind in (ToolInput,)
 }
 _decode_content = msgspec.json.Decoder(str | list[Block | str] | None).decode
+
+
+def decode_records(chunk: Chunk) -> list[Record]:
+    """Return the records of whole lines. Raises DecodeError or RecursionError when one is flawed.
+
+    The content of long results is left out, unless they are errors.
+    """
+    buffer, start, end = chunk
+    view = memoryview(buffer)
+    found: list[Record] = []
+    for line_start, line_end, slim in find_slim_lines(buffer, start, end):
+        if line_start > start:
+            found += _decode_records(view[start:line_start])
+        record = decode_record(slim)
+        found.append(decode_record(view[line_start:line_end]) if _has_failed(record) else record)
+        start = line_end
+    if start < end:
+        found += _decode_records(view[start:end])
+    return found
+
+
+def _has_failed(record: Record) -> bool:
+    content = record.message.content if record.message else None
+    return isinstance(content, list) and any(isinstance(block, Block) and block.is_error for block in content)
 
 
 def decode_line(line: bytes) -> tuple[list[Record], int]:
     """Return the records on a line and how many pieces of it had to be given up."""
     try:
-        return [_decode_record(line)], 0
+        return [decode_record(line)], 0
     except (msgspec.DecodeError, RecursionError):
-        values = decode_leniently(line)
+        values, torn = salvage(line, key="sessionId")
     records = [_coerce(value, Record) for value in values if isinstance(value, dict)]
-    return records, (1 if not records else len(values) - len(records))
+    return records, torn + len(values) - len(records)
 
 
 def decode_as(raw: msgspec.Raw, kind: type[StructT]) -> StructT | None:
     """Decode an object, dropping the keys whose type is wrong; None when it is no object."""
-    if opening_of(raw) != b"{":
+    if raw is NULL:
         return None
     decoded: StructT
     try:
@@ -218,7 +247,12 @@ def _coerce(value: dict[str, Any], kind: type[StructT]) -> StructT:
     return kind(**fields)
 
 
-_NESTED: dict[str, type[msgspec.Struct]] = {"message": Message, "usage": Usage}
+_NESTED: dict[str, type[msgspec.Struct]] = {
+    "message": Message,
+    "usage": Usage,
+    "tool_use_result": ToolOutcome,
+    "attachment": Attachment,
+}
 
 
 def _coerce_content(value: Any) -> str | list[Block | str] | None:

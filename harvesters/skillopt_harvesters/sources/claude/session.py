@@ -2,290 +2,162 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import PureWindowsPath
-from typing import TYPE_CHECKING, BinaryIO
+import os
+from itertools import compress
 
-from skillopt_harvesters.drafts import (
-    MAX_COMMAND,
-    MAX_ERROR,
-    CallDraft,
-    SessionDraft,
-    TurnDraft,
-    digest_of,
-    to_utc,
-)
-from skillopt_harvesters.lines import LineReader
-from skillopt_harvesters.records import Kind, Session, Signal, Tokens
-from skillopt_harvesters.sources.base import OWN_ENTRYPOINT, Claims, Reading
-from skillopt_harvesters.sources.claude import evidence, records, words
-from skillopt_harvesters.sources.claude.records import Attachment, Block, Message, Record, ToolInput
+import msgspec
 
-if TYPE_CHECKING:
-    from pathlib import Path
+from skillopt_harvesters.claims import Claims, Copies
+from skillopt_harvesters.drafts import SessionDraft
+from skillopt_harvesters.lines import Chunk
+from skillopt_harvesters.marks import mark_of, marks_of
+from skillopt_harvesters.sources.claude import evidence, records
+from skillopt_harvesters.sources.claude.context import Context, Memory
+from skillopt_harvesters.sources.claude.conversation import Conversation
+from skillopt_harvesters.sources.claude.records import NULL, Block, Record
+from skillopt_harvesters.sources.lined import Reader
 
-_PEOPLE = frozenset({"cli", "claude-desktop", "claude-vscode"})
-_SHELL_TOOLS = frozenset({"Bash", "PowerShell"})
-_WRITING_TOOLS = frozenset({"Write", "Edit", "MultiEdit", "NotebookEdit"})
-_EXIT_CODE = re.compile(r"(?:Error: )?Exit code (\d{1,3})\b")
-_SKILL_FOLDER = re.compile(r"\s*Base directory for this skill: (?P<folder>[^\n]+)")
-_LISTED_SKILL = re.compile(r"^- ([\w:.-]{1,100}): ", re.MULTILINE)
+_READ = frozenset({"user", "assistant", "system", "attachment"})
 
 
-def read_session(file: BinaryIO, path: Path, *, claims: Claims | None = None) -> Reading:
-    """Read an open transcript. Memory holds the session's digest, never the file."""
-    lines = LineReader(file, noise=records.NOISE)
-    reader = _Reader(path, claims)
-    for _, line in lines:
-        found, bad = records.decode_line(line)
-        reader.bad += bad
-        for record in found:
-            reader.take(record)
-    return Reading(session=reader.close(lines.overlong, lines.limit), offset=lines.offset)
-
-
-class _Reader:
+class ClaudeReader(Reader[Memory]):
     """Takes records in file order.
 
     The file's name is the session's id: the first records of a resumed session carry the id of the old
     one, and those of a sub-agent its parent's.
     """
 
-    def __init__(self, path: Path, claims: Claims | None) -> None:
-        self.session = SessionDraft(id=path.stem, client="claude", path=str(path))
-        self.is_agent = path.name.startswith("agent-") or path.parent.name == "subagents"
-        self.claims = claims
-        self.seen: set[int] = set()
-        self.calls: dict[str, CallDraft] = {}
-        self.entrypoints: dict[str, None] = {}
-        self.is_replay = False
-        self.folder = ""
-        self.sidechains = 0
-        self.bad = 0
-        self.unknown: dict[str, int] = {}
+    def __init__(self, session: SessionDraft, memory: Memory, claims: Claims, *, resumed: bool) -> None:
+        super().__init__(session, memory, claims, resumed=resumed)
+        folder, name = os.path.split(session.path)
+        self.is_agent = name.startswith("agent-") or os.path.basename(folder) == "subagents"  # noqa: PTH119
+        self.copies = Copies(
+            f"{session.client}/{session.id}", claims, copied_from=memory.copied_from, resumed=resumed
+        )
+        self.context = Context(session, memory, is_agent=self.is_agent)
+        self.conversation = Conversation(session, is_agent=self.is_agent)
 
-    @property
-    def turn(self) -> TurnDraft | None:
-        return self.session.turns[-1] if self.session.turns else None
-
-    def take(self, record: Record) -> None:
-        kind = record.type
-        if kind not in {"user", "assistant", "system", "attachment"}:
-            if kind not in records.KNOWN_NOISE:
-                name = kind or "(none)"
-                self.unknown[name] = self.unknown.get(name, 0) + 1
-            return
-        if record.uuid:
-            # Eight bytes of it are enough within one file, and keep a long session small.
-            mark = hash(record.uuid)
-            if mark in self.seen:
-                return
-            self.seen.add(mark)
-        copied = self._is_copied(record, kind)
-        if not copied:
-            self._note_context(record)
-        if record.is_sidechain and not self.is_agent:
-            self.sidechains += 1
-            message = record.message if kind == "assistant" else None
-            if message and not copied:
-                self._count_tokens(record, message, None)
-            return
-        if kind == "user":
-            self._take_user(record, copied=copied)
-        elif kind == "assistant":
-            self._take_assistant(record, copied=copied)
-        elif kind == "attachment":
-            self._take_attachment(record, copied=copied)
-
-    def close(self, overlong: int, limit: int) -> Session:
-        session = self.session
-        session.kind = self._find_kind()
-        session.skipped = self.bad + overlong + sum(self.unknown.values())
-        if overlong:
-            session.warn(f"{overlong} lines longer than {limit} bytes were skipped")
-        if self.bad:
-            session.warn(f"{self.bad} lines are not readable records")
-        if self.unknown:
-            names = ", ".join(sorted(self.unknown)[:5])
-            session.warn(f"{sum(self.unknown.values())} records of unknown types were skipped: {names}")
-        return session.close()
-
-    def _find_kind(self) -> Kind:
-        if self.is_replay:
-            return Kind.REPLAY
-        if self.is_agent or (self.sidechains and not self.session.turns):
-            return Kind.SUBAGENT
-        strange = [name for name in self.entrypoints if name not in _PEOPLE and not name.startswith("sdk-")]
-        if strange:
-            self.session.warn(
-                f"entrypoint {strange[0][:40]!r} is not known; its prompts do not count as typed"
-            )
-        # Old clients do not write an entrypoint: a person, as far as anybody can tell.
-        if not self.entrypoints or not _PEOPLE.isdisjoint(self.entrypoints):
-            return Kind.HUMAN
-        return Kind.HEADLESS
-
-    def _is_copied(self, record: Record, kind: str) -> bool:
-        if self.claims is None or not record.uuid or kind not in {"user", "assistant"}:
+    def take_chunk(self, chunk: Chunk) -> bool:
+        try:
+            found = records.decode_records(chunk)
+        except (msgspec.DecodeError, RecursionError):
             return False
-        return not self.claims.claim(record.uuid, self.session.id)
+        self._take_records(found)
+        return True
 
-    def _note_context(self, record: Record) -> None:
-        session = self.session
-        session.see(to_utc(record.timestamp))
-        if record.version:
-            session.client_version = record.version
-        if record.cwd and record.cwd != self.folder:
-            self.folder = record.cwd
-            session.project = session.project or record.cwd
-            self.is_replay = self.is_replay or evidence.is_own_folder(record.cwd)
-        if record.git_branch:
-            session.branch = session.branch or record.git_branch
-        if record.entrypoint and record.entrypoint not in self.entrypoints:
-            self.entrypoints[record.entrypoint] = None
-            self.is_replay = self.is_replay or record.entrypoint.startswith(OWN_ENTRYPOINT)
+    def take_all(self, lines: list[bytes]) -> None:
+        decode = records.decode_record
+        found: list[Record] = []
+        for line in lines:
+            try:
+                found.append(decode(line))
+            except (msgspec.DecodeError, RecursionError):
+                found += self._decode(line)
+        self._take_records(found)
+
+    def take(self, line: bytes) -> None:
+        self._take_records(self._decode(line))
+
+    def _decode(self, line: bytes) -> list[Record]:
+        found, bad = records.decode_line(line)
+        self.session.bad += bad
+        return found
+
+    def finish(self) -> None:
+        self.session.kind = self.context.find_kind()
+        self.copies.settle()
+        self.memory.copied_from = list(self.copies.sessions)
+
+    def _take_records(self, found: list[Record]) -> None:
+        """Take records in order. What can be done for many at once is: most have nothing to tell but that."""
+        found = [record for record in found if record.type in _READ or self._pass_over(record)]
+        unnamed = [record for record in found if not record.uuid]
+        if unnamed or not self._take_new(found):
+            for record in found:
+                self._take_one(record)
+
+    def _pass_over(self, record: Record) -> bool:
+        if record.type not in records.KNOWN_NOISE:
+            self.session.meet_unknown(record.type or "(none)")
+        return False
+
+    def _take_new(self, found: list[Record]) -> bool:
+        """Take records if each comes for the first time; else take none."""
+        marks = marks_of([record.uuid or "" for record in found])
+        if not self.copies.see_all(marks):
+            return False
+        openers = [self._may_open_turn(record) for record in found]
+        if self.copies.are_own(marks, compress(marks, openers)):
+            self.context.note(found)
+            if any(openers) or not self.session.turns or any(map(self._is_special, found)):
+                for record in found:
+                    self._take(record, copied=False)
+            else:
+                self.conversation.take_work(found)
+        else:
+            for record, mark, opens in zip(found, marks, openers, strict=True):
+                self._take_seen(record, mark, opens=opens)
+        return True
+
+    def _take_one(self, record: Record) -> None:
+        if not record.uuid:
+            self.context.note([record])
+            self._take(record, copied=False)
+            return
+        mark = mark_of(record.uuid)
+        if self.copies.see(mark):
+            self._take_seen(record, mark, opens=self._may_open_turn(record))
+
+    def _take_seen(self, record: Record, mark: int, *, opens: bool) -> None:
+        copied = self.copies.opens_copy(mark) if opens else self.copies.is_copy(mark)
+        if not copied:
+            self.context.note([record])
+        self._take(record, copied=copied)
+
+    def _take(self, record: Record, *, copied: bool) -> None:
+        kind = record.type
+        if not copied and _withdraws(record):
+            self._withdraw(record)
+        if record.is_sidechain and not self.is_agent:
+            self.memory.sidechains += 1
+            message = record.message if kind == "assistant" else None
+            if message and message.usage and message.model != "<synthetic>" and not copied:
+                self.conversation.count(message.id or record.uuid or "", message.usage, None)
+        elif kind == "assistant":
+            self.conversation.take_assistant(record, copied=copied)
+        elif kind == "user":
+            self.conversation.take_user(record, copied=copied)
+        elif kind == "attachment" and record.attachment is not None:
+            self.conversation.take_attachment(record, record.attachment, copied=copied)
+
+    def _is_special(self, record: Record) -> bool:
+        return bool(record.is_sidechain and not self.is_agent) or _withdraws(record)
+
+    def _may_open_turn(self, record: Record) -> bool:
+        """Tell whether a record may be the head of a turn: a prompt, or the first answer of all."""
+        kind = record.type
+        if kind == "assistant":
+            first = not self.memory.answered
+            self.memory.answered = True
+            return first
+        if kind == "user":
+            content = record.message.content if record.message else None
+            return (
+                not content
+                or isinstance(content, str)
+                or not isinstance(content[0], Block)
+                or content[0].type != "tool_result"
+            )
+        return record.attachment is not None and record.attachment.type == "queued_command"
+
+    def _withdraw(self, record: Record) -> None:
         retracted = [
             *evidence.strings_in(record.retracted_message_uuids),
             *evidence.strings_in(record.supersedes_uuids),
         ]
-        if retracted:
-            for turn in session.turns[-2:]:
-                turn.withdraw(retracted)
+        for turn in self.session.turns:
+            turn.withdraw(retracted)
 
-    def _take_user(self, record: Record, *, copied: bool) -> None:
-        message = record.message
-        if message is None:
-            return
-        blocks = message.blocks
-        for block in blocks:
-            if block.type == "tool_result":
-                self._take_result(record, block)
-        texts = [block.text for block in blocks if block.type == "text" and block.text]
-        if record.is_meta:
-            self._note_skill(texts)
-        elif not (
-            record.is_compact_summary
-            or record.is_visible_in_transcript_only
-            or evidence.is_from_client(record.origin)
-        ):
-            self._take_words(record, words.find_words(texts), copied=copied)
 
-    def _take_words(self, record: Record, found: words.Words, *, copied: bool) -> None:
-        if found.interrupted and self.turn:
-            self.turn.signals.add(Signal.INTERRUPTION)
-        if found.is_act:
-            typed = not self.is_agent and record.entrypoint in {*_PEOPLE, None}
-            self.session.open_turn(
-                TurnDraft(
-                    prompt=found.prompt,
-                    command=found.command,
-                    typed=typed,
-                    started=to_utc(record.timestamp),
-                    parent=record.parent_uuid,
-                    copied=copied,
-                )
-            )
-
-    def _take_result(self, record: Record, block: Block) -> None:
-        call = self.calls.pop(block.tool_use_id or "", None)
-        if call is None:
-            return
-        if not block.is_error:
-            call.exit_code = (
-                0 if call.name in _SHELL_TOOLS and evidence.has_ended(record.tool_use_result) else None
-            )
-            return
-        text = records.join_text(block.content)
-        call.error = text[: MAX_ERROR * 8]
-        code = _EXIT_CODE.match(text)
-        call.exit_code = int(code[1]) if code and call.name in _SHELL_TOOLS else None
-        feedback = records.decode_any(record.user_feedback)
-        refusal = words.find_refusal(text, feedback if isinstance(feedback, str) else None)
-        if refusal and self.turn:
-            self.turn.signals.add(Signal.REFUSAL)
-            if refusal.words:
-                self.turn.refusals.append(refusal.words)
-
-    def _take_assistant(self, record: Record, *, copied: bool) -> None:
-        message = record.message
-        if message is None:
-            return
-        turn = self.turn
-        if turn is None:
-            # The agent goes on by itself, for instance after a compaction that opened a new file.
-            turn = TurnDraft(typed=False, started=to_utc(record.timestamp), copied=copied)
-            self.session.turns.append(turn)
-        if record.is_api_error_message:
-            turn.signals.add(Signal.ERROR)
-            return
-        if message.model == "<synthetic>" or (copied and not turn.copied):
-            return
-        if not copied:
-            self._count_tokens(record, message, turn)
-        if record.attribution_skill:
-            turn.skills[record.attribution_skill] = None
-        source = record.uuid or ""
-        for block in message.blocks:
-            if block.type == "text" and block.text and block.text.strip():
-                turn.say(message.id or source, block.text, source)
-            elif block.type == "tool_use":
-                self._take_call(turn, block, source)
-
-    def _take_call(self, turn: TurnDraft, block: Block, source: str) -> None:
-        given = records.decode_as(block.input, ToolInput) or ToolInput()
-        name = block.name or ""
-        call = CallDraft(name=name, digest=digest_of(bytes(block.input)), source=source)
-        if name in _SHELL_TOOLS:
-            call.command = given.command and given.command[: MAX_COMMAND * 2]
-        elif name in _WRITING_TOOLS:
-            path = given.file_path or given.notebook_path
-            call.files = (path,) if path else ()
-        elif name == "Skill":
-            skill = (given.skill or given.command or "").strip("/ ").partition(" ")[0]
-            if skill:
-                turn.skills[skill] = None
-        turn.calls.append(call)
-        if block.id:
-            self.calls[block.id] = call
-
-    def _count_tokens(self, record: Record, message: Message, turn: TurnDraft | None) -> None:
-        """Count a model call once: its records share the message id, and the last has the final numbers."""
-        usage = message.usage
-        if usage is None or message.model == "<synthetic>":
-            return
-        tokens = Tokens(
-            usage.input_tokens or 0,
-            usage.output_tokens or 0,
-            usage.cache_read_input_tokens or 0,
-            usage.cache_creation_input_tokens or 0,
-        )
-        key = message.id or record.uuid or ""
-        for earlier in self.session.turns[-2:]:
-            if key in earlier.usage:
-                earlier.usage[key] = tokens
-                return
-        target = self.session.usage if turn is None or turn.copied else turn.usage
-        target[key] = tokens
-
-    def _take_attachment(self, record: Record, *, copied: bool) -> None:
-        attachment = records.decode_as(record.attachment, Attachment)
-        if attachment is None:
-            return
-        if attachment.type == "queued_command":
-            ours = attachment.command_mode not in {None, "prompt"} or attachment.is_meta
-            if not ours and not evidence.is_from_client(attachment.origin) and not record.is_meta:
-                blocks = records.decode_content(attachment.prompt)
-                texts = [block.text for block in blocks if block.type == "text" and block.text]
-                self._take_words(record, words.find_words(texts), copied=copied)
-        elif attachment.type == "skill_listing":
-            names = evidence.strings_in(attachment.names)
-            if not names:
-                names = _LISTED_SKILL.findall(records.join_text(attachment.content))
-            self.session.skills_offered.update(dict.fromkeys(names))
-
-    def _note_skill(self, texts: list[str]) -> None:
-        """Note a loaded skill: its body stands in a meta message that names its folder."""
-        for text in texts:
-            match = _SKILL_FOLDER.match(text)
-            if match and self.turn:
-                self.turn.skills[PureWindowsPath(match["folder"].strip()).name] = None
+def _withdraws(record: Record) -> bool:
+    return record.retracted_message_uuids is not NULL or record.supersedes_uuids is not NULL

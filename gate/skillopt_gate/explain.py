@@ -1,0 +1,166 @@
+"""How a verdict came about, number by number, in the order in which it was decided."""
+
+from __future__ import annotations
+
+import msgspec
+
+from skillopt_gate.eprocess import STAKES
+from skillopt_gate.verdicts import MEAN_MODES, Policy, Verdict
+
+
+class Step(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing the gate looked at: its name, the number found, what it is held against, and a sentence.
+
+    `passed` is None for what only informs.
+    """
+
+    name: str
+    found: str
+    needed: str
+    passed: bool | None
+    sentence: str
+
+
+def explain(verdict: Verdict, policy: Policy) -> tuple[Step, ...]:
+    """Return the steps of a verdict that was reached under `policy`."""
+    steps = [_mode(verdict), _structure(verdict), _coverage(verdict, policy), _regressions(verdict)]
+    if verdict.mode in MEAN_MODES or verdict.mode == "off":
+        return (*steps, _mean(verdict), _end(verdict))
+    steps += [_rise("cost", verdict.cost_ratio, policy.max_cost_ratio)]
+    steps += [_rise("time", verdict.time_ratio, policy.max_time_ratio)]
+    steps += [_tasks(verdict, policy), _effect(verdict, policy)]
+    steps += (
+        [_tonight(verdict)] if verdict.mode == "one-night" else [_wealth(verdict), _nights(verdict, policy)]
+    )
+    return (*steps, _end(verdict))
+
+
+def _mode(verdict: Verdict) -> Step:
+    return Step(
+        name="mode",
+        found=verdict.mode,
+        needed="",
+        passed=None,
+        sentence={
+            "evidence": "evidence is gathered over nights until it suffices or a candidate is dropped",
+            "one-night": "one exact test of one night decides",
+            "off": "nothing is asked for",
+        }.get(verdict.mode, "the mean of one night decides, as in the reference method"),
+    )
+
+
+def _structure(verdict: Verdict) -> Step:
+    refused = verdict.decision.value == "reject" and verdict.n == 0 and bool(verdict.vetoes)
+    return Step(
+        name="structure",
+        found="; ".join(verdict.vetoes) if refused else "no objection",
+        needed="no objection",
+        passed=not refused,
+        sentence="the document is legal, within its size, and repeats nothing of the held-out tasks",
+    )
+
+
+def _coverage(verdict: Verdict, policy: Policy) -> Step:
+    asked = verdict.n + len(verdict.missing)
+    share = verdict.n / asked if asked else 0.0
+    return Step(
+        name="coverage",
+        found=f"{verdict.n} of {asked} tasks ran on both sides, {verdict.k} run(s) a side",
+        needed=f"{policy.coverage:.0%}",
+        passed=share >= policy.coverage,
+        sentence="lost runs are missing data, never failures; a night that lost too many does not count",
+    )
+
+
+def _regressions(verdict: Verdict) -> Step:
+    return Step(
+        name="regressions",
+        found=", ".join(verdict.broken) or "none",
+        needed="none",
+        passed=not verdict.broken,
+        sentence="a task that went well before and still fails when it is run again stops a candidate",
+    )
+
+
+def _mean(verdict: Verdict) -> Step:
+    return Step(
+        name="mean",
+        found=f"{verdict.effect:+.3f}",
+        needed="above 0" if verdict.mode != "off" else "",
+        passed=None if verdict.mode == "off" else verdict.effect > 0,
+        sentence=f"{verdict.wins} tasks went better, {verdict.losses} worse, {verdict.ties} as before",
+    )
+
+
+def _rise(name: str, ratio: float, bound: float) -> Step:
+    return Step(
+        name=name,
+        found=f"{ratio:.2f} times",
+        needed=f"at most {bound:g} times, beyond noise" if bound else "",
+        passed=None if not bound or ratio <= bound else False,
+        sentence=f"how the {name} of a run changed, over the tasks where it is known",
+    )
+
+
+def _tasks(verdict: Verdict, policy: Policy) -> Step:
+    number = verdict.n if verdict.mode == "one-night" else verdict.n_all
+    return Step(
+        name="tasks",
+        found=str(number),
+        needed=str(policy.min_tasks),
+        passed=number >= policy.min_tasks,
+        sentence="fewer held-out tasks decide nothing; each counts once, however often it is run",
+    )
+
+
+def _effect(verdict: Verdict, policy: Policy) -> Step:
+    effect = verdict.effect if verdict.mode == "one-night" else verdict.effect_all
+    low, high = verdict.interval
+    return Step(
+        name="effect",
+        found=f"{effect:+.3f} (tonight {verdict.effect:+.3f}, 95 % {low:+.2f} to {high:+.2f})",
+        needed=f"{policy.min_effect:+.3f}",
+        passed=effect >= policy.min_effect - 1e-9,
+        sentence=f"tonight {verdict.wins} better, {verdict.losses} worse, {verdict.ties} as before"
+        "; the interval is for the eye and decides nothing",
+    )
+
+
+def _tonight(verdict: Verdict) -> Step:
+    return Step(
+        name="exact test",
+        found=f"p = {verdict.p_value:.3g}",
+        needed=f"{verdict.level:.3g}",
+        passed=verdict.p_value <= verdict.level,
+        sentence="the share of sign patterns of tonight's differences that would be as good",
+    )
+
+
+def _wealth(verdict: Verdict) -> Step:
+    return Step(
+        name="evidence",
+        found=f"{verdict.wealth:.3g} to 1",
+        needed=f"{1 / verdict.level:.3g} to 1",
+        passed=verdict.wealth * verdict.level >= 1,
+        sentence=f"what 1 became by betting on each task, the mean over {len(STAKES)} stakes",
+    )
+
+
+def _nights(verdict: Verdict, policy: Policy) -> Step:
+    return Step(
+        name="nights",
+        found=str(verdict.nights),
+        needed=f"at most {policy.max_nights}; dropped below {policy.futility:g} to 1",
+        passed=None,
+        sentence=f"the evidence rests on {verdict.n_all} tasks in all",
+    )
+
+
+def _end(verdict: Verdict) -> Step:
+    return Step(
+        name="verdict",
+        found=verdict.decision.value,
+        needed="",
+        passed=None,
+        sentence="; ".join(part for part in (verdict.reason, verdict.guarantee) if part),
+    )

@@ -1,0 +1,135 @@
+"""Every number a decision reads, from tonight's pairs and the evidence of earlier nights."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from random import Random
+
+import msgspec
+
+from skillopt_gate.costs import Rise, rises
+from skillopt_gate.eprocess import bet, carry, wealth
+from skillopt_gate.exact import sign_flip_test, spent
+from skillopt_gate.pairs import Difference, compare
+from skillopt_gate.verdicts import Evidence, Pair, Policy
+from skillopt_gate.vetoes import broken, lost_runs
+
+
+class Standing(msgspec.Struct, frozen=True, kw_only=True):
+    """Every number a decision reads, before it is made.
+
+    `level` is the chance of error the test is held to, `look_level` what tonight's p-value must reach.
+    """
+
+    differences: tuple[Difference, ...]
+    missing: tuple[str, ...]
+    problems: tuple[str, ...]
+    lost: str | None
+    broken: tuple[str, ...]
+    before: Evidence
+    after: Evidence
+    skipped: tuple[str, ...]
+    wealth: float
+    effect: float
+    floor: float
+    p_value: float
+    level: float
+    look_level: float
+    cost: Rise = Rise()
+    time: Rise = Rise()
+
+    @property
+    def values(self) -> list[Fraction]:
+        """Tonight's differences, candidate minus incumbent."""
+        return [difference.value for difference in self.differences]
+
+
+def weigh(
+    pairs: Sequence[Pair],
+    evidence: Evidence | None,
+    policy: Policy,
+    *,
+    identity: str,
+    problems: Sequence[str] = (),
+    shorter: bool = False,
+    rewritten: bool = False,
+    level: float | None = None,
+) -> Standing:
+    """Return the numbers a decision reads, as if tonight's data were good enough to count."""
+    differences, missing = compare(pairs)
+    cost, time = rises(pairs)
+    return msgspec.structs.replace(
+        weigh_differences(
+            differences,
+            evidence,
+            policy,
+            identity=identity,
+            shorter=shorter,
+            rewritten=rewritten,
+            level=level,
+        ),
+        cost=cost,
+        time=time,
+        missing=missing,
+        problems=tuple(problems),
+        lost=lost_runs(pairs, policy),
+        broken=broken(pairs, policy),
+    )
+
+
+def weigh_differences(
+    differences: Sequence[Difference],
+    evidence: Evidence | None,
+    policy: Policy,
+    *,
+    identity: str,
+    shorter: bool,
+    rewritten: bool = False,
+    level: float | None = None,
+) -> Standing:
+    """Return the numbers of tonight's differences; `level` is the policy's alpha unless given."""
+    held_to = policy.alpha if level is None else level
+    margin = policy.margin if shorter else 0.0
+    before = carry(evidence, identity, margin=margin)
+    after, skipped = bet(before, differences)
+    values = [difference.value for difference in differences]
+    if not (policy.mode == "one-night" and len(values) < policy.min_tasks):
+        after = msgspec.structs.replace(after, nights=before.nights + 1)
+    if shorter:
+        # The sign-flip test takes a loss to be as likely as a gain of the same size, which "worse by the
+        # margin" is not. One over an e-value is a p-value for it.
+        tonight, _ = bet(carry(None, identity, margin=margin), differences)
+        p_value = min(1.0, 1 / wealth(tonight))
+    else:
+        p_value = float(sign_flip_test(values, rng=seeded_by(values)))
+    looks = before.nights + 1
+    return Standing(
+        differences=tuple(differences),
+        missing=(),
+        problems=(),
+        lost=None,
+        broken=(),
+        before=before,
+        after=after,
+        skipped=skipped,
+        wealth=wealth(after),
+        effect=float(sum(values, Fraction(0)) / len(values)) if values else 0.0,
+        floor=_floor(policy, shorter=shorter, rewritten=rewritten),
+        p_value=p_value,
+        # A one-night verdict is final, so its first look may spend all of alpha. Looks after nights
+        # without a decision, or after a change of mode, share a second, smaller budget.
+        look_level=held_to if looks == 1 else spent(held_to, looks),
+        level=held_to,
+    )
+
+
+def _floor(policy: Policy, *, shorter: bool, rewritten: bool) -> float:
+    if not shorter:
+        return policy.min_effect
+    return 0.0 if rewritten else -policy.min_effect
+
+
+def seeded_by(values: Sequence[Fraction]) -> Random:
+    """Return a generator that the data seed, so that the same pairs always give the same verdict."""
+    return Random(",".join(str(value) for value in sorted(values)))  # noqa: S311 - resampling

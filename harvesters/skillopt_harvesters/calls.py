@@ -1,0 +1,105 @@
+"""Tool calls while they are being read; common to all clients."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import lru_cache
+
+import msgspec
+
+from skillopt_harvesters.records import ToolCall
+from skillopt_harvesters.redact import redact_within
+
+MAX_COMMAND = 8_192
+MAX_ERROR = 2_048
+MAX_NAME = 200
+MAX_NAMES = 100
+MAX_ID = 256
+_MAX_CODE = 1 << 31
+_SLACK = 8_192
+_REPEATED = 512
+
+
+def clip(text: str, limit: int) -> str:
+    """Cut a text to what redaction looks at before it cuts to `limit`; bounds the memory of a draft."""
+    return text if len(text) <= limit + _SLACK else text[: limit + _SLACK]
+
+
+def digest_of(arguments: bytes | msgspec.Raw) -> str:
+    """Return the digest of a tool call's arguments as the client wrote them."""
+    return hashlib.sha256(arguments).hexdigest()[:16]
+
+
+@lru_cache(maxsize=4096)
+def _redact_repeated(text: str, limit: int) -> str:
+    return redact_within(text, limit)
+
+
+def _redact(text: str, limit: int) -> str:
+    """Redact; of commands and paths, which come again and again, the latest are remembered."""
+    return _redact_repeated(text, limit) if len(text) <= _REPEATED else redact_within(text, limit)
+
+
+def redact_name(name: str) -> str:
+    """Redact a name of something (a tool, a skill, a branch): it is whatever somebody made it."""
+    return _redact(name, MAX_NAME)
+
+
+class CallDraft(msgspec.Struct, gc=False):
+    """A tool call, perhaps still waiting for its result.
+
+    `id` is the client's id of the call, by which the result finds it; `source` the record it came from;
+    `closed` says that the result is there. Set the error with `fail`: a turn may have thousands of long ones.
+    """
+
+    name: str
+    id: str = ""
+    digest: str = ""
+    command: str | None = None
+    files: list[str] = []
+    exit_code: int | None = None
+    error: str | None = None
+    source: str = ""
+    closed: bool = False
+
+    def clip(self) -> int:
+        """Cut every text to what can be kept; return about how many characters that are."""
+        size = len(self.name) + len(self.id)
+        if size > MAX_NAME:
+            self.name, self.id = self.name[:MAX_NAME], self.id[:MAX_ID]
+        command, files = self.command, self.files
+        if command is not None:
+            size += len(command)
+            if size > MAX_COMMAND:
+                self.command = clip(command, MAX_COMMAND)
+        if files:
+            self.files = [clip(path, MAX_ERROR) for path in files[:MAX_NAMES]]
+            size += sum(map(len, self.files))
+        return size
+
+    def fail(self, error: str) -> None:
+        """Set the error; kept are its first `MAX_ERROR` characters, redacted."""
+        self.error = redact_within(error, MAX_ERROR)
+
+    def redact(self) -> None:
+        """Redact in place; doing it again changes nothing."""
+        self.name = redact_name(self.name)
+        if self.command is not None:
+            self.command = _redact(self.command, MAX_COMMAND)
+        if self.error is not None:
+            self.error = _redact(self.error, MAX_ERROR)
+        if self.files:
+            self.files = [_redact(path, MAX_ERROR) for path in self.files]
+        if self.exit_code is not None and not -_MAX_CODE <= self.exit_code < _MAX_CODE:
+            self.exit_code = None
+
+    def build(self) -> ToolCall:
+        """Return the call; it has been redacted."""
+        return ToolCall(
+            name=self.name,
+            arguments_digest=self.digest,
+            command=self.command,
+            exit_code=self.exit_code,
+            error=self.error,
+            files=tuple(self.files),
+        )

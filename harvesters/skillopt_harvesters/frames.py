@@ -1,0 +1,190 @@
+"""Which words of an ask are its template and which the values in it.
+
+A frame is an ask with one stretch of words left out. Frames that many different asks share are templates,
+and what they leave out are values: "add docstrings to ..." stands with as many modules as there are, while
+"add ... tax rules" stands with the few things one does to tax rules.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from itertools import accumulate
+from typing import TYPE_CHECKING, NamedTuple
+
+from skillopt_harvesters.normalise import is_cjk
+from skillopt_harvesters.terms import VALUE, Term, weigh
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+MAX_TERMS = 24
+_GAP, _GAP_CJK = 4, 8
+# How likely a gap is a value, by where it stands; and what an unlikely one must score to be taken for one.
+_LIKELY, _UNSURE, _UNLIKELY, _SURE = 2.0, 0.75, 0.5, 0.75
+_CJK_LENGTH = 0.5
+_LEAST_SAID, _MUCH_SAID, _PAIR_SUPPORT = 1.0, 2.0, 3
+_VALUE_RATIO, _VALUE_OPENERS = 3, 3
+_TAIL_WEIGHT = 0.5
+_FILTER_BITS = 1 << 25
+
+
+class Frame(NamedTuple):
+    """An ask without the words from `start` to `end`; `key` is the same for the same words that stay."""
+
+    start: int
+    end: int
+    key: int
+
+
+class Frames:
+    """The frames of some distinct asks, given as their terms; a bounded number of them per ask."""
+
+    def __init__(self, asks: Sequence[tuple[Term, ...]]) -> None:
+        self._hashes: dict[str, int] = {VALUE: 0}
+        self._support = self._count(asks)
+        self._values: frozenset[str] = frozenset()
+        self._values = self._learn(asks)
+
+    def is_value(self, word: str) -> bool:
+        """Tell whether a word mostly stands where frames have their values."""
+        return word in self._values
+
+    def find_core(self, terms: tuple[Term, ...]) -> dict[str, float]:
+        """Return the words of an ask's template in order, each with its weight, 0 to 1.
+
+        Of an ask like no other these are all words that are no known values, and those that stand where
+        values mostly do weigh half.
+        """
+        frame = self._choose(terms)
+        if frame is not None:
+            core = {word: 1.0 for word in _constant(terms, frame) if not self.is_value(word)}
+        else:
+            said = [term for term in terms if term.word != VALUE]
+            core = {}
+            for term in [term for term in said if not self.is_value(term.word)] or said:
+                core.setdefault(term.word, _TAIL_WEIGHT if term.tail else 1.0)
+        weighed = {
+            word: weight * weigh(word, opens=not place) for place, (word, weight) in enumerate(core.items())
+        }
+        if any(term.word == VALUE for term in terms):
+            weighed[VALUE] = _TAIL_WEIGHT
+        return weighed
+
+    def _count(self, asks: Sequence[tuple[Term, ...]]) -> dict[int, int]:
+        """Return the support of every frame that more than one ask has.
+
+        Most frames are those of one ask. A first pass marks the others in a bit field, so that memory is
+        needed for them alone.
+        """
+        once, twice = bytearray(_FILTER_BITS >> 3), bytearray(_FILTER_BITS >> 3)
+        for terms in asks:
+            for key in {frame.key for frame in self._cut(terms)}:
+                at, bit = (key % _FILTER_BITS) >> 3, 1 << (key & 7)
+                if once[at] & bit:
+                    twice[at] |= bit
+                once[at] |= bit
+        support: dict[int, int] = {}
+        for terms in asks:
+            for key in {frame.key for frame in self._cut(terms)}:
+                if twice[(key % _FILTER_BITS) >> 3] & 1 << (key & 7):
+                    support[key] = support.get(key, 0) + 1
+        return support
+
+    def _cut(self, terms: tuple[Term, ...]) -> Iterator[Frame]:
+        """Yield the ask with each short stretch left out, when at least two words stay."""
+        if len(terms) > MAX_TERMS:
+            return
+        sums = list(accumulate((self._hash(term.word) for term in terms), initial=0))
+        said = list(accumulate((term.word != VALUE for term in terms), initial=0))
+        for start, term in enumerate(terms):
+            most = _GAP_CJK if is_cjk(term.word) else _GAP
+            for end in range(start + 1, min(start + most, len(terms)) + 1):
+                if said[-1] - said[end] + said[start] > 1:
+                    yield Frame(start, end, sums[-1] - sums[end] + sums[start])
+
+    def _hash(self, word: str) -> int:
+        found = self._hashes.get(word)
+        if found is None:
+            digest = hashlib.blake2b(word.encode("utf-8", "replace"), digest_size=7).digest()
+            found = self._hashes[word] = int.from_bytes(digest, "big")
+        return found
+
+    def _learn(self, asks: Sequence[tuple[Term, ...]]) -> frozenset[str]:
+        """Return the words that stand for values in the best frames far more often than they stay.
+
+        What is said with one deed alone is no value but what the deed is about.
+        """
+        constants: Counter[str] = Counter()
+        values: Counter[str] = Counter()
+        openers: dict[str, set[str]] = {}
+        for terms in asks:
+            frame = self._choose(terms)
+            if frame is None:
+                continue
+            constant = _constant(terms, frame)
+            constants.update(set(constant))
+            left_out = {term.word for term in terms[frame.start : frame.end]} - {VALUE}
+            values.update(left_out)
+            for word in left_out:
+                if len(openers.setdefault(word, set())) < _VALUE_OPENERS:
+                    openers[word].add(constant[0])
+        return frozenset(
+            word
+            for word, count in values.items()
+            if count > _VALUE_RATIO * constants[word] and len(openers[word]) >= _VALUE_OPENERS
+        )
+
+    def _choose(self, terms: tuple[Term, ...]) -> Frame | None:
+        """Return the frame that explains most: many words that stay, in many asks, around a likely value."""
+        best, best_score = None, 0.0
+        for frame in self._cut(terms):
+            support = self._support.get(frame.key, 0)
+            if support < 2:
+                continue
+            place = _judge_place(terms, frame)
+            said = self._weigh(terms, frame)
+            if said < _LEAST_SAID or (said < _MUCH_SAID and support < _PAIR_SUPPORT and place < _LIKELY):
+                continue
+            # What opens an ask is mostly the deed: "delete the tax rules" is not about tax rules alone.
+            if frame.start == 0 and place == _UNLIKELY and said < _MUCH_SAID:
+                continue
+            length = sum(_CJK_LENGTH if is_cjk(t.word) else 1.0 for t in terms[frame.start : frame.end])
+            score = said**1.5 * (support - 1) * place / (3 + length)
+            if place <= _UNLIKELY and score < _SURE:
+                continue
+            # Of equals the later gap, since values mostly come last.
+            if score >= best_score:
+                best, best_score = frame, score
+        return best
+
+    def _weigh(self, terms: tuple[Term, ...], frame: Frame) -> float:
+        """Return how much the words that stay say; one light verb and one other word are the least."""
+        said = -0.5
+        opens = True
+        for term in (*terms[: frame.start], *terms[frame.end :]):
+            if term.word == VALUE:
+                continue
+            if not self.is_value(term.word):
+                said += weigh(term.word, opens=opens) * (_TAIL_WEIGHT if term.tail else 1.0)
+            opens = False
+        return said
+
+
+def _constant(terms: tuple[Term, ...], frame: Frame) -> tuple[str, ...]:
+    stays = (*terms[: frame.start], *terms[frame.end :])
+    return tuple(term.word for term in stays if term.word != VALUE)
+
+
+def _judge_place(terms: tuple[Term, ...], frame: Frame) -> float:
+    """Return how likely a gap is to be a value, by where it stands: mostly behind a preposition."""
+    stays = (*terms[: frame.start], *terms[frame.end :])
+    if all(term.tail for term in stays if term.word != VALUE):
+        return 0.0
+    if terms[frame.start].tail:
+        return _LIKELY
+    if any(term.tail for term in stays):
+        return _UNLIKELY
+    if frame.start > 0:
+        return 1.0
+    return _UNSURE if is_cjk(terms[0].word) else _UNLIKELY

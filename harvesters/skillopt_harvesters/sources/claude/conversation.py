@@ -1,0 +1,251 @@
+"""What was said and done in the records of Claude Code, taken into turns."""
+
+from __future__ import annotations
+
+import re
+from pathlib import PureWindowsPath
+
+from skillopt_harvesters.drafts import SessionDraft
+from skillopt_harvesters.records import Signal
+from skillopt_harvesters.sources.claude import evidence, records, words
+from skillopt_harvesters.sources.claude.records import (
+    NULL,
+    Attachment,
+    Block,
+    Message,
+    Record,
+    ToolInput,
+    Usage,
+)
+from skillopt_harvesters.times import to_utc
+from skillopt_harvesters.turns import CallDraft, TurnDraft, digest_of
+
+_SHELL_TOOLS = frozenset({"Bash", "PowerShell"})
+_WRITING_TOOLS = frozenset({"Write", "Edit", "MultiEdit", "NotebookEdit"})
+_TOLD_TOOLS = _SHELL_TOOLS | _WRITING_TOOLS | {"Skill"}
+_EXIT_CODE = re.compile(r"(?:Error: )?Exit code (\d{1,3})\b")
+_SKILL_FOLDER = re.compile(r"\s*Base directory for this skill: (?P<folder>[^\n]+)")
+_LISTED_SKILL = re.compile(r"^- ([\w:.-]{1,100}): ", re.MULTILINE)
+_MAX_NAME = 200
+_MAX_NAMES = 100
+
+
+class Conversation:
+    """Takes records into the turns of a session, in file order."""
+
+    def __init__(self, session: SessionDraft, *, is_agent: bool) -> None:
+        self.session = session
+        self.is_agent = is_agent
+
+    def take_work(self, found: list[Record]) -> None:
+        """Take records of the turn that is going on, none of them copied, in as few steps as can be."""
+        session = self.session
+        turn = session.turns[-1]
+        usage: dict[str, Usage] = {}
+        for record in found:
+            message = record.message
+            if message is None:
+                if record.attachment is not None and record.type == "attachment":
+                    self.take_attachment(record, record.attachment, copied=False)
+            elif record.type == "user":
+                self.take_user(record, copied=False)
+            elif record.type == "assistant":
+                if record.is_api_error_message or record.attribution_skill or message.model == "<synthetic>":
+                    self.take_assistant(record, copied=False)
+                    continue
+                source = record.uuid or ""
+                if message.usage is not None:
+                    usage[message.id or source] = message.usage
+                session.model = message.model or session.model
+                self._take_blocks(turn, message, source)
+            if session.turns[-1] is not turn:
+                # A prompt that came along with results.
+                self._count_all(usage, turn)
+                turn, usage = session.turns[-1], {}
+        self._count_all(usage, turn)
+
+    def take_user(self, record: Record, *, copied: bool) -> None:
+        message = record.message
+        if message is None:
+            return
+        content = message.content
+        texts: list[str] = []
+        if isinstance(content, str):
+            texts = [content] if content else []
+        else:
+            for block in content or ():
+                if isinstance(block, str):
+                    texts.append(block)
+                elif block.type == "tool_result":
+                    self._take_result(record, block)
+                elif block.type == "text" and block.text:
+                    texts.append(block.text)
+        if not texts:
+            return
+        if record.is_meta:
+            self._note_skill(texts)
+        elif not (
+            record.is_compact_summary
+            or record.is_visible_in_transcript_only
+            or record.prompt_source == "system"
+            or (record.origin is not NULL and evidence.is_from_client(record.origin))
+        ):
+            self._take_words(record, words.find_words(texts), copied=copied)
+
+    def _take_words(self, record: Record, found: words.Words, *, copied: bool) -> None:
+        turn = self.session.turn
+        if found.interrupted and turn:
+            turn.signals.add(Signal.INTERRUPTION)
+        if found.is_act:
+            typed = not self.is_agent and record.entrypoint in {*evidence.PEOPLE, None}
+            self.session.open_turn(
+                TurnDraft(
+                    prompt=found.prompt,
+                    command=found.command,
+                    typed=typed,
+                    started=to_utc(record.timestamp),
+                    parent=record.parent_uuid,
+                    copied=copied,
+                )
+            )
+
+    def _take_result(self, record: Record, block: Block) -> None:
+        call = self._find_call(block.tool_use_id or "")
+        if call is None:
+            return
+        call.closed = True
+        if not block.is_error:
+            call.exit_code = (
+                0 if call.name in _SHELL_TOOLS and evidence.has_ended_well(record.tool_use_result) else None
+            )
+            return
+        text = records.join_text(block.content)
+        call.fail(text)
+        code = _EXIT_CODE.match(text)
+        call.exit_code = int(code[1]) if code and call.name in _SHELL_TOOLS else None
+        feedback = records.decode_any(record.user_feedback)
+        refusal = words.find_refusal(text, feedback if isinstance(feedback, str) else None)
+        turn = self.session.turn
+        if refusal and turn:
+            turn.signals.add(Signal.REFUSAL)
+            if refusal.words and len(turn.refusals) < _MAX_NAMES:
+                turn.refusals.append(refusal.words)
+
+    def take_assistant(self, record: Record, *, copied: bool) -> None:
+        message = record.message
+        if message is None:
+            return
+        turns = self.session.turns
+        if turns:
+            turn = turns[-1]
+        else:
+            # The agent goes on by itself, for instance after a compaction that opened a new file.
+            turn = TurnDraft(typed=False, started=to_utc(record.timestamp), copied=copied)
+            turn = self.session.open_turn(turn)
+        if record.is_api_error_message:
+            turn.signals.add(Signal.ERROR)
+            return
+        model = message.model
+        if model == "<synthetic>" or (copied and not turn.copied):
+            return
+        source = record.uuid or ""
+        name = message.id or source
+        if not copied:
+            if model is not None:
+                self.session.model = model
+            usage = message.usage
+            if usage is not None:
+                if turn.copied or len(turns) > 1:
+                    self.count(name, usage, turn)
+                else:
+                    turn.count(name, usage)
+        if record.attribution_skill:
+            self._load_skill(turn, record.attribution_skill)
+        self._take_blocks(turn, message, source)
+
+    def _take_blocks(self, turn: TurnDraft, message: Message, source: str) -> None:
+        name, content = message.id or source, message.content
+        if isinstance(content, str):
+            content = [content]
+        for block in content or ():
+            if isinstance(block, str):
+                if block.strip():
+                    turn.say(name, block, source)
+                continue
+            kind = block.type
+            if kind == "tool_use":
+                self._take_call(turn, block, source)
+            elif kind == "text" and block.text and block.text.strip():
+                turn.say(name, block.text, source)
+
+    def _take_call(self, turn: TurnDraft, block: Block, source: str) -> None:
+        name = block.name or ""
+        call = CallDraft(name=name, id=block.id or "", digest=digest_of(block.input), source=source)
+        if name in _TOLD_TOOLS:
+            given = records.decode_as(block.input, ToolInput) or ToolInput()
+            if name in _SHELL_TOOLS:
+                call.command = given.command
+            elif name in _WRITING_TOOLS:
+                path = given.file_path or given.notebook_path
+                call.files = [path] if path else []
+            else:
+                skill = (given.skill or given.command or "").strip("/ ").partition(" ")[0]
+                if skill:
+                    self._load_skill(turn, skill)
+        turn.add_call(call)
+
+    def _load_skill(self, turn: TurnDraft, name: str) -> None:
+        if len(turn.skills) < _MAX_NAMES:
+            turn.skills[name[:_MAX_NAME]] = None
+
+    def _count_all(self, usage: dict[str, Usage], turn: TurnDraft) -> None:
+        for earlier in self.session.turns:
+            if earlier is not turn:
+                for call in usage.keys() & earlier.usage.keys():
+                    earlier.count(call, usage.pop(call))
+        if turn.copied:
+            for call, counts in usage.items():
+                self.session.count(call, counts)
+        else:
+            turn.count_all(usage)
+
+    def count(self, call: str, usage: Usage, turn: TurnDraft | None) -> None:
+        """Count a model call once: its records share the message id, and the last has the final numbers."""
+        turns = self.session.turns
+        if len(call) > _MAX_NAME:
+            call = call[:_MAX_NAME]
+        if turn is None or turn.copied or (len(turns) > 1 and call not in turn.usage):
+            for earlier in turns:
+                if call in earlier.usage:
+                    earlier.count(call, usage)
+                    return
+        (self.session if turn is None or turn.copied else turn).count(call, usage)
+
+    def _find_call(self, call_id: str) -> CallDraft | None:
+        if call_id:
+            for turn in reversed(self.session.turns):
+                call = turn.find_call(call_id)
+                if call is not None and not call.closed:
+                    return call
+        return None
+
+    def take_attachment(self, record: Record, attachment: Attachment, *, copied: bool) -> None:
+        if attachment.type == "queued_command":
+            ours = attachment.command_mode not in {None, "prompt"} or attachment.is_meta
+            if not ours and not evidence.is_from_client(attachment.origin) and not record.is_meta:
+                blocks = records.decode_content(attachment.prompt)
+                texts = [block.text for block in blocks if block.type == "text" and block.text]
+                self._take_words(record, words.find_words(texts), copied=copied)
+        elif attachment.type == "skill_listing":
+            names = evidence.strings_in(attachment.names)
+            if not names:
+                names = _LISTED_SKILL.findall(records.join_text(attachment.content))
+            self.session.offer_skills(names)
+
+    def _note_skill(self, texts: list[str]) -> None:
+        """Note a loaded skill: its body stands in a meta message that names its folder."""
+        for text in texts:
+            match = _SKILL_FOLDER.match(text)
+            turn = self.session.turn
+            if match and turn:
+                self._load_skill(turn, PureWindowsPath(match["folder"].strip()).name)

@@ -1,0 +1,190 @@
+"""The turns of a session: opened, found and told from the copies a fork begins with."""
+
+from __future__ import annotations
+
+import re
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+
+from skillopt_harvesters.claims import Claims, Copies, mark_of
+from skillopt_harvesters.drafts import SessionDraft
+from skillopt_harvesters.records import Kind
+from skillopt_harvesters.sources.base import is_own_folder
+from skillopt_harvesters.sources.codex.decode import Record
+from skillopt_harvesters.sources.codex.forks import made_at
+from skillopt_harvesters.sources.codex.memory import Memory
+from skillopt_harvesters.sources.codex.words import Words
+from skillopt_harvesters.times import to_utc
+from skillopt_harvesters.turns import TurnDraft
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_MAX_PATH = 4096
+_MAX_SKILLS = 200
+_PLAIN_ID = re.compile(r"[\w.-]{1,100}")
+# Some servers number their calls; only what looks like chance names one call in all the world.
+_CALL_ID = re.compile(r"call_[A-Za-z0-9]{16,}")
+
+
+class TurnBook:
+    """Keeps the turns of one file. `names` are the ids in its name, the last of which is the session's."""
+
+    def __init__(self, session: SessionDraft, memory: Memory, claims: Claims, *, resumed: bool) -> None:
+        self.session = session
+        self.memory = memory
+        self.names = UUID.findall(PurePath(session.path).name)
+        self._claims = claims
+        self._resumed = resumed
+        self._copies = self._open_copies()
+        if len(self.names) > 1 and not resumed:
+            self.expect_copies()
+
+    @property
+    def copying(self) -> bool:
+        """Whether another session's history is being repeated."""
+        return self.memory.gate.copying
+
+    @property
+    def latest(self) -> TurnDraft | None:
+        """The turn that goes on; None before the first of the session's own."""
+        return None if self.memory.starting else self.session.turn
+
+    def name_session(self, name: str | None) -> None:
+        """Take the session's id from its own record when the file's name holds none."""
+        self.memory.own = name or self.session.id
+        if not self.names and name and _PLAIN_ID.fullmatch(name):
+            self.session.id = name
+            self._copies = self._open_copies()
+
+    def knows(self, name: str | None) -> bool:
+        """Whether an id is this session's."""
+        return name in {self.memory.own, self.session.id, *self.names}
+
+    def belongs_to_older(self, name: str | None) -> bool:
+        """Whether the first id in a file is that of an older session: then the file's own record is lost."""
+        if not self.names or not name or name in self.names:
+            return False
+        made, own = made_at(name), made_at(self.session.id)
+        return made is not None and own is not None and made < own
+
+    def expect_copies(self) -> None:
+        """Take what follows for another session's, until something shows that it is not."""
+        memory = self.memory
+        if not memory.began:
+            memory.gate.copying = True
+            memory.meter.inherited = True
+            if memory.gate.born is None:
+                memory.gate.begin(self.session.id, None)
+
+    def pass_time(self, time: str | int | float | None) -> None:
+        """Look at the time of a record before it is taken."""
+        if self.memory.gate.pass_time(time):
+            self.memory.starting = True
+
+    def pass_turn(self, name: str | None, started: float | None = None) -> bool:
+        """Look at the id of a turn; true when the copies end with it."""
+        ended = self.memory.gate.pass_turn(name, started)
+        self.memory.starting = self.memory.starting or ended
+        return ended
+
+    def enter(self, folder: str | None) -> None:
+        """Note the working directory; the session's project is the one it began in."""
+        memory = self.memory
+        folder = folder and folder[:_MAX_PATH]
+        if folder and folder != memory.folder:
+            memory.folder = folder
+            self.session.project = self.session.project or folder
+            memory.replay = memory.replay or is_own_folder(folder)
+
+    def adopt_latest(self) -> None:
+        """Take the latest prompt for the session's own: it stands before the record that says whose it is."""
+        memory, turn = self.memory, self.session.turn
+        if turn and turn.copied and turn.is_untouched:
+            turn.copied = False
+            memory.standing += 1
+            memory.starting, memory.began = False, True
+            memory.typed = memory.typed or turn.typed
+
+    def open(self, words: Words, record: Record, *, typed: bool) -> TurnDraft:
+        """Open a turn, unless it repeats the one before."""
+        memory = self.memory
+        turn = TurnDraft(
+            prompt=words.prompt,
+            command=words.command,
+            typed=typed,
+            started=to_utc(record.time),
+            copied=self.copying,
+        )
+        opened = self.session.open_turn(turn)
+        if not self.copying:
+            memory.starting, memory.began = False, True
+            memory.typed = memory.typed or typed
+            memory.standing += opened is turn
+            self.claim(opened, memory.task)
+        return opened
+
+    def go_back(self, count: int) -> None:
+        """Abandon the last turns."""
+        gone = min(count, self.memory.standing)
+        if gone:
+            self.memory.standing -= gone
+            self.session.abandon_last(gone)
+
+    def for_agent(self, record: Record) -> TurnDraft:
+        """Return the turn that goes on; an agent that goes on by itself opens one."""
+        return self.latest or self.open(Words(), record, typed=False)
+
+    def find(self, name: str | None) -> TurnDraft | None:
+        """Return the open turn with an id; the latest when that has none, or none is given."""
+        turn = self.latest
+        if turn is None or not name or turn.head is None:
+            return turn
+        head = mark_of(name)
+        return next((turn for turn in reversed(self.session.turns) if turn.head == head), None)
+
+    def claim(self, turn: TurnDraft | None, name: str | None) -> None:
+        """Name a turn; when the name is another session's, the turn is a copy of which nothing else told."""
+        if turn is None or turn.head is not None or turn.copied or not name:
+            return
+        if UUID.fullmatch(name) or _CALL_ID.fullmatch(name):
+            turn.head = mark_of(name)
+            turn.copied = self._copies.opens_copy(turn.head)
+
+    def may_be_typed(self) -> bool:
+        """Whether a prompt that comes now was typed by a person."""
+        memory = self.memory
+        if memory.replay:
+            return False
+        if memory.program:
+            return memory.trigger == "user"
+        if memory.kind is None and not memory.bare:
+            self.session.warn("the record that says who spoke is missing; no prompt counts as typed")
+            return False
+        return memory.kind in {None, Kind.HUMAN} and memory.trigger != "exec"
+
+    def find_kind(self) -> Kind:
+        """Return who spoke. What a program began a person may have gone on with."""
+        memory = self.memory
+        if memory.replay:
+            return Kind.REPLAY
+        if memory.program and memory.typed:
+            return Kind.HUMAN
+        return memory.kind or (Kind.HUMAN if memory.bare else Kind.HEADLESS)
+
+    def settle(self) -> None:
+        """Claim what turned out to be the session's own."""
+        self._copies.settle()
+        self.memory.copied_from = list(self._copies.sessions)
+
+    def _open_copies(self) -> Copies:
+        name = f"{self.session.client}/{self.session.id}"
+        return Copies(name, self._claims, copied_from=self.memory.copied_from, resumed=self._resumed)
+
+
+def add_skills(turn: TurnDraft, names: Iterable[str]) -> None:
+    """Note skills whose instructions were loaded."""
+    for name in names:
+        if len(turn.skills) < _MAX_SKILLS:
+            turn.skills[name] = None

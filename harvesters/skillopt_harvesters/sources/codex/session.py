@@ -1,0 +1,249 @@
+"""A rollout of Codex, read record by record into one session."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from skillopt_harvesters.claims import Claims
+from skillopt_harvesters.drafts import SessionDraft
+from skillopt_harvesters.records import Kind, Signal, Tokens
+from skillopt_harvesters.sources.codex import records
+from skillopt_harvesters.sources.codex.book import TurnBook
+from skillopt_harvesters.sources.codex.calls import MAX_ID, CallBook
+from skillopt_harvesters.sources.codex.decode import (
+    OPENING,
+    ROUTES,
+    Record,
+    Repeats,
+    decode_any,
+    decode_bare,
+    decode_patiently,
+)
+from skillopt_harvesters.sources.codex.memory import Memory
+from skillopt_harvesters.sources.codex.origins import find_origin
+from skillopt_harvesters.sources.codex.prompts import EVENT
+from skillopt_harvesters.sources.codex.talk import Talk
+from skillopt_harvesters.sources.lined import Reader
+from skillopt_harvesters.times import to_utc
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+# Why a turn may end that was not the user's will.
+_NOT_THE_USER = frozenset({"review_ended", "budget_limited"})
+_NOTHING = Tokens()
+
+
+class CodexReader(Reader[Memory]):
+    """Takes records in file order.
+
+    The name of the file is the session's id: the records of a fork may carry the id of the session it came
+    from.
+    """
+
+    def __init__(self, session: SessionDraft, memory: Memory, claims: Claims, *, resumed: bool) -> None:
+        super().__init__(session, memory, claims, resumed=resumed)
+        self.turns = TurnBook(session, memory, claims, resumed=resumed)
+        self.calls = CallBook(session, memory)
+        self.talk = Talk(session, memory, self.turns)
+        self._repeats = Repeats()
+        self._time = b""
+        talk = self.talk
+        self._takers: dict[str, Callable[[Any, Record], None]] = {
+            "session_meta": self._take_meta,
+            "turn_context": self._take_context,
+            "compacted": talk.take_compacted,
+            "token_usage_record": self._take_usage,
+            "event_msg/user_message": talk.take_user_message,
+            "event_msg/agent_message": talk.take_agent_message,
+            "event_msg/item_completed": self._take_completed,
+            "event_msg/task_started": self._take_task_started,
+            "event_msg/task_complete": self._take_task_complete,
+            "event_msg/turn_aborted": self._take_aborted,
+            "event_msg/error": self._take_error,
+            "event_msg/token_count": self._take_token_count,
+            "event_msg/thread_rolled_back": self._take_rollback,
+            "event_msg/entered_review_mode": talk.take_review,
+            "event_msg/exited_review_mode": talk.take_review_end,
+            "event_msg/exec_command_end": self._take_end,
+            "event_msg/patch_apply_end": self._take_end,
+            "event_msg/mcp_tool_call_end": self._take_end,
+            "response_item/message": talk.take_message,
+            "response_item/agent_message": talk.take_agent_task,
+            **dict.fromkeys(records.CALLS, self._take_call),
+            **dict.fromkeys(records.OUTPUTS, self._take_output),
+        }
+
+    def take(self, line: bytes) -> None:
+        opening = OPENING.match(line)
+        route = ROUTES.get((opening[2], opening[3])) if opening else None
+        if opening is None or route is None:
+            record = decode_bare(line)
+        else:
+            written = opening[1]
+            time = written.decode("ascii", "replace")
+            # Nearly every record is a little later than the one before.
+            if self._time and written > self._time and to_utc(time) == time:
+                self._time = written
+            else:
+                self._see(time)
+            if route.is_noise(line, self._repeats):
+                if self.memory.gate.copying:
+                    self.turns.pass_time(time)
+                return
+            record = route.read(line, time)
+        if record is not None:
+            self._take(record)
+            return
+        found, bad = decode_patiently(line)
+        self.session.bad += bad
+        for one in found:
+            self._see(one.time)
+            self._take(one)
+
+    def finish(self) -> None:
+        self.session.see(to_utc(self._time.decode("ascii", "replace") or None))
+        self.session.kind = self.turns.find_kind()
+        self.turns.settle()
+
+    def _take(self, record: Record) -> None:
+        memory = self.memory
+        if memory.gate.copying:
+            self.turns.pass_time(record.time)
+        if record.payload is None:
+            if record.kind not in records.KINDS and record.kind not in records.NOISE:
+                self.session.meet_unknown(record.kind)
+            return
+        if record.bare:
+            memory.bare = True
+        self.talk.fresh, memory.ledger.fresh = memory.ledger.fresh, 0
+        self._takers[record.kind](record.payload, record)
+
+    def _see(self, time: str | int | float | None) -> None:
+        utc = to_utc(time)
+        self.session.see(utc)
+        if utc and utc == time and utc.encode() > self._time:
+            self._time = utc.encode()
+
+    def _take_meta(self, meta: records.Meta, record: Record) -> None:
+        memory, session, turns = self.memory, self.session, self.turns
+        if memory.own:
+            if not turns.knows(meta.id):
+                turns.expect_copies()
+            elif meta.cli_version:
+                session.client_version = meta.cli_version
+            return
+        if turns.belongs_to_older(meta.id):
+            turns.expect_copies()
+            return
+        turns.name_session(meta.id)
+        memory.gate.begin(session.id, meta.timestamp or record.time)
+        session.see(to_utc(meta.timestamp))
+        if isinstance(decode_any(meta.history_base), dict):
+            memory.meter.inherited = True
+        elif meta.forked_from_id:
+            turns.expect_copies()
+        origin = find_origin(meta)
+        memory.kind, memory.program, session.parent = origin.kind, origin.program, origin.parent
+        memory.replay = memory.replay or origin.kind is Kind.REPLAY
+        if origin.strange:
+            session.warn(f"{origin.strange!r} is not known; its prompts do not count as typed")
+        git = meta.git or records.Git()
+        session.client_version = meta.cli_version or session.client_version
+        session.branch, session.commit = git.branch, git.commit_hash
+        self.turns.enter(meta.cwd)
+
+    def _take_context(self, context: records.Context, _record: Record) -> None:
+        if self.turns.pass_turn(context.turn_id):
+            self.turns.adopt_latest()
+        self.session.model = context.model or self.session.model
+        if not self.turns.copying:
+            self.turns.enter(context.cwd)
+            self.turns.claim(self.session.turn, context.turn_id)
+            self._repeats.note_context(context)
+
+    def _take_task_started(self, task: records.Task, _record: Record) -> None:
+        memory = self.memory
+        self.turns.pass_turn(task.turn_id, task.started_at)
+        told = task.turn_attribution or records.Attribution()
+        # A review's own agent begins and ends its work in between.
+        anothers = memory.reviewing or (told.parent_turn_id and memory.kind is not Kind.SUBAGENT)
+        if not (self.turns.copying or anothers):
+            memory.task = task.turn_id or ""
+            memory.trigger = told.turn_trigger or ""
+            memory.meter.itemised = False
+
+    def _take_task_complete(self, task: records.Task, _record: Record) -> None:
+        if self.turns.copying:
+            return
+        turn = self.turns.find(task.turn_id)
+        if turn:
+            silent = turn.is_untouched and turn.head is not None and not task.last_agent_message
+            silent = silent and turn.command != "!"
+            if silent or decode_any(task.error) is not None:
+                turn.signals.add(Signal.ERROR)
+            if task.last_agent_message and not turn.answer:
+                self.talk.say(turn, task.last_agent_message, EVENT)
+        self._end_task(task)
+
+    def _take_aborted(self, task: records.Task, record: Record) -> None:
+        memory = self.memory
+        # A fork cuts off what the other session was doing.
+        if self.turns.copying:
+            return
+        memory.reviewing = False
+        if task.reason not in _NOT_THE_USER:
+            turn = self.turns.find(task.turn_id)
+            if turn is None and self.turns.latest is None and task.turn_id == memory.task:
+                turn = self.turns.for_agent(record)
+            if turn:
+                turn.signals.add(Signal.INTERRUPTION)
+        self._end_task(task)
+
+    def _end_task(self, task: records.Task) -> None:
+        if task.turn_id == self.memory.task:
+            self.memory.task = ""
+
+    def _take_error(self, _task: records.Task, _record: Record) -> None:
+        if self.turns.latest and not self.turns.copying:
+            self.turns.latest.signals.add(Signal.ERROR)
+
+    def _take_rollback(self, rollback: records.Rollback, _record: Record) -> None:
+        if not self.turns.copying:
+            self.turns.go_back(rollback.num_turns or 0)
+
+    def _take_call(self, call: records.Call, record: Record) -> None:
+        turn = self.turns.for_agent(record)
+        if self.calls.add(turn, call):
+            self.turns.claim(turn, call.call_id)
+
+    def _take_output(self, output: records.Output, _record: Record) -> None:
+        self.calls.close(output)
+
+    def _take_end(self, told: records.ToolEnd, _record: Record) -> None:
+        self.calls.end(self.turns.latest, told)
+
+    def _take_completed(self, completed: records.Completed, record: Record) -> None:
+        item = completed.item
+        self.turns.pass_turn(completed.turn_id)
+        anothers = completed.thread_id and not (self.turns.copying or self.turns.knows(completed.thread_id))
+        if item is None or anothers:
+            return
+        if item.type in {"CommandExecution", "FileChange", "McpToolCall"}:
+            self.calls.end(self.turns.find(completed.turn_id), item)
+        else:
+            self.talk.take_item(item, record)
+
+    def _take_token_count(self, count: records.TokenCount, _record: Record) -> None:
+        if count.info:
+            turn = self.turns.latest
+            copied = self.turns.copying or (turn is not None and turn.copied)
+            tokens = self.memory.meter.take_sum(count.info, copied=copied)
+            if tokens != _NOTHING:
+                (turn or self.session).count(self.memory.number(), tokens)
+
+    def _take_usage(self, told: records.UsageRecord, _record: Record) -> None:
+        if told.usage and not self.turns.copying:
+            tokens, turn = self.memory.meter.take_call(told.usage), self.turns.latest
+            if turn is None or not turn.copied:
+                (turn or self.session).count((told.response_id or self.memory.number())[:MAX_ID], tokens)

@@ -1,0 +1,143 @@
+"""What was said in a session: prompts and answers, each once; reviews, summaries, and the skills on offer."""
+
+from __future__ import annotations
+
+import re
+
+from skillopt_harvesters.drafts import SessionDraft
+from skillopt_harvesters.records import Kind, Signal
+from skillopt_harvesters.sources.codex import records
+from skillopt_harvesters.sources.codex.book import TurnBook, add_skills
+from skillopt_harvesters.sources.codex.decode import Record
+from skillopt_harvesters.sources.codex.memory import Memory
+from skillopt_harvesters.sources.codex.prompts import EVENT, GIVEN, ITEM
+from skillopt_harvesters.sources.codex.words import Words, find_words, split_parts
+from skillopt_harvesters.turns import TurnDraft
+
+_LISTED_SKILL = re.compile(
+    r"^- (?P<name>[\w:.-]{1,100}): .*\((?:file|(?:environment|orchestrator|custom) resource): ", re.MULTILINE
+)
+_SKILL_LIST = "### Available skills"
+_MAX_SKILLS = 1000
+_CLIENT_SAYS = "Compact task completed"
+
+
+class Talk:
+    """Takes the records that tell what was said into the turns of a session."""
+
+    def __init__(self, session: SessionDraft, memory: Memory, turns: TurnBook) -> None:
+        self.session = session
+        self.memory = memory
+        self.turns = turns
+        # The stream of the prompt that the record before told, 0 when it told none.
+        self.fresh = 0
+
+    def take_message(self, message: records.Message, record: Record) -> None:
+        texts = [part.text for part in message.content or () if part.text]
+        if message.role == "assistant":
+            self._take_words(texts, GIVEN, record)
+            return
+        for text in texts:
+            if _SKILL_LIST in text:
+                self._note_skills(text)
+        told = message.internal_chat_message_metadata_passthrough
+        self.turns.pass_turn(told.turn_id if told else None)
+        if message.role == "user":
+            self._take_prompt(find_words(*split_parts(message)), GIVEN, record)
+
+    def take_user_message(self, told: records.UserMessage, record: Record) -> None:
+        if told.kind in {None, "plain"}:
+            words = find_words([told.message] if told.message else [])
+            words.image = words.image or bool(told.images or told.local_images)
+            self._take_prompt(words, EVENT, record)
+
+    def take_agent_message(self, told: records.AgentMessage, record: Record) -> None:
+        if told.message and told.message != _CLIENT_SAYS:
+            self._take_words([told.message], EVENT, record)
+
+    def take_item(self, item: records.Item, record: Record) -> None:
+        """Take a completed item that is a message, or the beginning or end of a review."""
+        parts = item.content or []
+        texts = [part.text for part in parts if part.text]
+        if item.type == "UserMessage":
+            words = find_words(texts)
+            words.image = words.image or any((part.type or "").endswith("image") for part in parts)
+            self._take_prompt(words, ITEM, record)
+        elif item.type == "AgentMessage":
+            self._take_words(texts, ITEM, record)
+        elif item.type == "EnteredReviewMode":
+            self._begin_review(item.target, None, record)
+        elif item.type == "ExitedReviewMode":
+            self.memory.reviewing = False
+
+    def take_agent_task(self, _task: records.AgentTask, record: Record) -> None:
+        """Open a turn for the task another agent gives; its words are not kept readable."""
+        if self.memory.kind is Kind.SUBAGENT and self.turns.latest is None:
+            self.turns.for_agent(record)
+
+    def take_review(self, review: records.Review, record: Record) -> None:
+        words = review.prompt if review.prompt == review.user_facing_hint else None
+        self._begin_review(review.target, words, record)
+
+    def take_review_end(self, _review: records.Review, _record: Record) -> None:
+        self.memory.reviewing = False
+
+    def take_compacted(self, compacted: records.Compacted, _record: Record) -> None:
+        """Withdraw the summary: the model's answer to the client, which is not shown to the user."""
+        texts = self.session.turn.texts if self.session.turn else []
+        if texts and texts[-1].source == _name(GIVEN) and (compacted.message or "").endswith(texts[-1].text):
+            texts.pop()
+
+    def say(self, turn: TurnDraft, text: str, stream: int) -> None:
+        """Add a message, which may be told once more in another stream."""
+        last = turn.texts[-1] if turn.texts else None
+        name = _name(stream)
+        if last and last.text == text and name not in last.source:
+            last.source += name
+        else:
+            turn.say(self.memory.number(), text, name)
+
+    def _take_words(self, texts: list[str], stream: int, record: Record) -> None:
+        text = "\n\n".join(text for text in texts if text.strip())
+        if text:
+            self.say(self.turns.for_agent(record), text, stream)
+
+    def _take_prompt(self, words: Words, stream: int, record: Record) -> None:
+        memory, ledger, latest = self.memory, self.memory.ledger, self.turns.latest
+        if words.interrupted and latest and not self.turns.copying:
+            latest.signals.add(Signal.INTERRUPTION)
+        if not self.session.project:
+            self.turns.enter(words.folder)
+        # What a review asks its own agent is told as if the user had said it, but not given to this one.
+        if words.is_act and not (memory.reviewing and stream != GIVEN):
+            if words.tagged and stream == GIVEN and ledger.seen & (EVENT | ITEM):
+                return
+            memory.reviewing = False
+            if not ledger.is_known(words, stream, record.time):
+                if self.fresh == GIVEN and stream != GIVEN and latest and latest.is_untouched:
+                    latest.prompt, latest.command = words.prompt, words.command
+                    ledger.adopt()
+                else:
+                    self.turns.open(words, record, typed=self.turns.may_be_typed())
+            ledger.fresh = stream
+        if self.turns.latest:
+            add_skills(self.turns.latest, words.skills)
+
+    def _begin_review(self, target: records.Target | None, words: str | None, record: Record) -> None:
+        if target and target.type == "custom":
+            words = target.instructions
+        asked, latest = Words(command="/review", prompt=(words or "").strip()), self.turns.latest
+        known = self.memory.reviewing and latest is not None and latest.prompt == asked.prompt
+        if not (known or self.turns.copying):
+            self.turns.open(asked, record, typed=self.turns.may_be_typed())
+            self.memory.reviewing = True
+
+    def _note_skills(self, text: str) -> None:
+        offered = self.session.skills_offered
+        for match in _LISTED_SKILL.finditer(text, text.find(_SKILL_LIST)):
+            if len(offered) < _MAX_SKILLS:
+                offered[match["name"]] = None
+
+
+def _name(stream: int) -> str:
+    return f"<{stream}>"

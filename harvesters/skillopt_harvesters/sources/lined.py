@@ -1,0 +1,128 @@
+"""Clients that append one record a line: reading, and going on where the last reading ended."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, BinaryIO, ClassVar, Generic, TypeVar
+
+import msgspec
+
+from skillopt_harvesters.claims import Claims
+from skillopt_harvesters.drafts import SessionDraft
+from skillopt_harvesters.lines import PADDING, Chunk, LineReader
+from skillopt_harvesters.sources.base import Marks, Reading, Resume, stat_file
+from skillopt_harvesters.walk import walk_files
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
+
+MemoryT = TypeVar("MemoryT", bound=msgspec.Struct)
+
+
+class Reader(ABC, Generic[MemoryT]):
+    """Takes the lines of one file, in order, into `session`.
+
+    `memory` is a mutable struct with everything else that the next reading must know. Both are frozen after
+    a reading and handed to the reader that goes on; nothing else is.
+    """
+
+    def __init__(self, session: SessionDraft, memory: MemoryT, claims: Claims, *, resumed: bool) -> None:
+        self.session = session
+        self.memory = memory
+        self.claims = claims
+        self.resumed = resumed
+
+    @abstractmethod
+    def take(self, line: bytes) -> None:
+        """Take a line without its end. Raises nothing: what cannot be used is counted in `session`."""
+
+    def take_all(self, lines: list[bytes]) -> None:
+        """Take several lines."""
+        take = self.take
+        for line in lines:
+            take(line.strip(PADDING))
+
+    def take_chunk(self, chunk: Chunk) -> bool:
+        """Take a run of lines in one step, or return False when that cannot be done: then they come singly.
+
+        A client whose files are large overrides this: most of its time
+        goes by with steps that each record costs.
+        """
+        return False
+
+    @abstractmethod
+    def finish(self) -> None:
+        """Settle what only the whole file tells (the kind, claims); a later reading may bring more lines."""
+
+
+class LinedSource(ABC, Generic[MemoryT]):
+    """A source whose files are lines of JSON. Subclasses say where they are and how a line is read."""
+
+    suffixes: ClassVar[tuple[str, ...]] = (".jsonl",)
+    noise: ClassVar[tuple[bytes, ...]] = ()
+    memory: type[MemoryT]
+    rewrites: ClassVar[bool] = False
+
+    @property
+    @abstractmethod
+    def name(self) -> str: ...
+
+    @abstractmethod
+    def roots(self, env: Mapping[str, str], home: Path) -> tuple[Path, ...]: ...
+
+    @abstractmethod
+    def recognise(self, head: bytes) -> bool: ...
+
+    @abstractmethod
+    def identify(self, path: Path) -> str:
+        """Return the id of the session in a file."""
+
+    @abstractmethod
+    def open_reader(
+        self, session: SessionDraft, memory: MemoryT, claims: Claims, *, resumed: bool
+    ) -> Reader[MemoryT]: ...
+
+    def discover(self, root: Path, *, warn: Callable[[str], None] | None = None) -> Iterator[Path]:
+        return walk_files(root, self.suffixes, warn=warn)
+
+    def stat(self, path: Path) -> Marks:
+        return stat_file(path)
+
+    def read(
+        self, file: BinaryIO, path: Path, *, claims: Claims, resume: Resume | None = None
+    ) -> Iterator[Reading]:
+        reader, offset = self._start(path, claims, resume)
+        file.seek(offset)
+        offset = self._feed(reader, file, offset)
+        reader.finish()
+        session, frozen = reader.session.finish()
+        try:
+            state = msgspec.msgpack.encode((frozen, reader.memory))
+        except (OverflowError, UnicodeEncodeError):
+            # A number or text that no client writes: then the next reading begins at the start again.
+            state = b""
+        yield Reading(session=session, offset=offset, state=state)
+
+    def _feed(self, reader: Reader[MemoryT], stream: BinaryIO, offset: int = 0) -> int:
+        """Give a reader the lines of a stream that stands at `offset`; return where they end."""
+        lines = LineReader(stream, noise=self.noise, offset=offset)
+        for chunk in lines.chunks():
+            if not (lines.is_whole and reader.take_chunk(chunk)):
+                reader.take_all(lines.split(chunk))
+        reader.take_all(lines.rest())
+        reader.session.overlong += lines.overlong
+        return lines.offset
+
+    def _start(self, path: Path, claims: Claims, resume: Resume | None) -> tuple[Reader[MemoryT], int]:
+        if resume and resume.session and resume.state:
+            try:
+                frozen, memory = msgspec.msgpack.decode(resume.state, type=tuple[bytes, self.memory])  # type: ignore[name-defined]
+            except (msgspec.DecodeError, RecursionError):
+                frozen, memory = b"", None
+            session = SessionDraft.thaw(frozen, resume.session) if memory is not None else None
+            if session is not None and memory is not None:
+                session.path = str(path)
+                return self.open_reader(session, memory, claims, resumed=True), resume.offset
+        session = SessionDraft(id=self.identify(path), client=self.name, path=str(path))
+        return self.open_reader(session, self.memory(), claims, resumed=False), 0

@@ -1,0 +1,57 @@
+"""Tokens counted while a session is being read: each model call once, however often it is told."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from skillopt_harvesters.records import Tokens
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+# So many of the latest calls can still be corrected.
+MAX_OPEN_CALLS = 16
+_TOKEN_BITS = 48
+
+
+class Counts(Protocol):
+    """Tokens as a client tells them: what it does not tell is None."""
+
+    @property
+    def input(self) -> int | None: ...
+
+    @property
+    def output(self) -> int | None: ...
+
+    @property
+    def cache_read(self) -> int | None: ...
+
+    @property
+    def cache_write(self) -> int | None: ...
+
+
+def fold(usage: dict[str, Tokens], counted: Tokens) -> Tokens:
+    """Take the older half of the calls out of `usage` and return what was counted with them."""
+    oldest = list(usage)[: len(usage) // 2]
+    return add_tokens([counted, *(bound(usage.pop(call)) for call in oldest)])
+
+
+def add_tokens(parts: Iterable[Tokens]) -> Tokens:
+    """Return the sum."""
+    given = fresh = read = written = 0
+    for part in parts:
+        given += part.input
+        fresh += part.output
+        read += part.cache_read
+        written += part.cache_write
+    return Tokens(given, fresh, read, written)
+
+
+def bound(counts: Counts) -> Tokens:
+    """Return the tokens, without what no model call can have taken."""
+    given, fresh = counts.input or 0, counts.output or 0
+    read, written = counts.cache_read or 0, counts.cache_write or 0
+    if (given | fresh | read | written) >> _TOKEN_BITS:
+        told = (given, fresh, read, written)
+        return Tokens(*(0 if count >> _TOKEN_BITS else count for count in told))
+    return Tokens(given, fresh, read, written)

@@ -1,0 +1,214 @@
+"""Turns while they are being read; common to all clients.
+
+Redaction and size limits happen here, so that no client can forget them.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from skillopt_harvesters.calls import (
+    MAX_COMMAND,
+    MAX_ERROR,
+    MAX_ID,
+    MAX_NAMES,
+    CallDraft,
+    clip,
+    digest_of,
+    redact_name,
+)
+from skillopt_harvesters.corrections import is_correction
+from skillopt_harvesters.records import Signal, Tokens, ToolCall, Turn
+from skillopt_harvesters.redact import redact_within
+from skillopt_harvesters.tokens import MAX_OPEN_CALLS, Counts, add_tokens, bound, fold
+from skillopt_harvesters.verify import is_verification
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+__all__ = [
+    "MAX_ANSWER",
+    "MAX_COMMAND",
+    "MAX_ERROR",
+    "MAX_PROMPT",
+    "CallDraft",
+    "TextDraft",
+    "TurnDraft",
+    "add_tokens",
+    "clip",
+    "digest_of",
+]
+
+MAX_PROMPT = 65_536
+MAX_ANSWER = 65_536
+MAX_CALLS = 5_000
+# Characters of all commands, errors and paths of a turn.
+MAX_TURN = 4 * 1024 * 1024
+_LATE = 64
+_REPEATED = 512
+
+
+@lru_cache(maxsize=4096)
+def _verifies_repeated(command: str) -> bool:
+    return is_verification(command)
+
+
+def _verifies(call: ToolCall) -> bool:
+    command = call.command
+    if not command or call.exit_code != 0:
+        return False
+    return _verifies_repeated(command) if len(command) <= _REPEATED else is_verification(command)
+
+
+class TextDraft(msgspec.Struct, gc=False):
+    """A piece of the agent's visible text; pieces of one message are joined."""
+
+    message: str
+    text: str
+    source: str = ""
+
+
+class TurnDraft(msgspec.Struct):
+    """A turn being read.
+
+    `head` is the mark of the record that opened it, `parent` the record the prompt answers to. A `copied`
+    turn belongs to the session it was copied from. `number` counts the turns of the file from 0. `usage` is
+    by model call, so that a call told in several records counts once.
+    """
+
+    prompt: str = ""
+    command: str | None = None
+    typed: bool = True
+    started: str | None = None
+    head: int | None = None
+    parent: str | None = None
+    number: int = 0
+    copied: bool = False
+    abandoned: bool = False
+    texts: list[TextDraft] = []
+    calls: list[CallDraft] = []
+    refusals: list[str] = []
+    signals: set[Signal] = set()
+    skills: dict[str, None] = {}
+    usage: dict[str, Tokens] = {}
+    counted: Tokens = Tokens()
+    calls_left_out: int = 0
+    size: int = 0
+
+    @property
+    def is_untouched(self) -> bool:
+        """Whether the agent has done nothing in it yet."""
+        return not (self.texts or self.calls or self.usage)
+
+    def say(self, message: str, text: str, source: str = "") -> None:
+        """Add visible text. Only the last two messages are kept: the last one may be withdrawn."""
+        texts = self.texts
+        message, source = message[:MAX_ID], source[:MAX_ID]
+        if texts and sum(len(piece.text) for piece in texts if piece.message == message) > MAX_ANSWER:
+            return
+        texts.append(TextDraft(message, clip(text, MAX_ANSWER), source))
+        if len(texts) > 2:
+            last = texts[-1].message
+            before = next((piece.message for piece in reversed(texts) if piece.message != last), last)
+            self.texts = [piece for piece in texts if piece.message in {last, before}]
+
+    def add_call(self, call: CallDraft) -> None:
+        """Add a tool call; beyond `MAX_CALLS`, or `MAX_TURN` characters, only their number is kept."""
+        if len(self.calls) < MAX_CALLS and self.size < MAX_TURN:
+            self.calls.append(call)
+            self.size += call.clip()
+        else:
+            self.calls_left_out += 1
+
+    def find_call(self, call_id: str) -> CallDraft | None:
+        """Return the latest call with the client's id."""
+        if len(call_id) > MAX_ID:
+            call_id = call_id[:MAX_ID]
+        if self.calls_left_out > _LATE:
+            # Most calls are not here to be found, and the last that are have their results by now.
+            return None
+        for call in reversed(self.calls):
+            if call.id == call_id:
+                return call
+        return None
+
+    def count(self, call: str, counts: Counts) -> None:
+        """Count a model call, or correct what was counted of it; only the latest calls can be corrected."""
+        usage = self.usage
+        usage[call] = counts  # type: ignore[assignment]  # `redact` makes tokens of them
+        if len(usage) >= 2 * MAX_OPEN_CALLS:
+            self.counted = fold(usage, self.counted)
+
+    def count_all(self, counts: Mapping[str, Counts]) -> None:
+        """Count several model calls, in order."""
+        usage = self.usage
+        usage.update(counts)  # type: ignore[arg-type]  # `redact` makes tokens of them
+        while len(usage) >= 2 * MAX_OPEN_CALLS:
+            self.counted = fold(usage, self.counted)
+
+    def withdraw(self, sources: Iterable[str]) -> None:
+        """Forget what the named records said and did."""
+        gone = set(sources)
+        self.texts = [piece for piece in self.texts if piece.source not in gone]
+        self.calls = [call for call in self.calls if call.source not in gone]
+
+    @property
+    def answer(self) -> str:
+        if not self.texts:
+            return ""
+        last = self.texts[-1].message
+        return "\n\n".join(piece.text for piece in self.texts if piece.message == last).strip()
+
+    def redact(self) -> None:
+        """Redact and bound everything in place; doing it again changes nothing."""
+        self.prompt = redact_within(self.prompt, MAX_PROMPT)
+        self.command = self.command and redact_name(self.command)
+        self.refusals = [redact_within(words, MAX_PROMPT) for words in self.refusals[:MAX_NAMES] if words]
+        for piece in self.texts:
+            piece.text = redact_within(piece.text, MAX_ANSWER)
+        for call in self.calls:
+            if call.command or call.error or call.files or call.exit_code:
+                call.redact()
+            else:
+                call.name = redact_name(call.name)
+        self.skills = {redact_name(name): None for name in list(self.skills)[:MAX_NAMES]}
+        self.usage = {call[:MAX_ID]: bound(counts) for call, counts in self.usage.items()}
+
+    def close(self, before: Turn | None) -> Turn:
+        """Return the finished turn. `before` is the turn whose answer the prompt may correct."""
+        self.redact()
+        return self.build(before)
+
+    def build(self, before: Turn | None) -> Turn:
+        """Return the turn as it is so far; it has been redacted."""
+        calls = tuple([call.build() for call in self.calls])
+        signals = set(self.signals)
+        if any(call.error is not None for call in calls):
+            signals.add(Signal.ERROR)
+        if any(map(_verifies, calls)):
+            signals.add(Signal.VERIFIED)
+        answered = before is not None and bool(before.answer or before.tool_calls)
+        if answered and self.command is None and is_correction(self.prompt, before):
+            signals.add(Signal.CORRECTION)
+        if self.refusals:
+            signals.add(Signal.REFUSAL)
+        answer = self.answer
+        if len(self.texts) > 1:
+            # What is no secret in either piece may be one where they meet.
+            answer = redact_within(answer, MAX_ANSWER)
+        return Turn(
+            prompt=self.prompt,
+            answer=answer,
+            command=self.command,
+            tool_calls=calls,
+            refusals=tuple(self.refusals),
+            signals=tuple(sorted(signals, key=lambda signal: signal.value)),
+            skills=tuple(self.skills),
+            tokens=add_tokens([self.counted, *self.usage.values()]),
+            started=self.started,
+            typed=self.typed,
+            abandoned=self.abandoned,
+        )

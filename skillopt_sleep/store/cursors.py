@@ -1,0 +1,80 @@
+"""How far each transcript file was read, in the database."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator
+
+from skillopt_harvesters.cursor import Cursors, FileCursor
+from skillopt_harvesters.sources.base import Marks
+
+_SAVE = (
+    "insert or replace into files (path, marks, offset, prefix_hash, session, gone, state)"
+    " values (?, ?, ?, ?, ?, 0, ?)"
+)
+
+
+class StoreCursors(Cursors):
+    """How far each known file was read, looked up one at a time. Files that are gone are not listed."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def marks_of(self, path: str) -> Marks | None:
+        row = self._connection.execute("select marks from files where path = ?", (path,)).fetchone()
+        return None if row is None else _unpack_marks(row["marks"])
+
+    def __getitem__(self, path: str) -> FileCursor:
+        row = self._connection.execute("select * from files where path = ?", (path,)).fetchone()
+        if row is None:
+            raise KeyError(path)
+        marks = _unpack_marks(row["marks"])
+        return FileCursor(
+            path=path,
+            inode=marks.inode,
+            size=marks.size,
+            mtime_ns=marks.mtime_ns,
+            offset=row["offset"],
+            prefix_hash=row["prefix_hash"],
+            session=row["session"],
+            state=row["state"],
+        )
+
+    def __iter__(self) -> Iterator[str]:
+        for row in self._connection.execute("select path from files where not gone"):
+            yield row["path"]
+
+    def __len__(self) -> int:
+        count: int = self._connection.execute("select count(*) from files where not gone").fetchone()[0]
+        return count
+
+
+def save_cursors(connection: sqlite3.Connection, cursors: Iterable[FileCursor]) -> None:
+    """Record how far files were read."""
+    connection.executemany(
+        _SAVE,
+        (
+            (
+                cursor.path,
+                # As text, since inodes and the times of clocks that jump may have more than 63 bits.
+                f"{cursor.inode}:{cursor.size}:{cursor.mtime_ns}",
+                cursor.offset,
+                cursor.prefix_hash,
+                cursor.session,
+                cursor.state,
+            )
+            for cursor in cursors
+        ),
+    )
+
+
+def forget_files(connection: sqlite3.Connection, paths: Iterable[str]) -> None:
+    """Record that files are gone. What was read of them stays; what was kept for going on does not."""
+    connection.executemany(
+        "update files set gone = 1, state = x'' where path = ?", ((path,) for path in paths)
+    )
+
+
+def _unpack_marks(text: str) -> Marks:
+    inode, size, mtime = text.split(":")
+    return Marks(int(inode), int(size), int(mtime))

@@ -1,0 +1,145 @@
+"""What a prompt is to the answer before it: a correction, or one of the many things that look like one."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skillopt_harvesters.corrections import find_corrections
+from skillopt_harvesters.lexicons import LEXICONS, Lexicon
+from skillopt_harvesters.lexicons.compiled import compile_lexicon
+from skillopt_harvesters.replies import Reply, asks_back, classify_reply, is_automatic, lexicons
+
+REPLIES = ("looked-at", "held-out")
+
+
+def read_samples(data, name: str) -> list[dict[str, str]]:
+    lines = (data.parent / "replies" / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
+    return [json.loads(line) for line in lines]
+
+
+@pytest.mark.parametrize("name", REPLIES)
+@pytest.mark.parametrize("chinese", [False, True], ids=["English", "Chinese"])
+def test_nine_of_ten_corrections_are_told_from_other_replies(data, name, chinese):
+    """The rules were written without a look at the held-out ones."""
+    samples = [
+        one
+        for one in read_samples(data, name)
+        if chinese == any("\u4e00" <= c <= "\u9fff" for c in one["text"])
+    ]
+    assert len(samples) > 25
+    told = [
+        (
+            one["label"] == "correction",
+            classify_reply(one["text"], asked=one["asked"], answer=one["answer"]) is Reply.CORRECTION,
+        )
+        for one in samples
+    ]
+    right = sum(wanted == got for wanted, got in told)
+    precise = sum(wanted for wanted, got in told if got) / sum(got for _, got in told)
+    assert right / len(told) >= 0.9
+    assert precise >= 0.9
+
+
+def test_a_series_of_like_asks_are_asks():
+    asked = "Which command adds httpx as a dependency of this project?"
+    assert classify_reply("the command for adding rich as a project dependency", asked=asked) is Reply.ASK
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Danke, super",
+        "Merci beaucoup",
+        "ありがとう",
+        "mach das kürzer",
+        "No hay problema",
+        "С этим всё хорошо",
+    ],
+)
+def test_a_language_without_a_lexicon_is_left_to_structure(text):
+    assert classify_reply(text, asked="schreib einen Test", answer="Fertig.") is Reply.UNCLEAR
+
+
+def test_a_pasted_failure_is_a_correction_in_any_language():
+    trace = 'Traceback (most recent call last):\n  File "a.py", line 1\nValueError: x'
+    assert classify_reply(f"beim Start:\n{trace}") is Reply.CORRECTION
+    assert classify_reply("npm ERR! missing script: test") is Reply.CORRECTION
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "continue",
+        "Continue.",
+        "继续",
+        "繼續",
+        "Continue from where you left off.",
+        "keep going",
+        "please continue",
+        "继续完成剩下的任务",
+        "好的,继续",
+        "go on",
+        "thanks, go ahead",
+    ],
+)
+def test_automatic_prompts_say_nothing(text):
+    assert is_automatic(text)
+    assert classify_reply(text) in {Reply.CONSENT, Reply.ACCEPTANCE}
+
+
+@pytest.mark.parametrize(
+    "text", ["continue the migration to Postgres 16", "", "继续优化登录页面", "run the tests"]
+)
+def test_prompts_with_something_to_do_are_not_automatic(text):
+    assert not is_automatic(text)
+
+
+def test_only_a_question_to_be_answered_counts_as_one():
+    assert asks_back("Done. Should it return JSON or XML?")
+    assert asks_back("完成。返回 JSON 还是 XML？")
+    assert not asks_back("Done. Would you like me to add tests?")
+    assert not asks_back("Why? Because it is faster.")
+    assert not asks_back("")
+
+
+def test_every_entry_of_every_lexicon_is_a_pattern_and_every_language_is_listed_once():
+    for lexicon in LEXICONS:
+        compile_lexicon(lexicon)
+    languages = [lexicon.language for lexicon in LEXICONS]
+    assert len(set(languages)) == len(languages) >= 2
+
+
+def test_a_further_language_is_one_lexicon(monkeypatch):
+    monkeypatch.setattr("skillopt_harvesters.replies.LEXICONS", (*LEXICONS, make_german()))
+    lexicons.cache_clear()
+    try:
+        said = "das ist falsch, nimm pnpm statt npm"
+        assert classify_reply(said) is Reply.CORRECTION
+        [correction] = find_corrections(said)
+    finally:
+        lexicons.cache_clear()
+    assert (correction.wanted, correction.unwanted) == ("pnpm", "npm")
+
+
+def make_german() -> Lexicon:
+    return Lexicon(
+        language="de",
+        spaced=True,
+        marks=("nicht", "das", "ist"),
+        objections=("das ist falsch",),
+        bare=r"\S{1,80}",
+        end=r"(?=\s|\Z)",
+        doing=("nimm",),
+        contrast=("statt",),
+        pairs=(r"\b{do}\s+{wanted}\s+{not}\s+{unwanted}{end}",),
+    )
+
+
+@given(st.text(max_size=400), st.text(max_size=100), st.text(max_size=100))
+def test_no_text_crashes_the_reading_of_a_reply(text, asked, answer):
+    assert classify_reply(text, asked=asked, answer=answer) in Reply
+    is_automatic(text)
