@@ -19,7 +19,7 @@ from urllib.parse import quote
 import msgspec
 import pytest
 
-from skillopt_harvesters import redact
+from skillopt_harvesters import calls, redact
 from skillopt_harvesters.redact import redact_within
 
 LOWER, UPPER, DIGITS = string.ascii_lowercase, string.ascii_uppercase, string.digits
@@ -514,8 +514,11 @@ def test_nothing_planted_in_a_transcript_is_stored(transcript, read):
 
 
 def test_the_planted_secrets_would_be_stored_without_redaction(transcript, read, monkeypatch):
-    monkeypatch.setattr("skillopt_harvesters.drafts.redact_within", lambda text, limit: text[:limit])
+    for name in ("turns", "calls", "drafts"):
+        monkeypatch.setattr(f"skillopt_harvesters.{name}.redact_within", lambda text, limit: text[:limit])
+    calls._redact_repeated.cache_clear()
     count, found = secrets_stored(transcript, read)
+    calls._redact_repeated.cache_clear()
     assert len(found) > count * 0.8
 
 
