@@ -28,6 +28,8 @@ _NUMBERED = re.compile(r"(?<=secret) id(?=\s{0,8}[:=])| [0-9]{1,2}(?=:)")
 # What ends a name, and what may join it and its value at once.
 _ENDS = frozenset(" =:\"'`")
 _TELLING = frozenset(" \"'")
+# No value begins with a letter behind this: that is a sentence in Chinese, Japanese or Korean.
+_LAST_SIGN = "\u2fff"
 _JOINTS = frozenset("=:\"'`")
 _SAID = (
     "is|was|are|to|as|be|es|est|ist|lautet|equals|value|val|default|for|of|on|at|in|set|changed|reset|updated"
@@ -95,14 +97,16 @@ def _read(plain: str, lowered: str, done: int, anchor: re.Match[str], end: int) 
     if anchor[0] == "auth" and lowered.startswith("orization", anchor.end()):
         return _one(read_authorization(plain, joint))
     edits = _read_joined(plain, lowered, _name_start(plain, done, anchor.start()), end, joint)
-    if edits or plain.find("[redacted:", joint.begin, joint.begin + 60) >= 0:
+    if edits or joint.assigns or plain.find("[redacted:", joint.begin, joint.begin + 60) >= 0:
         return edits
     return _one(_told_before(plain, done, anchor.start(), end))
 
 
 def _read_joined(plain: str, lowered: str, start: int, end: int, joint: Joint) -> list[Edit]:
     name = plain[start:end]
-    if len(name) > _LONGEST_NAME or _NESTED.match(plain, joint.begin):
+    if len(name) > _LONGEST_NAME or plain[joint.begin : joint.begin + 1] > _LAST_SIGN:
+        return []
+    if _NESTED.match(plain, joint.begin):
         return []
     strength = _strength_of(plain, lowered, start, name, joint)
     return _read_values(plain, start, name, strength, joint) if strength is not Strength.NONE else []

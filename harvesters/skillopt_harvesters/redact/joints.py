@@ -44,7 +44,7 @@ _KINDS: tuple[tuple[str, str], ...] = (
     (
         "element",
         r"\s{0,8}</\w{1,20}>\s{0,40}<\w{1,20}>"
-        r"|(?:\s[^<>\n]{0,80})?(?:>|&gt;)(?:\s{0,40}<(?:value|val|string)>)?",
+        r"|(?:>|&gt;|\s[^<>\n]{0,80}>)(?:\s{0,40}<(?:value|val|string)>)?",
     ),
     # - name: password
     #   value: x
