@@ -64,9 +64,17 @@ class Replay(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     sandbox: Annotated[
         str,
         Meta(
-            pattern="^(auto|bubblewrap|none)$", description='auto, bubblewrap, or "none" (runs unprotected)'
+            pattern="^(auto|bubblewrap|sandbox-exec|none)$",
+            description='auto, bubblewrap, sandbox-exec, or "none" (runs unprotected)',
         ),
     ] = "auto"
+    network: Annotated[
+        str,
+        Meta(
+            pattern="^(model|any)$",
+            description="what runs reach: their model's service only, or any (this machine's ports included)",
+        ),
+    ] = "model"
     concurrency: Annotated[Positive, Meta(description="runs at a time")] = 2
     repeats: Annotated[Positive, Meta(description="runs of each held-out task per side")] = 1
     seconds: Annotated[float, Meta(gt=0, description="wall-clock limit of one run")] = 600.0
