@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 import msgspec
 
 from skillopt_replay import process
+from skillopt_replay.bounds import Bounds
 from skillopt_replay.folders import PRIVATE_PREFIX, discard, make_folder
 from skillopt_replay.rollouts import Fault, Outcome, Rollout
 from skillopt_replay.workspace import root_of
@@ -87,6 +88,12 @@ async def run_client(run: Run, furnish: Callable[[Path], Launch], reader: Reader
             keep_bytes=20_000,
             flood_bytes=_FLOOD_BYTES,
             on_stdout=reader.feed,
+            bounds=Bounds(
+                processes=run.limits.processes,
+                memory_bytes=run.limits.memory_bytes,
+                disk_bytes=run.limits.disk_bytes,
+                folders=(root, private, *launch.writable),
+            ),
         )
     except OSError as error:
         return _failed(run, f"{run.program} does not start: {error}", time.monotonic() - started)
@@ -137,6 +144,8 @@ def conclude(
             error = f"no reply from the service within {limits.seconds:g} s"
             return Outcome.INFRASTRUCTURE, error, reading.fault or Fault.NETWORK
         return Outcome.LIMIT, f"stopped after {limits.seconds:g} s", None
+    if finished.excess:
+        return Outcome.LIMIT, f"stopped: {finished.excess}", None
     if finished.flooded:
         return Outcome.INFRASTRUCTURE, "the client wrote without end and was stopped", Fault.CLIENT
     said = finished.stderr.strip()[-500:] or "it wrote nothing on the error channel"

@@ -11,9 +11,12 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from typing import NoReturn
 
 from skillopt_replay.launcher import tree
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
 
 FAILED = 125
 

@@ -9,18 +9,15 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import ipaddress
-import json
 import os
 import socket
 import struct
-from typing import TypeAlias
 
 from skillopt_replay.launcher import tree
 from skillopt_replay.launcher.relay import serve
 from skillopt_replay.launcher.upstream import LOOPBACK, Address, strip_proxies
 
-Place: TypeAlias = tuple[str, int, Address]  # local address, port, service
+Place = tuple[str, int, Address]  # local address, port, service
 
 _NEWUSER, _NEWNET = 0x10000000, 0x40000000
 _NS_GET_USERNS = 0xB701
@@ -88,7 +85,7 @@ def _read_child(info: int) -> int | None:
         if not piece:
             return None
         said += piece
-    return int(json.loads(said)["child-pid"])
+    return int(said.partition(b'"child-pid":')[2].partition(b",")[0])
 
 
 def _listen(inner: int, places: list[Place]) -> list[socket.socket]:
@@ -130,7 +127,7 @@ def _enter(inner: int) -> None:
 
 def _open(address: str, port: int) -> socket.socket:
     is_v6 = ":" in address
-    if not ipaddress.ip_address(address).is_loopback:
+    if not address.startswith("127.") and address != "::1":
         _own(address)
     family = socket.AF_INET6 if is_v6 else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
@@ -152,14 +149,14 @@ def _own(address: str) -> None:
             fcntl.ioctl(control, _SIOCSIFADDR, struct.pack("=16sIi", packed, 128, index))
         return
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
-        label = f"lo:{int(ipaddress.ip_address(address)) & 0xFFFF:x}".encode()
+        label = f"lo:{int.from_bytes(socket.inet_aton(address)[2:], 'big'):x}".encode()
         request = struct.pack("16sH2s4s8x", label, socket.AF_INET, b"", socket.inet_aton(address))
         fcntl.ioctl(control, _SIOCSIFADDR, request)
 
 
 def _is_number(host: str) -> bool:
-    try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        return False
-    return True
+    for family in (socket.AF_INET, socket.AF_INET6):
+        with contextlib.suppress(OSError):
+            socket.inet_pton(family, host)
+            return True
+    return False

@@ -6,12 +6,12 @@ import contextlib
 import os
 import socket
 import threading
-from typing import TYPE_CHECKING
 
 from skillopt_replay.launcher import tree
 from skillopt_replay.launcher.relay import MAX_CONNECTIONS, join, tell
 from skillopt_replay.launcher.upstream import LOOPBACK, dial, strip_proxies
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from skillopt_replay.launcher.upstream import Address
 

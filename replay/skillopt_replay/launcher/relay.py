@@ -6,10 +6,10 @@ import contextlib
 import socket
 import sys
 import threading
-from typing import TYPE_CHECKING
 
 from skillopt_replay.launcher.upstream import dial
 
+TYPE_CHECKING = False  # the module typing takes longer to load than all of ours
 if TYPE_CHECKING:
     from skillopt_replay.launcher.upstream import Address
 

@@ -8,7 +8,10 @@ import os
 import signal
 import sys
 import time
-from typing import Any
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 LINUX = sys.platform.startswith("linux")
 _PDEATHSIG, _SUBREAPER = 1, 36

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import base64
 import os
 import socket
-from typing import TypeAlias
 
-Address: TypeAlias = tuple[str, int]  # host and port
+Address = tuple[str, int]  # host and port
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _SECONDS = 30.0
@@ -46,6 +44,7 @@ def find_proxy(env: dict[str, str], host: str, port: int) -> str | None:
 
 
 def _dial_through(proxy: str, service: Address) -> socket.socket:
+    import base64
     from urllib.parse import unquote, urlsplit
 
     parts = urlsplit(proxy if "://" in proxy else f"http://{proxy}")

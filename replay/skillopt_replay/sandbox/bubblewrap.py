@@ -38,7 +38,7 @@ _MB = 1 << 20
 # Mount points inside the sandbox with their size: they lie in memory, which a run could fill.
 _EMPTY = {"/home": 16 * _MB, "/root": 16 * _MB, "/run": 16 * _MB, "/tmp": 512 * _MB, "/var/tmp": 64 * _MB}  # noqa: S108
 _SHM = 256 * _MB
-_KERNEL = ("acpi", "asound", "bus", "driver", "fs", "irq", "mtrr", "scsi", "sys", "sysrq-trigger")
+_KERNEL = ("acpi", "asound", "bus", "driver", "fs", "irq", "mtrr", "pressure", "scsi", "sys", "sysrq-trigger")
 _HIDDEN = ("keys", "key-users", "kcore", "kallsyms", "timer_list", "sched_debug")
 _PROBE_SECONDS = 10.0
 _DESCRIBED = {
