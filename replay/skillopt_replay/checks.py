@@ -7,13 +7,18 @@ import re
 import stat
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from skillopt_replay import process
+from skillopt_replay.bounds import Bounds
 from skillopt_replay.commands import contains_command
 from skillopt_replay.errors import ReplayError
 from skillopt_replay.folders import PRIVATE_PREFIX, make_folder, remove_tree
 from skillopt_replay.patterns import PatternFailed, search
+from skillopt_replay.protocols import Limits
 from skillopt_replay.rollouts import CheckResult, Score
 from skillopt_replay.sandbox.contract import Toolchains
+from skillopt_replay.sandbox.launching import find_failure
 from skillopt_replay.tasks import (
     CommandMatched,
     CommandSucceeds,
@@ -35,6 +40,9 @@ if TYPE_CHECKING:
     from skillopt_replay.tasks import Check
 
 MAX_FILE_BYTES = 20_000_000
+_BOUNDS = Bounds(
+    processes=Limits().processes, memory_bytes=Limits().memory_bytes, disk_bytes=Limits().disk_bytes
+)
 _FENCE = re.compile(r"^ {0,3}(```+|~~~+).*?(?:^ {0,3}\1[`~]*[ \t]*$|\Z)", re.DOTALL | re.MULTILINE)
 _HEADING = re.compile(
     r"^ {0,3}#{1,6}[ \t]+(.+?)[ \t]*#*[ \t]*$|^(\S.*?)[ \t]*\n(?:=+|-+)[ \t]*$", re.MULTILINE
@@ -116,12 +124,12 @@ def _headings(answer: str) -> set[str]:
 
 
 def _check_file(check: FileContains, workspace: Path) -> tuple[bool, str]:
-    path, root = workspace / check.path, root_of(workspace)
-    if not path.resolve().is_relative_to(root.resolve()):
+    path, root = (workspace / check.path).resolve(), root_of(workspace)
+    if not path.is_relative_to(root.resolve()):
         return False, f"{check.path} leads out of the workspace"
     try:
         # Not to wait for ever on a pipe the agent left in place of the file.
-        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
     except OSError as error:
         return False, f"{check.path}: {error.strerror}"
     if not stat.S_ISREG(os.fstat(handle).st_mode):
@@ -157,11 +165,22 @@ async def _check_command(
         network=False,
     )
     try:
-        finished = await process.run(argv, cwd=workspace, env=env, seconds=check.timeout_s, keep_bytes=20_000)
+        finished = await process.run(
+            argv,
+            cwd=workspace,
+            env=env,
+            seconds=check.timeout_s,
+            keep_bytes=20_000,
+            bounds=msgspec.structs.replace(_BOUNDS, folders=(root, home)),
+        )
     finally:
         remove_tree(home)
-    if finished.returncode != 0 and finished.stderr.startswith("bwrap: "):
-        raise ReplayError(f"the sandbox failed: {finished.stderr.strip()[:300]}")
+    broken = find_failure(finished.stderr) if finished.returncode != 0 else None
+    # The command can write such a line too; then the sandbox still works.
+    if broken and not sandbox.probe().works:
+        raise ReplayError(f"the sandbox failed: {broken[:300]}")
+    if finished.excess:
+        return False, f"{_short(check.command)} took {finished.excess}"
     if finished.timed_out:
         return False, f"{_short(check.command)} took more than {check.timeout_s:g} s"
     detail = f"{_short(check.command)} exits {finished.returncode}"

@@ -10,8 +10,11 @@ import msgspec
 
 from skillopt_replay import process
 from skillopt_replay.bounds import Bounds
+from skillopt_replay.errors import ReplayError
 from skillopt_replay.folders import PRIVATE_PREFIX, discard, make_folder
 from skillopt_replay.rollouts import Fault, Outcome, Rollout
+from skillopt_replay.sandbox.launching import find_failure
+from skillopt_replay.sandbox.reach import Endpoint
 from skillopt_replay.workspace import root_of
 
 if TYPE_CHECKING:
@@ -31,7 +34,7 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     """How to start the client once its private folder is laid out.
 
     The client may write to the workspace, to `home` and `tmp` below the private folder, and to `writable`;
-    it may read `readable` besides the system.
+    it may read `readable` besides the system, and get to the services in `reach` (None: anywhere).
     """
 
     argv: tuple[str, ...]
@@ -39,6 +42,7 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     readable: tuple[Path, ...] = ()
     writable: tuple[Path, ...] = ()
     stdin: bytes = b""
+    reach: tuple[Endpoint, ...] | None = None
 
 
 class Reader(Protocol):
@@ -78,6 +82,7 @@ async def run_client(run: Run, furnish: Callable[[Path], Launch], reader: Reader
             writable=[root, private / "home", private / "tmp", *launch.writable],
             readable=launch.readable,
             cwd=run.workspace,
+            reach=launch.reach,
         )
         finished = await process.run(
             argv,
@@ -96,7 +101,11 @@ async def run_client(run: Run, furnish: Callable[[Path], Launch], reader: Reader
             ),
         )
     except OSError as error:
-        return _failed(run, f"{run.program} does not start: {error}", time.monotonic() - started)
+        return _failed(
+            run, f"{run.program} does not start: {error}", Fault.CLIENT, time.monotonic() - started
+        )
+    except ReplayError as error:
+        return _failed(run, f"no sandbox: {error.message}", Fault.SANDBOX, time.monotonic() - started)
     finally:
         left = await discard(private)
     rollout = _report(run, finished, reader.finish())
@@ -148,12 +157,21 @@ def conclude(
         return Outcome.LIMIT, f"stopped: {finished.excess}", None
     if finished.flooded:
         return Outcome.INFRASTRUCTURE, "the client wrote without end and was stopped", Fault.CLIENT
+    return _crashed(program, finished, reading)
+
+
+def _crashed(
+    program: str, finished: process.Finished, reading: Reading
+) -> tuple[Outcome, str | None, Fault | None]:
+    broken = find_failure(finished.stderr) if finished.returncode != 0 else None
+    if broken:
+        return Outcome.INFRASTRUCTURE, f"the sandbox failed: {broken[:300]}", Fault.SANDBOX
     said = finished.stderr.strip()[-500:] or "it wrote nothing on the error channel"
     error = f"{program} ended with {finished.returncode} and no result: {said}"
     return Outcome.INFRASTRUCTURE, error, reading.fault or Fault.CLIENT
 
 
-def _failed(run: Run, error: str, seconds: float) -> Rollout:
+def _failed(run: Run, error: str, fault: Fault, seconds: float) -> Rollout:
     return Rollout(
         task=run.task.id,
         skill=run.skill.digest if run.skill else "",
@@ -163,5 +181,5 @@ def _failed(run: Run, error: str, seconds: float) -> Rollout:
         answer="",
         seconds=seconds,
         error=error,
-        fault=Fault.CLIENT,
+        fault=fault,
     )

@@ -51,7 +51,7 @@ def tell(service: Address, error: OSError) -> None:
     """Say once on the error channel that a service is out of reach."""
     if service not in _told:
         _told.add(service)
-        sys.stderr.write(f"sandbox: {service[0]}:{service[1]} cannot be reached: {error}\n")
+        sys.stderr.write(f"network: {service[0]}:{service[1]} cannot be reached: {error}\n")
         sys.stderr.flush()
 
 

@@ -68,7 +68,7 @@ def start(program: list[str], env: dict[str, str], keep: tuple[int, ...] = ()) -
             libc().prctl(_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
         os.execvpe(program[0], program, env)  # noqa: S606 - starting it is the purpose
     except OSError as error:
-        os.write(2, f"sandbox: {program[0]} does not start: {error.strerror}\n".encode())
+        os.write(2, f"launcher: {program[0]} does not start: {error.strerror}\n".encode())
     finally:
         os._exit(127)
 

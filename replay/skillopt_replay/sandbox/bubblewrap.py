@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from skillopt_replay.sandbox.contract import SYSTEM_PATH, Probe
 from skillopt_replay.sandbox.folders import refuse_homes
-from skillopt_replay.sandbox.launching import FAILURES, launch
+from skillopt_replay.sandbox.launching import find_failure, launch
 from skillopt_replay.sandbox.reach import Endpoint
 
 if TYPE_CHECKING:
@@ -230,8 +230,7 @@ def _is_setuid(binary: Path) -> bool:
 
 
 def _unfiltered(finished: subprocess.CompletedProcess[str]) -> str:
-    said = [line for line in finished.stderr.splitlines() if line.startswith(FAILURES)]
-    reason = said[-1] if said else f"it ended with {finished.returncode}"
+    reason = find_failure(finished.stderr) or f"it ended with {finished.returncode}"
     return f"runs cannot be kept to the network of their model: {reason}"
 
 

@@ -15,7 +15,12 @@ if TYPE_CHECKING:
     from skillopt_replay.sandbox.reach import Endpoint
 
 _PROGRAM = Path(skillopt_replay.launcher.__file__).with_name("__main__.py")
-FAILURES = ("bwrap: ", "sandbox: ", "sandbox-exec: ")
+_FAILURES = ("bwrap: ", "sandbox: ", "sandbox-exec: ")
+
+
+def find_failure(stderr: str) -> str | None:
+    """Return what the sandbox said when it could not be made, from a run that ended badly."""
+    return next((line for line in stderr.splitlines()[:3] if line.startswith(_FAILURES)), None)
 
 
 def launch(argv: Sequence[str], *, mode: str = "", reach: Sequence[Endpoint] = ()) -> list[str]:
