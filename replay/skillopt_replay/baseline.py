@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import shutil
 import stat
 from pathlib import Path
@@ -26,6 +27,7 @@ DIFF_BYTES = 200_000
 MAX_FILE_BYTES = 1_000_000  # larger files are named, not shown
 MAX_FILES = 2_000
 _SECONDS = 60.0
+_QUICK_SECONDS = 15.0
 _CUT = "\n[cut: the diff is longer]\n"
 _SETTINGS = (
     "core.attributesFile=/dev/null", "core.excludesFile=/dev/null", "core.fsmonitor=false",
@@ -77,13 +79,12 @@ async def show_changes(baseline: Baseline, hidden: Sequence[str] = ()) -> tuple[
     folders with a repository of their own, and what is no file.
     """
     try:
-        unshown = await _stage(baseline, hidden)
-        text = await _git(
-            baseline,
-            "diff", "--cached", "--no-ext-diff", "--no-textconv", "--no-color", "--no-renames",
-            "--ignore-submodules=all", "--src-prefix=a/", "--dst-prefix=b/", baseline.start, "--", ".",
-            *_without(hidden), keep_bytes=DIFF_BYTES + 1,
-        )  # fmt: skip
+        try:
+            text, unshown = await _compare(baseline, hidden, _QUICK_SECONDS)
+        except GitFailed:
+            removed = await asyncio.to_thread(_remove_traps, baseline.root)
+            text, unshown = await _compare(baseline, hidden, _SECONDS)
+            unshown += removed
     except (GitFailed, OSError) as error:
         return "", (f"what the run changed could not be told: {error}",)
     text = "\n".join([*([text] if text else []), *(f"changed, not shown: {name}" for name in unshown)])
@@ -92,24 +93,46 @@ async def show_changes(baseline: Baseline, hidden: Sequence[str] = ()) -> tuple[
     return text, ()
 
 
-async def _stage(baseline: Baseline, hidden: Sequence[str] = ()) -> list[str]:
+async def _compare(baseline: Baseline, hidden: Sequence[str], seconds: float) -> tuple[str, list[str]]:
+    unshown = await _stage(baseline, hidden, seconds)
+    text = await _git(
+        baseline,
+        *("diff", "--cached", "--no-ext-diff", "--no-textconv", "--no-color", "--no-renames"),
+        *("--ignore-submodules=all", "--src-prefix=a/", "--dst-prefix=b/", baseline.start, "--", "."),
+        *_without(hidden),
+        keep_bytes=DIFF_BYTES + 1,
+        seconds=seconds,
+    )
+    return text, unshown
+
+
+async def _stage(baseline: Baseline, hidden: Sequence[str] = (), seconds: float = _SECONDS) -> list[str]:
     """Take over the changed files, and return those that were not, with the reason."""
     listed = await _git(
         baseline, "ls-files", "-z", "--modified", "--others", "--deleted", "--exclude-standard", "--", ".",
-        *_without(hidden),
+        *_without(hidden), seconds=seconds,
     )  # fmt: skip
     names = sorted({name for name in listed.split("\0") if name})
     chosen, unshown = await asyncio.to_thread(_choose, baseline.root, names)
     if chosen:
         lines = "\0".join(chosen).encode("utf-8", "surrogateescape")
-        await _git(baseline, "update-index", "--add", "--remove", "--replace", "-z", "--stdin", stdin=lines)
+        await _git(
+            baseline,
+            "update-index",
+            "--add",
+            "--remove",
+            "--replace",
+            "-z",
+            "--stdin",
+            stdin=lines,
+            seconds=seconds,
+        )
     return unshown
 
 
 def _choose(root: Path, names: list[str]) -> tuple[list[str], list[str]]:
     chosen: list[str] = []
     unshown: list[str] = []
-    readable: dict[Path, bool] = {}
     for name in names:
         try:
             status = (root / name).lstat()
@@ -121,8 +144,6 @@ def _choose(root: Path, names: list[str]) -> tuple[list[str], list[str]]:
             break
         if stat.S_ISDIR(status.st_mode):
             unshown.append(f"{name} (a repository of its own)")
-        elif not _has_plain_attributes((root / name).parent, root, readable):
-            unshown.append(f"{name} (beside attributes that are no regular file)")
         elif not stat.S_ISREG(status.st_mode) and not stat.S_ISLNK(status.st_mode):
             unshown.append(f"{name} (no regular file)")
         elif status.st_size > MAX_FILE_BYTES:
@@ -132,17 +153,19 @@ def _choose(root: Path, names: list[str]) -> tuple[list[str], list[str]]:
     return chosen, unshown
 
 
-def _has_plain_attributes(folder: Path, root: Path, known: dict[Path, bool]) -> bool:
-    """Say whether git can read the attributes of files in the folder: on a pipe it would wait for ever."""
-    if folder not in known:
-        try:
-            status = (folder / ".gitattributes").lstat()
-            plain = stat.S_ISREG(status.st_mode) and status.st_size <= MAX_FILE_BYTES
-        except OSError:
-            plain = True
-        above = folder == root or _has_plain_attributes(folder.parent, root, known)
-        known[folder] = plain and above
-    return known[folder]
+def _remove_traps(root: Path) -> list[str]:
+    """Remove what git would wait for or choke on where it expects its own small files; return the names."""
+    removed = []
+    for folder, names, files in os.walk(root):
+        if ".git" in names:
+            names.remove(".git")
+        for name in {".gitignore", ".gitattributes", ".gitmodules"}.intersection(files):
+            path = Path(folder, name)
+            status = path.lstat()
+            if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_FILE_BYTES:
+                path.unlink()
+                removed.append(f"{path.relative_to(root)} (no regular file of its kind)")
+    return sorted(removed)
 
 
 def _make(root: Path, commit: str | None, objects: Path | None) -> Path:
@@ -169,7 +192,13 @@ def _without(hidden: Sequence[str]) -> list[str]:
     return [f":(exclude,literal){path}" for path in hidden]
 
 
-async def _git(baseline: Baseline, *arguments: str, stdin: bytes = b"", keep_bytes: int = 20_000_000) -> str:
+async def _git(
+    baseline: Baseline,
+    *arguments: str,
+    stdin: bytes = b"",
+    keep_bytes: int = 20_000_000,
+    seconds: float = _SECONDS,
+) -> str:
     settings = [part for setting in _SETTINGS for part in ("-c", setting)]
     places = [f"--git-dir={baseline.folder}", f"--work-tree={baseline.root}"]
     return await run_git(
@@ -179,6 +208,6 @@ async def _git(baseline: Baseline, *arguments: str, stdin: bytes = b"", keep_byt
         *arguments,
         stdin=stdin,
         keep_bytes=keep_bytes,
-        seconds=_SECONDS,
+        seconds=seconds,
         is_text=False,
     )

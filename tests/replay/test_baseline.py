@@ -7,6 +7,7 @@ import subprocess
 
 import pytest
 
+from skillopt_replay import baseline
 from skillopt_replay.baseline import DIFF_BYTES, show_changes
 from skillopt_replay.workspace import prepare
 
@@ -161,10 +162,11 @@ async def test_a_link_that_leads_out_is_shown_as_a_link_and_never_followed(works
     assert "the secret" not in diff
 
 
-async def test_a_pipe_in_place_of_a_file_that_git_reads_does_not_hold_us(workspace):
+async def test_pipes_in_place_of_files_that_git_reads_do_not_hold_us(workspace, monkeypatch):
+    monkeypatch.setattr(baseline, "_QUICK_SECONDS", 0.5)
     made = await workspace()
     (made.path / "sub").mkdir()
-    for name in (".gitignore", "sub/.gitattributes", ".gitmodules"):
+    for name in (".gitignore", "sub/.gitignore", "sub/.gitattributes", ".gitmodules"):
         (made.path / name).unlink(missing_ok=True)
         os.mkfifo(made.path / name)
     for name in ("README.md", "sub/new.txt"):
@@ -172,8 +174,8 @@ async def test_a_pipe_in_place_of_a_file_that_git_reads_does_not_hold_us(workspa
     diff, notes = await show_changes(made.baseline, made.hidden)
     assert notes == ()
     assert "b/README.md" in diff
-    assert "changed, not shown: .gitignore (no regular file)" in diff
-    assert "changed, not shown: sub/new.txt (beside attributes that are no regular file)" in diff
+    assert "b/sub/new.txt" in diff
+    assert "changed, not shown: sub/.gitattributes (no regular file of its kind)" in diff
 
 
 async def test_a_copied_folder_and_an_empty_one_have_a_diff_too(tmp_path, make_task):
