@@ -12,6 +12,7 @@ import fcntl
 import os
 import socket
 import struct
+import time
 
 from skillopt_replay.launcher import tree
 from skillopt_replay.launcher.relay import serve
@@ -22,6 +23,7 @@ Place = tuple[str, int, Address]  # local address, port, service
 _NEWUSER, _NEWNET = 0x10000000, 0x40000000
 _NS_GET_USERNS = 0xB701
 _SIOCSIFADDR, _SIOCGIFINDEX = 0x8916, 0x8933
+_SECONDS = 10.0
 _NAMES = "127.0.64."
 _HOSTS = "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n"
 
@@ -94,6 +96,7 @@ def _listen(inner: int, places: list[Place]) -> list[socket.socket]:
     if pid == 0:
         try:
             _enter(inner)
+            _await_loopback()
             listeners = [_open(address, port) for address, port, _ in places]
             for listener in listeners:
                 socket.send_fds(theirs, [b"+"], [listener.fileno()])
@@ -123,6 +126,20 @@ def _enter(inner: int) -> None:
     library.setns(owner, _NEWUSER)
     if library.setns(net, _NEWNET) != 0:
         raise OSError("the network of the sandbox cannot be entered; is bwrap installed setuid root?")
+
+
+def _await_loopback() -> None:
+    """Wait for bwrap, which sets the loopback up at the same time and fails when somebody else has."""
+    deadline = time.monotonic() + _SECONDS
+    while True:
+        with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as trial:
+            try:
+                trial.bind(("127.0.0.1", 0))
+                return
+            except OSError:
+                if time.monotonic() > deadline:
+                    raise
+        time.sleep(0.001)
 
 
 def _open(address: str, port: int) -> socket.socket:
