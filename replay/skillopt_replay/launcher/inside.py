@@ -22,7 +22,8 @@ Place = tuple[str, int, Address]  # local address, port, service
 
 _NEWUSER, _NEWNET = 0x10000000, 0x40000000
 _NS_GET_USERNS = 0xB701
-_SIOCSIFADDR, _SIOCGIFINDEX = 0x8916, 0x8933
+_SIOCGIFFLAGS, _SIOCSIFADDR, _SIOCGIFINDEX = 0x8913, 0x8916, 0x8933
+_IFF_UP = 1
 _SECONDS = 10.0
 _NAMES = "127.0.64."
 _HOSTS = "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n"
@@ -53,7 +54,7 @@ def start_inside(program: list[str], reach: list[Address]) -> int:
     os.close(info)
     if inner is None:
         return child  # it ended before it made a sandbox, and has said why
-    for listener, (_, _, service) in zip(_listen(inner, places), places, strict=True):
+    for listener, service in _listen(inner, places):
         serve(listener, service)
     with contextlib.suppress(BrokenPipeError):
         os.write(gate_end, b"1")
@@ -90,27 +91,32 @@ def _read_child(info: int) -> int | None:
     return int(said.partition(b'"child-pid":')[2].partition(b",")[0])
 
 
-def _listen(inner: int, places: list[Place]) -> list[socket.socket]:
+def _listen(inner: int, places: list[Place]) -> list[tuple[socket.socket, Address]]:
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     pid = os.fork()
     if pid == 0:
         try:
             _enter(inner)
             _await_loopback()
-            listeners = [_open(address, port) for address, port, _ in places]
-            for listener in listeners:
-                socket.send_fds(theirs, [b"+"], [listener.fileno()])
+            for address, port, _ in places:
+                try:
+                    socket.send_fds(theirs, [b"+"], [_open(address, port).fileno()])
+                except OSError:
+                    if address != "::1":
+                        raise
+                    theirs.send(b"0")  # a system without IPv6
         except OSError as error:
             theirs.send(b"-" + str(error).encode())
         finally:
             os._exit(0)
     theirs.close()
     listeners = []
-    for _ in places:
+    for _, _, service in places:
         said, descriptors, _, _ = socket.recv_fds(ours, 1000, 1)
-        if not descriptors:
+        if descriptors:
+            listeners.append((socket.socket(fileno=descriptors[0]), service))
+        elif said != b"0":
             raise OSError(said[1:].decode() or "the helper ended early")
-        listeners.append(socket.socket(fileno=descriptors[0]))
     ours.close()
     os.waitpid(pid, 0)
     return listeners
@@ -131,15 +137,12 @@ def _enter(inner: int) -> None:
 def _await_loopback() -> None:
     """Wait for bwrap, which sets the loopback up at the same time and fails when somebody else has."""
     deadline = time.monotonic() + _SECONDS
-    while True:
-        with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as trial:
-            try:
-                trial.bind(("127.0.0.1", 0))
-                return
-            except OSError:
-                if time.monotonic() > deadline:
-                    raise
-        time.sleep(0.001)
+    request = struct.pack("16sH14x", b"lo", 0)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
+        while not struct.unpack("16sH14x", fcntl.ioctl(control, _SIOCGIFFLAGS, request))[1] & _IFF_UP:
+            if time.monotonic() > deadline:
+                raise OSError("the sandbox does not set its loopback up")
+            time.sleep(0.001)
 
 
 def _open(address: str, port: int) -> socket.socket:
