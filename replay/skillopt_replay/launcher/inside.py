@@ -100,7 +100,8 @@ def _listen(inner: int, places: list[Place]) -> list[tuple[socket.socket, Addres
             _await_loopback()
             for address, port, _ in places:
                 try:
-                    socket.send_fds(theirs, [b"+"], [_open(address, port).fileno()])
+                    listener = _open(address, port)
+                    socket.send_fds(theirs, [b"+"], [listener.fileno()])
                 except OSError:
                     if address != "::1":
                         raise
