@@ -56,6 +56,7 @@ class Fault(str, Enum):
     CLIENT = "client"  # the client does not start, crashed, or wrote what cannot be read
     SANDBOX = "sandbox"  # the sandbox or the workspace could not be made
     CHECK = "check"  # a check could not be run
+    WORKER = "worker"  # the machine that ran it went away
 
     @property
     def permanent(self) -> bool:
