@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TypeAlias
 
 import msgspec
@@ -162,3 +163,8 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     template: str = ""
     values: tuple[str, ...] = ()
     skill_origin: str = "new"
+
+
+def needs_judge(tasks: Iterable[Task]) -> bool:
+    """Return whether any of the tasks has a check that a model must judge."""
+    return any(is_judged(check) for task in tasks for check in task.checks)

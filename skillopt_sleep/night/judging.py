@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections.abc import Sequence
-from datetime import datetime, timedelta
 
 import msgspec
 
@@ -13,8 +12,8 @@ from skillopt_gate.judges import JudgeReport, Trial, assess
 from skillopt_harvesters.records import Session, Turn
 from skillopt_replay.judging.judge import Judge, Undecided
 from skillopt_replay.judging.work import Work
-from skillopt_replay.tasks import Task, is_judged
-from skillopt_sleep.clock import now
+from skillopt_replay.tasks import Task
+from skillopt_sleep.clock import now, seconds_between
 from skillopt_sleep.errors import AppError
 from skillopt_sleep.events import Event, Listener
 from skillopt_sleep.store.find import find_session
@@ -39,11 +38,6 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
     criterion: str
     good: Work
     bad: Work
-
-
-def needs_judge(tasks: Sequence[Task]) -> bool:
-    """Return whether any task has a check that a model must judge."""
-    return any(is_judged(check) for task in tasks for check in task.checks)
 
 
 def collect_samples(connection: sqlite3.Connection, tasks: Sequence[Task]) -> list[Sample]:
@@ -130,8 +124,7 @@ async def admit(
 
 
 def _is_old(examined: Examined) -> bool:
-    made, today = (datetime.fromisoformat(at.replace("Z", "+00:00")) for at in (examined.at, now()))
-    return today - made > timedelta(days=VALID_DAYS)
+    return seconds_between(examined.at, now()) > VALID_DAYS * 86_400
 
 
 def _prefers(share: float) -> bool | None:

@@ -51,7 +51,7 @@ class Judge:
     @property
     def identity(self) -> str:
         """The model and the wording of the questions; evidence of another judge does not count on."""
-        return f"judge {VERSION} {self._model.identity}"
+        return name_judge(self._model)
 
     async def rate(self, task: str, criterion: str, work: Work) -> float:
         """Return how well the work meets the criterion: 0.0, 0.5 or 1.0.
@@ -130,6 +130,11 @@ class Judge:
             if reply.fault is not Fault.REPLY or attempt:
                 break
         raise Undecided(reply.error or "no grade", reply.fault or Fault.REPLY)
+
+
+def name_judge(model: ChatModel) -> str:
+    """Return the identity of a judge that is this model."""
+    return f"{model.identity} (questions {VERSION})"
 
 
 def _read(completion: Completion, field: str, values: Mapping[str, float]) -> float | None:
