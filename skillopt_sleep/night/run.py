@@ -86,6 +86,7 @@ async def run_night(
         backends,
         reports,
         ledger,
+        judge=judge.identity if judge else "",
         notes=(*backends.notes, *unfit, *failed, *([f"stopped by a ceiling: {stopped}"] if stopped else [])),
         seconds=time.monotonic() - began,
     )
@@ -120,6 +121,7 @@ def make_report(
     skills: Sequence[SkillReport],
     ledger: SqliteLedger,
     *,
+    judge: str = "",
     notes: tuple[str, ...],
     seconds: float,
 ) -> NightReport:
@@ -140,6 +142,7 @@ def make_report(
         seconds=seconds,
         mode=settings.gate.mode,
         control=settings.gate.control,
+        judge=judge,
     )
 
 
