@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from skillopt_replay.bounds import Bounds, DiskWatch, find_excess
+from skillopt_replay.bounds import Bounds, DiskWatch, find_excess, restrict
 from skillopt_replay.process_tree import GRACE_SECONDS, Tree
 
 if TYPE_CHECKING:
@@ -60,9 +60,10 @@ async def run(
     was seen outside of the group are killed. Raises OSError when the program cannot be started.
     """
     started = time.monotonic()
+    argv = restrict(argv, env.get("PATH"), bounds)
     transport, child = await _spawn(argv, cwd, env, lambda: _Child(keep_bytes, flood_bytes, on_stdout))
     tree = Tree(transport.get_pid())
-    tree.restrict(bounds.disk_bytes)
+    tree.forbid_core_dumps()
     ending = None
     try:
         _feed(transport, stdin)
