@@ -13,7 +13,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillopt_harvesters.normalise import is_cjk
-from skillopt_harvesters.terms import VALUE, Term, weigh
+from skillopt_harvesters.terms import LIGHT, VALUE, Term, weigh
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -26,6 +26,8 @@ _CJK_LENGTH = 0.5
 _LEAST_SAID, _MUCH_SAID, _PAIR_SUPPORT = 1.0, 2.0, 3
 _VALUE_RATIO, _VALUE_OPENERS = 3, 3
 _TAIL_WEIGHT = 0.5
+# Of words that no other ask has: behind a preposition, and elsewhere when the deed before them says enough.
+_RARE_TAIL, _RARE = 0.15, 0.5
 _FILTER_BITS = 1 << 25
 
 
@@ -42,6 +44,7 @@ class Frames:
 
     def __init__(self, asks: Sequence[tuple[Term, ...]]) -> None:
         self._hashes: dict[str, int] = {VALUE: 0}
+        self._common = _find_common(asks)
         self._support = self._count(asks)
         self._values: frozenset[str] = frozenset()
         self._values = self._learn(asks)
@@ -53,23 +56,32 @@ class Frames:
     def find_core(self, terms: tuple[Term, ...]) -> dict[str, float]:
         """Return the words of an ask's template in order, each with its weight, 0 to 1.
 
-        Of an ask like no other these are all words that are no known values, and those that stand where
-        values mostly do weigh half.
+        Of an ask like no other these are all words that are no known values. Those that stand where values
+        mostly do weigh half, and words that no other ask has still less: no template has shown them yet.
         """
         frame = self._choose(terms)
         if frame is not None:
             core = {word: 1.0 for word in _constant(terms, frame) if not self.is_value(word)}
         else:
             said = [term for term in terms if term.word != VALUE]
+            left = [term for term in said if not self.is_value(term.word)] or said
+            # What a light verb is about says what is asked, however rare it is.
+            telling = 2 if left and left[0].word in LIGHT else 1
             core = {}
-            for term in [term for term in said if not self.is_value(term.word)] or said:
-                core.setdefault(term.word, _TAIL_WEIGHT if term.tail else 1.0)
+            for term in left:
+                core.setdefault(term.word, self._weigh_place(term, tells=len(core) < telling))
         weighed = {
             word: weight * weigh(word, opens=not place) for place, (word, weight) in enumerate(core.items())
         }
         if any(term.word == VALUE for term in terms):
             weighed[VALUE] = _TAIL_WEIGHT
         return weighed
+
+    def _weigh_place(self, term: Term, *, tells: bool) -> float:
+        rare = term.word not in self._common
+        if term.tail:
+            return _RARE_TAIL if rare else _TAIL_WEIGHT
+        return _RARE if rare and not tells else 1.0
 
     def _count(self, asks: Sequence[tuple[Term, ...]]) -> dict[int, int]:
         """Return the support of every frame that more than one ask has.
@@ -169,6 +181,17 @@ class Frames:
                 said += weigh(term.word, opens=opens) * (_TAIL_WEIGHT if term.tail else 1.0)
             opens = False
         return said
+
+
+def _find_common(asks: Sequence[tuple[Term, ...]]) -> frozenset[str]:
+    """Return the words that two asks or more have."""
+    once: set[str] = set()
+    twice: set[str] = set()
+    for terms in asks:
+        words = {term.word for term in terms}
+        twice |= words & once
+        once |= words
+    return frozenset(twice)
 
 
 def _constant(terms: tuple[Term, ...], frame: Frame) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 VALUE = "<>"
 # Verbs that say little without what they are about.
 _LIGHT_TEXT = "make do get give take put run use set show tell check look see go want need try keep work"
-# Verbs people use for the same deed; the first of each line stands for all.
+# Words people use for the same; the first of each line stands for all.
 _SAME_TEXT = """
 create add write draft generate produce author compose introduce
 fix repair mend solve resolve correct debug troubleshoot
@@ -28,6 +28,15 @@ upgrade bump
 improve optimise optimize
 summarise summarize
 doc document docs documentation
+reduce shrink slim trim minimise minimize smaller lighter
+accelerate speed faster quicker
+fail broken flaky
+test pytest unittest jest vitest rspec junit
+hour hourly
+day daily
+week weekly
+month monthly
+year yearly
 写 编写 撰写 起草 生成 创建 新增 补充 加上 添加 增加
 修 修复 修正 修理 解决
 删 删除 移除 去掉
