@@ -28,6 +28,7 @@ _VALUE_RATIO, _VALUE_OPENERS = 3, 2
 _TAIL_WEIGHT = 0.5
 # Of words that no other ask has: behind a preposition, and elsewhere when the deed before them says enough.
 _RARE_TAIL, _RARE = 0.15, 0.5
+_HELPER_WEIGHT = 0.1
 _FILTER_BITS = 1 << 25
 
 
@@ -45,6 +46,7 @@ class Frames:
     def __init__(self, asks: Sequence[tuple[Term, ...]]) -> None:
         self._hashes: dict[str, int] = {VALUE: 0}
         self._common = _find_common(asks)
+        self._deeds = frozenset(terms[0].word for terms in asks if terms) - LIGHT
         self._support = self._count(asks)
         self._values: frozenset[str] = frozenset()
         self._values = self._learn(asks)
@@ -73,6 +75,10 @@ class Frames:
         weighed = {
             word: weight * weigh(word, opens=not place) for place, (word, weight) in enumerate(core.items())
         }
+        opening = list(core)[:2]
+        # "Make a commit", "do a review": the deed is the noun.
+        if len(opening) == 2 and opening[0] in LIGHT and opening[1] in self._deeds:
+            weighed[opening[0]] = _HELPER_WEIGHT
         if any(term.word == VALUE for term in terms):
             weighed[VALUE] = _TAIL_WEIGHT
         return weighed

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 VALUE = "<>"
 # Verbs that say little without what they are about.
 _LIGHT_TEXT = "make do get give take put run use set show tell check look see go want need try keep work"
+# Nouns that say little of what they stand with: "the parser stuff".
+_EMPTY_TEXT = "work stuff thing bit part piece thingy code project repo repository"
 # Words people use for the same; the first of each line stands for all.
 _SAME_TEXT = """
 create add write draft generate produce author compose introduce
@@ -52,6 +54,7 @@ _PARTICLES = frozenset("的了吗呢吧啊呀请把给为对在和与是有个�
 _MARKERS = frozenset("把给为对将")
 PREPOSITIONS = frozenset(_PREPOSITIONS_TEXT.split())
 LIGHT = frozenset(stem(word) for word in _LIGHT_TEXT.split()) | {"create"}
+_EMPTY = frozenset(stem(word) for word in _EMPTY_TEXT.split())
 _SAME = {stem(word): line.split()[0] for line in _SAME_TEXT.strip().splitlines() for word in line.split()}
 
 
@@ -104,7 +107,7 @@ def unify(word: str) -> str:
 
 def weigh(word: str, *, opens: bool) -> float:
     """Return how much a word says about what is asked, 0 to 1; a light verb says little where it opens."""
-    if opens and word in LIGHT:
+    if word in _EMPTY or (opens and word in LIGHT):
         return 0.5
     if is_cjk(word):
         return 0.8 if word in _CJK_DEEDS else 0.4
