@@ -9,6 +9,7 @@ import msgspec
 from skillopt_harvesters.cluster import Core, Patterns
 from skillopt_harvesters.evidence import Link, Seen, count_clues, find_links
 from skillopt_harvesters.frames import Frames
+from skillopt_harvesters.phrases import Worded, find_phrase, find_special
 from skillopt_harvesters.seconds import Second, find_refinements, find_seconds
 from skillopt_harvesters.terms import find_terms
 
@@ -65,6 +66,7 @@ def group(occurrences: Iterable[Occurrence], *, keep: Collection[str] = ()) -> l
             for pattern in patterns
         ]
     )
+    links += [Link(one, other, alike=True) for one, other in find_special(list(map(_word, patterns)))]
     clusters = [Cluster(tuple(patterns[at] for at in numbers)) for numbers in _join(len(patterns), links)]
     return _leave_out(seconds, clusters, keep)
 
@@ -99,6 +101,11 @@ def _find_patterns(occurrences: Sequence[Occurrence]) -> list[Pattern]:
     for one in occurrences:
         members[numbers[one.folded]].append(one)
     return [Pattern(found.find_middle(number), tuple(asks)) for number, asks in enumerate(members)]
+
+
+def _word(pattern: Pattern) -> Worded:
+    skeletons = {one.folded: one.skeleton for one in pattern.asks}
+    return Worded(pattern.core, [find_phrase(find_terms(skeleton)) for skeleton in skeletons.values()])
 
 
 def _join(count: int, links: Iterable[Link]) -> list[list[int]]:

@@ -53,6 +53,8 @@ _PARTICLES = frozenset("的了吗呢吧啊呀请把给为对在和与是有个�
 # After these comes what something is done to.
 _MARKERS = frozenset("把给为对将")
 PREPOSITIONS = frozenset(_PREPOSITIONS_TEXT.split())
+# What an ask for something to be made may open with.
+PRODUCING = frozenset("create make do give get need want".split())
 LIGHT = frozenset(stem(word) for word in _LIGHT_TEXT.split()) | {"create"}
 _EMPTY = frozenset(stem(word) for word in _EMPTY_TEXT.split())
 _SAME = {stem(word): line.split()[0] for line in _SAME_TEXT.strip().splitlines() for word in line.split()}
@@ -67,11 +69,12 @@ class Term(NamedTuple):
 
     `tail` says that it stands behind a preposition, where values mostly are. Where nothing tells how far that
     reaches, it is the first word or character alone: in a script without spaces, and when an ask opens with
-    what it is about ("the parser has no tests").
+    what it is about ("the parser has no tests"). `closes` says that it ends a run of words that tell.
     """
 
     word: str
     tail: bool
+    closes: bool = False
 
 
 def find_terms(skeleton: Sequence[str]) -> tuple[Term, ...]:
@@ -95,7 +98,8 @@ def find_terms(skeleton: Sequence[str]) -> tuple[Term, ...]:
             tail = tail or (token in PREPOSITIONS and bool(terms))
         elif _APOSTROPHE.split(token)[0] not in STOP_WORDS:
             opens_with_thing = not terms and skeleton[0] in _ARTICLES
-            terms.append(Term(unify(_APOSTROPHE.split(token)[0]), tail or opens_with_thing))
+            closes = not following or following[0] == "<" or following in STOP_WORDS | PREPOSITIONS
+            terms.append(Term(unify(_APOSTROPHE.split(token)[0]), tail or opens_with_thing, closes))
     return tuple(terms)
 
 
