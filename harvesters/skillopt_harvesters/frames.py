@@ -27,7 +27,7 @@ _LEAST_SAID, _MUCH_SAID, _PAIR_SUPPORT = 1.0, 2.0, 3
 _VALUE_RATIO, _VALUE_OPENERS = 3, 2
 _TAIL_WEIGHT = 0.5
 # Of words that no other ask has: behind a preposition, and elsewhere when the deed before them says enough.
-_RARE_TAIL, _RARE = 0.15, 0.5
+_RARE_TAIL, _RARE = 0.15, 0.6
 _HELPER_WEIGHT = 0.1
 _FILTER_BITS = 1 << 25
 

@@ -9,6 +9,7 @@ import msgspec
 from skillopt_harvesters.cluster import Core, Patterns
 from skillopt_harvesters.evidence import Link, Seen, count_clues, find_links
 from skillopt_harvesters.frames import Frames
+from skillopt_harvesters.leftovers import Wording, place_leftovers
 from skillopt_harvesters.phrases import Worded, find_phrase, find_special
 from skillopt_harvesters.seconds import Second, find_refinements, find_seconds
 from skillopt_harvesters.terms import find_terms
@@ -67,6 +68,10 @@ def group(occurrences: Iterable[Occurrence], *, keep: Collection[str] = ()) -> l
         ]
     )
     links += [Link(one, other, alike=True) for one, other in find_special(list(map(_word, patterns)))]
+    joined = _join(len(patterns), links)
+    sizes = [len({one.folded for one in pattern.asks}) for pattern in patterns]
+    rest = place_leftovers([[Wording(patterns[at].core, sizes[at]) for at in numbers] for numbers in joined])
+    links += [Link(joined[one][0], joined[other][0], alike=True) for one, other in rest]
     clusters = [Cluster(tuple(patterns[at] for at in numbers)) for numbers in _join(len(patterns), links)]
     return _leave_out(seconds, clusters, keep)
 
