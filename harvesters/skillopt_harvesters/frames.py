@@ -24,7 +24,7 @@ _GAP, _GAP_CJK = 4, 8
 _LIKELY, _UNSURE, _UNLIKELY, _SURE = 2.0, 0.75, 0.5, 0.75
 _CJK_LENGTH = 0.5
 _LEAST_SAID, _MUCH_SAID, _PAIR_SUPPORT = 1.0, 2.0, 3
-_VALUE_RATIO, _VALUE_OPENERS = 3, 2
+_VALUE_RATIO, _VALUE_OPENERS = 2, 2
 _TAIL_WEIGHT = 0.5
 # Of words that no other ask has: behind a preposition, and elsewhere when the deed before them says enough.
 _RARE_TAIL, _RARE = 0.15, 0.6

@@ -45,7 +45,9 @@ def place_leftovers(clusters: Sequence[Sequence[Wording]]) -> Iterator[tuple[int
             continue
         [best] = own
         covered = sum(weight for word, weight in said.items() if word in owned[best])
-        if covered >= max(1.0, _COVERED * sum(said.values())):
+        # One word beside a value may be part of the value.
+        values = sum(one.core.get(VALUE, 0.0) for one in wordings) if len(said) == 1 else 0.0
+        if covered >= max(1.0, _COVERED * (sum(said.values()) + values)):
             yield best, number
 
 
