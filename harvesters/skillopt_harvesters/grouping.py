@@ -53,7 +53,7 @@ def group(occurrences: Iterable[Occurrence], *, keep: Collection[str] = ()) -> l
     """
     ordered = sorted(occurrences, key=when)
     seconds = find_seconds(ordered)
-    patterns = _find_patterns(ordered)
+    patterns, alike = _find_patterns(ordered)
     said_after: dict[int, list[str]] = {}
     for second in seconds:
         said_after.setdefault(id(second.before), []).append(second.ask.prompt)
@@ -67,6 +67,7 @@ def group(occurrences: Iterable[Occurrence], *, keep: Collection[str] = ()) -> l
             for pattern in patterns
         ]
     )
+    links += [Link(one, other, alike=True) for one, other in alike]
     links += [Link(one, other, alike=True) for one, other in find_special(list(map(_word, patterns)))]
     joined = _join(len(patterns), links)
     sizes = [len({one.folded for one in pattern.asks}) for pattern in patterns]
@@ -97,7 +98,7 @@ def _leave_out(
     return kept
 
 
-def _find_patterns(occurrences: Sequence[Occurrence]) -> list[Pattern]:
+def _find_patterns(occurrences: Sequence[Occurrence]) -> tuple[list[Pattern], list[tuple[int, int]]]:
     terms = {one.folded: find_terms(one.skeleton) for one in occurrences}
     frames = Frames(list(terms.values()))
     found = Patterns()
@@ -105,7 +106,8 @@ def _find_patterns(occurrences: Sequence[Occurrence]) -> list[Pattern]:
     members: list[list[Occurrence]] = [[] for _ in found.founders]
     for one in occurrences:
         members[numbers[one.folded]].append(one)
-    return [Pattern(found.find_middle(number), tuple(asks)) for number, asks in enumerate(members)]
+    patterns = [Pattern(found.find_middle(number), tuple(asks)) for number, asks in enumerate(members)]
+    return patterns, list(found.find_alike())
 
 
 def _word(pattern: Pattern) -> Worded:
