@@ -13,7 +13,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillopt_harvesters.normalise import is_cjk
-from skillopt_harvesters.terms import LIGHT, VALUE, Term, weigh
+from skillopt_harvesters.terms import LIGHT, PRODUCING, VALUE, Term, weigh
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -46,7 +46,7 @@ class Frames:
     def __init__(self, asks: Sequence[tuple[Term, ...]]) -> None:
         self._hashes: dict[str, int] = {VALUE: 0}
         self._common = _find_common(asks)
-        self._deeds = frozenset(terms[0].word for terms in asks if terms) - LIGHT
+        self._deeds = frozenset(terms[0].word for terms in asks if terms and not terms[0].tail) - LIGHT
         self._support = self._count(asks)
         self._values: frozenset[str] = frozenset()
         self._values = self._learn(asks)
@@ -77,7 +77,7 @@ class Frames:
         }
         opening = list(core)[:2]
         # "Make a commit", "do a review": the deed is the noun.
-        if len(opening) == 2 and opening[0] in LIGHT and opening[1] in self._deeds:
+        if len(opening) == 2 and opening[0] in PRODUCING and opening[1] in self._deeds:
             weighed[opening[0]] = _HELPER_WEIGHT
         if any(term.word == VALUE for term in terms):
             weighed[VALUE] = _TAIL_WEIGHT
