@@ -26,8 +26,9 @@ _CJK_LENGTH = 0.5
 _LEAST_SAID, _MUCH_SAID, _PAIR_SUPPORT = 1.0, 2.0, 3
 _VALUE_RATIO, _VALUE_OPENERS = 2, 2
 _TAIL_WEIGHT = 0.5
-# Of words that no other ask has: behind a preposition, and elsewhere when the deed before them says enough.
-_RARE_TAIL, _RARE = 0.15, 0.6
+# Of words that no other ask has, or that many deeds take; of others that no other ask has.
+_LOOSE_TAIL, _RARE = 0.15, 0.6
+_MANY_DEEDS = 3
 _HELPER_WEIGHT = 0.1
 _FILTER_BITS = 1 << 25
 
@@ -45,7 +46,7 @@ class Frames:
 
     def __init__(self, asks: Sequence[tuple[Term, ...]]) -> None:
         self._hashes: dict[str, int] = {VALUE: 0}
-        self._common = _find_common(asks)
+        self._openers = _find_openers(asks)
         self._deeds = frozenset(terms[0].word for terms in asks if terms and not terms[0].tail) - LIGHT
         self._support = self._count(asks)
         self._values: frozenset[str] = frozenset()
@@ -84,10 +85,14 @@ class Frames:
         return weighed
 
     def _weigh_place(self, term: Term, *, tells: bool) -> float:
-        rare = term.word not in self._common
+        """Return how much a word says by its place, in an ask that no frame explains.
+
+        Behind a preposition a word that one deed alone takes ("deploy to staging") may be of the template.
+        """
+        deeds = len(self._openers[term.word])
         if term.tail:
-            return _RARE_TAIL if rare else _TAIL_WEIGHT
-        return _RARE if rare and not tells else 1.0
+            return _TAIL_WEIGHT if 0 < deeds < _MANY_DEEDS else _LOOSE_TAIL
+        return 1.0 if deeds or tells else _RARE
 
     def _count(self, asks: Sequence[tuple[Term, ...]]) -> dict[int, int]:
         """Return the support of every frame that more than one ask has.
@@ -189,15 +194,18 @@ class Frames:
         return said
 
 
-def _find_common(asks: Sequence[tuple[Term, ...]]) -> frozenset[str]:
-    """Return the words that two asks or more have."""
-    once: set[str] = set()
-    twice: set[str] = set()
+def _find_openers(asks: Sequence[tuple[Term, ...]]) -> dict[str, frozenset[str]]:
+    """Return some of the words that open the asks a word is in, none when it is in one ask alone."""
+    found: dict[str, frozenset[str]] = {}
+    seen: dict[str, str] = {}
     for terms in asks:
-        words = {term.word for term in terms}
-        twice |= words & once
-        once |= words
-    return frozenset(twice)
+        for word in {term.word for term in terms}:
+            if word not in seen:
+                seen[word] = terms[0].word
+                found[word] = frozenset()
+            elif len(found[word]) < _MANY_DEEDS:
+                found[word] |= {seen[word], terms[0].word}
+    return found
 
 
 def _constant(terms: tuple[Term, ...], frame: Frame) -> tuple[str, ...]:
