@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from skillopt_harvesters.cluster import Core
 
 _FEW = 2
-_ESTABLISHED = 3
+_ESTABLISHED = 2
 _LONG = 25
-_COVERED = 0.75
+_COVERED = 0.65
 
 
 class Wording(NamedTuple):

@@ -1,7 +1,7 @@
 """What an ask opens with: a deed, and the noun phrase it is done to.
 
-"Add missing docstrings in the storage package" asks for docstrings, as "add docstrings to ..." does, while "add
-a docstring linter" asks for a linter: in English the last word of a noun phrase says what it is.
+"Add missing docstrings in the storage package" asks for docstrings, as "add docstrings to ..." does, while
+"add a docstring linter" asks for a linter: in English the last word of a noun phrase says what it is.
 """
 
 from __future__ import annotations
