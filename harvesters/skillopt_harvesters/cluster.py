@@ -13,6 +13,7 @@ from itertools import pairwise
 
 from skillopt_harvesters.minhash import Neighbours, find_bands
 from skillopt_harvesters.normalise import FENCED
+from skillopt_harvesters.terms import VALUE
 
 ALIKE = 0.5 - 1e-9
 _ALIKE_FENCED = 0.7
@@ -46,7 +47,7 @@ class Patterns:
         if key in self._known:
             return self._known[key]
         # One word says too little: only the very same core belongs with it.
-        bands = find_bands(_features(core)) if len(key) > 1 else []
+        bands = find_bands(_features(core)) if _says_enough(core) else []
         number = self._find(core, bands)
         if number is None:
             number = len(self.founders)
@@ -75,7 +76,9 @@ class Patterns:
         A pattern's first asks may be like another's by their values, or show too little of their template.
         """
         middles = [self.find_middle(number) for number in range(len(self.founders))]
-        bands = [find_bands(_features(one)) if 1 < len(one) < _LONG else [] for one in middles]
+        bands = [
+            find_bands(_features(one)) if _says_enough(one) and len(one) < _LONG else [] for one in middles
+        ]
         neighbours = Neighbours()
         for number in sorted(range(len(middles)), key=lambda number: (-self._sizes[number], number)):
             best, most = None, ALIKE
@@ -120,6 +123,10 @@ def compare(one: Core, other: Core) -> float:
     apart = [*(one.keys() - other.keys()), *(other.keys() - one.keys())]
     alike = both / (both + sum(one.get(word, 0.0) + other.get(word, 0.0) for word in apart))
     return alike if _have_one_deed(one, other) else alike * _OTHER_DEED
+
+
+def _says_enough(core: Core) -> bool:
+    return len(core.keys() - {VALUE}) > 1
 
 
 def _have_one_deed(one: Core, other: Core) -> bool:

@@ -78,11 +78,14 @@ class Frames:
         }
         opening = list(core)[:2]
         # "Make a commit", "do a review": the deed is the noun.
-        if len(opening) == 2 and opening[0] in PRODUCING and opening[1] in self._deeds:
+        if len(opening) == 2 and opening[0] in PRODUCING and self._is_deed(opening[1], terms):
             weighed[opening[0]] = _HELPER_WEIGHT
         if any(term.word == VALUE for term in terms):
             weighed[VALUE] = _TAIL_WEIGHT
         return weighed
+
+    def _is_deed(self, word: str, terms: tuple[Term, ...]) -> bool:
+        return word in self._deeds and not all(term.tail for term in terms if term.word == word)
 
     def _weigh_place(self, term: Term, *, tells: bool) -> float:
         """Return how much a word says by its place, in an ask that no frame explains.
