@@ -28,7 +28,9 @@ class Request:
     def __init__(self, body: dict) -> None:
         self.body = body
         self.key = json.dumps(body, sort_keys=True)
-        self.is_optimizer = "response_format" in body
+        asked = body.get("response_format", {}).get("json_schema", {}).get("schema", {}).get("properties", {})
+        self.is_titler = "title" in asked
+        self.is_optimizer = "response_format" in body and not self.is_titler
         self.system: str = body["messages"][0]["content"]
         self.user: str = body["messages"][-1]["content"]
         self.has_skill = "# Skill\n" in self.system
@@ -61,6 +63,7 @@ class ChatModel:
         self.trained_on: set[str] = set()
         self.url = ""
         self.answers_as = "scripted"
+        self.title = "Packages, by the house rules"
         self._lock = threading.Lock()
 
     @property
@@ -74,7 +77,7 @@ class ChatModel:
 
     @property
     def task_requests(self) -> list[Request]:
-        return [request for request in self.requests if not request.is_optimizer]
+        return [one for one in self.requests if not one.is_optimizer and not one.is_titler]
 
     def is_training(self, request: Request) -> bool:
         """Tell whether the task was asked before the optimizer first was: then it is learned from."""
@@ -85,7 +88,7 @@ class ChatModel:
         request = Request(body)
         with self._lock:
             self.requests.append(request)
-            if not request.is_optimizer and not self.optimizer_requests:
+            if not request.is_optimizer and not request.is_titler and not self.optimizer_requests:
                 self.trained_on.add(request.package)
             proposed = len(self.optimizer_requests)
         if self.hangs(request):
@@ -95,7 +98,9 @@ class ChatModel:
         if status:
             # What an empty account is told: not worth a second try, so that no test waits for one.
             return status, {"error": {"message": "no more for you", "code": "insufficient_quota"}}
-        if request.is_optimizer:
+        if request.is_titler:
+            text = json.dumps({"title": self.title})
+        elif request.is_optimizer:
             rule = self.rules[min(proposed, len(self.rules)) - 1]
             if self.propose is not None:
                 rule = self.propose(request)
