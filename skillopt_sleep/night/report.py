@@ -36,7 +36,10 @@ class SkillReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NightReport(msgspec.Struct, frozen=True, kw_only=True):
-    """A whole night. `state` is done, stopped (by a ceiling), planned (a dry run) or failed."""
+    """A whole night. `state` is done, stopped (by a ceiling), planned (a dry run) or failed.
+
+    `judge` is the model that judged what no code could check, "" when nothing was judged.
+    """
 
     night: str
     state: str
@@ -53,6 +56,7 @@ class NightReport(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float
     mode: str = "evidence"
     control: str = "candidate"
+    judge: str = ""
 
     @property
     def verdicts(self) -> list[dict[str, object]]:
@@ -83,6 +87,7 @@ def to_markdown(report: NightReport) -> str:
             "",
             f"- target: {report.target}",
             f"- optimizer: {report.optimizer}",
+            *([f"- judge: {report.judge}"] if report.judge else []),
             f"- sandbox: {report.sandbox}",
             f"- {report.tasks} tasks, {report.rollouts} rollouts, {report.tokens} tokens, "
             f"${report.cost_usd:.2f}, {report.seconds:.0f} s",

@@ -61,7 +61,7 @@ async def whole_night(
         return _make_report(plan, "nothing", settings)
     async with open_backends(settings, paths, env, progress=progress) as backends:
         if not unfinished:
-            agent = backends.agent.identity
+            agent = backends.identity
             plan = renew(plan, agent=agent, answering=find_last_identity(connection))
             if not plan.skills:
                 return _make_report(plan, "nothing", settings)
@@ -146,7 +146,7 @@ def plan_night(
         rejected=lambda live: read_rejected_edits(connection, live),
         is_open=lambda live: find_open(connection, live) is not None,
         is_settled=lambda live, base, train: is_settled(connection, live, base, train),
-        suits=lambda task: suits(target, task),
+        suits=lambda task: suits(target, task, judged=bool(settings.judge.model)),
         is_there=lambda task: target == "chat" or not task.project or Path(task.project).is_dir(),
     )
 

@@ -111,6 +111,20 @@ _RULED = (
     ) strict""",
 )
 
+_JUDGED = (
+    # How each judge did on answers whose worth was known.
+    "create table judges (identity text primary key, at text not null, body blob not null) strict",
+)
+
 _TITLED = ("create table titles (plain text primary key, title text not null) strict",)
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _RESUMABLE, _NAMED, _RICHER, _FINDABLE, _RULED, _TITLED)
+MIGRATIONS: tuple[tuple[str, ...], ...] = (
+    _FIRST,
+    _RESUMABLE,
+    _NAMED,
+    _RICHER,
+    _FINDABLE,
+    _RULED,
+    _JUDGED,
+    _TITLED,
+)
