@@ -68,11 +68,13 @@ class Frames:
         else:
             said = [term for term in terms if term.word != VALUE]
             left = [term for term in said if not self.is_value(term.word)] or said
-            # What a light verb is about says what is asked, however rare it is.
-            telling = 2 if left and left[0].word in LIGHT else 1
             core = {}
+            light = bool(left) and left[0].word in LIGHT
             for term in left:
-                core.setdefault(term.word, self._weigh_place(term, tells=len(core) < telling))
+                # What a light verb is about says what is asked, however rare it is.
+                tells = not core or (light and term.closes)
+                core.setdefault(term.word, self._weigh_place(term, tells=tells))
+                light = light and not term.closes
         weighed = {
             word: weight * weigh(word, opens=not place) for place, (word, weight) in enumerate(core.items())
         }

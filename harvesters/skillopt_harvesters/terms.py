@@ -18,7 +18,7 @@ VALUE = "<>"
 # Verbs that say little without what they are about.
 _LIGHT_TEXT = "make do get give take put run use set show tell check look see go want need try keep work"
 # Nouns that say little of what they stand with: "the parser stuff".
-_EMPTY_TEXT = "work stuff thing bit part piece thingy code project repo repository"
+_EMPTY_TEXT = "work stuff thing bit part piece"
 # Words people use for the same; the first of each line stands for all.
 _SAME_TEXT = """
 create add write draft generate produce author compose introduce

@@ -26,6 +26,7 @@ ALIKE = [
     ("Commit the tax rules work", "Make a commit for tax rules"),
     ("Rename `foo` to `bar`", "rename `a.b` to `c`"),
     ("为登录表单编写单元测试", "请帮我为搜索索引编写单元测试"),
+    ("Add the rich package to the project", "Add the httpx package to the project"),
     ("add an entry to CHANGELOG.md", "add a changelog entry for the new button"),
 ]
 UNLIKE = [
