@@ -74,7 +74,7 @@ class Frames:
                 # What a light verb is about says what is asked, however rare it is.
                 tells = not core or (light and term.closes)
                 core.setdefault(term.word, self._weigh_place(term, tells=tells))
-                light = light and not term.closes
+                light = light and not (term.closes and len(core) > 1)
         weighed = {
             word: weight * weigh(word, opens=not place) for place, (word, weight) in enumerate(core.items())
         }

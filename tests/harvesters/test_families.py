@@ -39,6 +39,7 @@ UNLIKE = [
     ("add docstrings to the tax rules", "add a migration for the tax rules"),
     ("为登录表单编写单元测试", "删除登录表单的旧图标"),
     ("write a Makefile for this project", "write a Dockerfile for the worker"),
+    ("Write a test for session handling", "Add a migration for session handling"),
     ("Write greet.py with a greet function", "greet Bob"),
     ("run the tests", "write tests for the parser"),
     ("bad key please", "bad request please"),
