@@ -17,6 +17,7 @@ from skillopt_sleep.events import Event, Listener, ignore
 from skillopt_sleep.files import write_atomically
 from skillopt_sleep.night.backends import Backends
 from skillopt_sleep.night.bench import Bench
+from skillopt_sleep.night.forecast import Forecast
 from skillopt_sleep.night.judging import admit, collect_samples
 from skillopt_sleep.night.planned import Plan
 from skillopt_sleep.night.report import NightReport, SkillReport, to_json, to_markdown
@@ -37,6 +38,7 @@ async def run_night(
     night: str,
     plan: Plan,
     *,
+    forecast: Forecast | None = None,
     listen: Listener = ignore,
 ) -> NightReport:
     """Work on every skill of the plan, write the report and close the night.
@@ -92,6 +94,7 @@ async def run_night(
         reports,
         ledger,
         judge=judge.identity if judge else "",
+        forecast=forecast,
         notes=(
             *backends.notes,
             *better.notes,
@@ -142,6 +145,7 @@ def make_report(
     ledger: SqliteLedger,
     *,
     judge: str = "",
+    forecast: Forecast | None = None,
     notes: tuple[str, ...],
     seconds: float,
 ) -> NightReport:
@@ -163,6 +167,7 @@ def make_report(
         mode=settings.gate.mode,
         control=settings.gate.control,
         judge=judge,
+        forecast=forecast,
     )
 
 
