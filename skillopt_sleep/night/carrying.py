@@ -28,7 +28,9 @@ def carry(plan: SkillPlan, candidate: Candidate, *, rivals: int) -> Carried:
         for result in candidate.edits
         if result.applied
     )
-    name = hashlib.sha256(f"{plan.place.live}\n{plan.base}\n{candidate.skill.text}".encode()).hexdigest()[:16]
+    # Blanks make no other text: one that was turned down does not come back with a space more.
+    text = " ".join(candidate.skill.text.split())
+    name = hashlib.sha256(f"{plan.place.live}\n{plan.base}\n{text}".encode()).hexdigest()[:16]
     return Carried(
         id=name,
         place=plan.place.live,

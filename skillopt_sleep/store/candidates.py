@@ -51,6 +51,12 @@ def read_carried(connection: sqlite3.Connection, place: str) -> Carried | None:
     return msgspec.msgpack.decode(row["body"], type=Carried) if row else None
 
 
+def find_candidate(connection: sqlite3.Connection, candidate: str) -> Carried | None:
+    """Return the candidate as it was kept last, whatever became of it; None when it never was."""
+    row = connection.execute("select body from candidates where id = ?", (candidate,)).fetchone()
+    return msgspec.msgpack.decode(row["body"], type=Carried) if row else None
+
+
 class _Settled(msgspec.Struct, frozen=True, kw_only=True):
     base: str
     tasks: tuple[str, ...]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 
 import pytest
 
@@ -107,6 +109,55 @@ def test_new_sealed_tasks_can_be_opened_and_the_spent_ones_stay_shut(sleeper: Sl
     opened = {request.user for request in model.requests[seen:]}
     assert opened
     assert not opened & spent
+    seen = len(model.requests)
+    sleeper.sleep("gate", "release", second, expect=4)
+    assert len(model.requests) == seen, "with nothing new sealed, neither the old nor the new open again"
+
+
+def test_a_sealed_task_that_vanished_does_not_open_the_others_again(
+    sleeper: Sleeper, model: ChatModel, database
+):
+    sleeper.work()
+    (proposal,) = sleeper.night()["proposals"]
+    sleeper.sleep("gate", "release", proposal)
+    gone = next(name for name, side in read_splits(database).items() if side == "test")
+    database.execute("delete from splits where task = ?", (gone,))
+    database.commit()
+    seen = len(model.requests)
+    sleeper.sleep("gate", "release", proposal, expect=4)
+    assert len(model.requests) == seen
+
+
+def test_two_looks_at_once_open_the_sealed_tasks_once(sleeper: Sleeper, model: ChatModel):
+    sleeper.work()
+    (proposal,) = sleeper.night()["proposals"]
+    seen = len(model.requests)
+    both = [sleeper.start("gate", "release", proposal, "--json") for _ in range(2)]
+    told = [one.communicate(timeout=60) for one in both]
+    assert sorted(one.returncode for one in both) in ([0, 4], [0, 75]), told
+    asked = [request.key for request in model.requests[seen:]]
+    assert asked
+    assert len(asked) == len(set(asked)), "no sealed task ran twice with the same skill"
+
+
+def test_a_look_that_was_killed_goes_on_and_pays_nothing_twice(sleeper: Sleeper, model: ChatModel):
+    sleeper.work()
+    (proposal,) = sleeper.night()["proposals"]
+    seen = len(model.requests)
+    held: list[str] = []
+    model.hangs = lambda request: len(model.requests) > seen + 2 and not held.append(request.key)
+    looking = sleeper.start("gate", "release", proposal)
+    assert model.hanging.wait(30)
+    os.killpg(looking.pid, signal.SIGKILL)
+    looking.communicate()
+    model.hangs = lambda request: False
+    model.release.set()
+    paid = {request.key for request in model.requests[seen:]} - set(held)
+    before = len(model.requests)
+    found = json.loads(sleeper.sleep("gate", "release", proposal, "--json"))
+    assert found["n"] > 0
+    assert not paid & {request.key for request in model.requests[before:]}
+    sleeper.sleep("gate", "release", proposal, expect=4)
 
 
 def test_without_sealed_tasks_a_release_says_so(sleeper: Sleeper):
