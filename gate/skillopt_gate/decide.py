@@ -7,10 +7,10 @@ from fractions import Fraction
 
 from skillopt_gate import reasons
 from skillopt_gate.costs import find_excess
-from skillopt_gate.eprocess import rules_out, wealth
+from skillopt_gate.eprocess import highest_gain, rules_out, wealth, worst_wealth
 from skillopt_gate.interval import bootstrap_interval
 from skillopt_gate.pairs import count
-from skillopt_gate.standing import Standing, seeded_by, weigh
+from skillopt_gate.standing import Standing, find_p_value, seeded_by, weigh
 from skillopt_gate.verdicts import MEAN_MODES, Decision, Evidence, Pair, Policy, Verdict
 
 # Sums of floats over nights; a gain of exactly the floor counts.
@@ -71,7 +71,9 @@ def judge(
         effect=standing.effect,
         interval=bootstrap_interval(values, rng=seeded_by(values)),
         wealth=wealth(kept),
-        p_value=standing.p_value,
+        p_value=standing.p_value
+        if policy.mode == "one-night"
+        else find_p_value(standing.differences, margin=kept.margin),
         nights=kept.nights,
         broken=standing.broken,
         vetoes=vetoes,
@@ -81,8 +83,16 @@ def judge(
         missing=standing.missing,
         level=standing.level,
         guarantee=reasons.guarantee(policy, decision, standing.level, wealth(kept), family_level),
-        cost_ratio=standing.cost.ratio,
-        time_ratio=standing.time.ratio,
+        cost=standing.cost,
+        time=standing.time,
+        worst_p_value=standing.worst_p_value,
+        look_level=standing.look_level,
+        problems=standing.problems,
+        lost=standing.lost or "",
+        floor=standing.floor,
+        margin=kept.margin,
+        highest=highest_gain(kept),
+        worst=worst_wealth(kept) if kept.worst else None,
     )
     return verdict, kept
 
@@ -133,6 +143,10 @@ def _conclude_tonight(standing: Standing, policy: Policy) -> tuple[Decision, str
         why = reasons.too_small(standing.effect, standing.floor, "tonight")
         return Decision.REJECT, reasons.no(why), (why,)
     test = reasons.exact(standing.p_value, standing.look_level)
+    worst = standing.worst_p_value or 0.0
+    if standing.p_value <= standing.look_level < worst:
+        why = reasons.lost_alone(f"the test would give p = {worst:.2g}")
+        return Decision.REJECT, reasons.no(why), (why,)
     if standing.p_value <= standing.look_level:
         return Decision.ACCEPT, reasons.yes(values, test), ()
     return Decision.REJECT, reasons.no(f"{reasons.score(values)}; {test}"), ()
@@ -147,6 +161,8 @@ def _conclude_over_nights(standing: Standing, policy: Policy) -> tuple[Decision,
         objections = (reasons.too_few(after.tasks, policy.min_tasks, "so far"),)
     elif after.effect < standing.floor - _ROUNDING:
         objections = (reasons.too_small(after.effect, standing.floor, "so far"),)
+    elif standing.wealth * standing.level >= 1 > worst_wealth(after) * standing.level:
+        objections = (reasons.lost_alone(f"the evidence would be {worst_wealth(after):.2g} to 1"),)
     if not objections and standing.wealth * standing.level >= 1:
         return Decision.ACCEPT, reasons.yes(values, odds), ()
     if after.tasks >= policy.min_tasks and standing.wealth < policy.futility:
