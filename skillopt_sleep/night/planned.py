@@ -63,7 +63,7 @@ class Skipped(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """A night's work, frozen when it begins; `splits` is the side of every task in it, by id."""
+    """A night's work, frozen when it begins; `splits` is the side of every task and group in it."""
 
     skills: tuple[SkillPlan, ...]
     skipped: tuple[Skipped, ...]

@@ -15,6 +15,8 @@ def find_objections(candidate: Skill, incumbent: Skill | None, *, max_tokens: in
     and protected regions of the incumbent stay as they are.
     """
     problems = find_problems(candidate)
+    if incumbent is not None and candidate.text.split() == incumbent.text.split():
+        problems.append("it is the skill that is live already")
     size = count_tokens(candidate.text)
     if size > max_tokens and (incumbent is None or len(candidate.text) > len(incumbent.text)):
         problems.append(f"it has {size} tokens, {max_tokens} allowed")

@@ -15,6 +15,7 @@ from skillopt_sleep.store.family import count_in, note_accepted, read_family
 from skillopt_sleep.store.index import read_splits, save_splits
 from tests.app.conftest import Sleeper
 from tests.app.test_night import judged
+from tests.conftest import git
 from tests.support.chat_server import RULE, ChatModel
 
 OTHER_RULE = "Type `uv add` and the name of the package."
@@ -187,8 +188,15 @@ def test_every_report_names_the_mode_in_its_first_line(sleeper: Sleeper, mode: s
     text = (locate().nights / report["night"] / "report.md").read_text()
     plain = sleeper.sleep("review", "--plain")
     explained = sleeper.sleep("gate", "explain", proposal)
-    for told in (text, plain, explained):
+    status = sleeper.sleep("status")
+    printed = sleeper.sleep("run", "--dry-run", expect=3)
+    for told in (text, plain, explained, status, printed):
         assert f"gate mode: {mode}" in told.splitlines()[0]
+    trailers = git(sleeper.project, "log", "-1", "--format=%(trailers)", f"skillopt/{proposal}")
+    assert f"Gate-Mode: {mode}" in trailers.splitlines()
+    sleeper.sleep("reject", proposal, "--reason", "not now")
+    nothing = sleeper.sleep("review", "--plain", expect=3)
+    assert f"gate mode: {mode}" in nothing.splitlines()[0]
     holds = "no guarantee" in text
     assert holds == (mode not in {"evidence", "one-night"})
     assert "What holds:" in plain
@@ -237,7 +245,7 @@ def test_val_tasks_choose_among_candidates_and_judge_none(sleeper: Sleeper, mode
     assert "val" in splits.values()
     assert len(report["proposals"]) == 1
     listed = {t["id"]: t["prompt"] for t in json.loads(sleeper.sleep("tasks", "--json"))}
-    val = {listed[name] for name, side in splits.items() if side == "val"}
+    val = {listed[name] for name, side in splits.items() if side == "val" and name in listed}
     ran = {request.user for request in model.task_requests}
     assert val & ran
     assert not any(request.has_skill is False for request in model.task_requests if request.user in val)
