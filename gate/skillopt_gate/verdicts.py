@@ -27,10 +27,11 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True):
     An empty tuple is missing data (infrastructure), never a zero. `runs` is how many runs each side was
     asked for (0: as many as the longer side has, at least one); the difference is what got lost.
 
-    `again_incumbent` and `again_candidate` are the scores of a recheck (see `vetoes.suspects`). Only the
-    regression veto reads them: rerunning the tasks that look bad and averaging the new scores in would
-    pull their differences up, and so let a skill that is no better through. `*_usd` and `*_seconds` are what
-    the valid first runs cost and took, where that is known.
+    `again_incumbent` and `again_candidate` are the scores of a recheck (see `vetoes.suspects`), `again_runs`
+    how many of them each side was asked for while more may come (0: it is over once both sides have any).
+    Only the regression veto reads them: rerunning the tasks that look bad and averaging the new scores in
+    would pull their differences up, and so let a skill that is no better through. `*_usd` and `*_seconds` are
+    what the valid first runs cost and took, where that is known.
     """
 
     task: str
@@ -39,6 +40,7 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True):
     runs: int = 0
     again_incumbent: tuple[float, ...] = ()
     again_candidate: tuple[float, ...] = ()
+    again_runs: int = 0
     incumbent_usd: tuple[float, ...] = ()
     candidate_usd: tuple[float, ...] = ()
     incumbent_seconds: tuple[float, ...] = ()

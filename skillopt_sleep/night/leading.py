@@ -90,7 +90,6 @@ class Lead:
         self._detail = detail
         self._flying: deque[asyncio.Task[Ran]] = deque()
         self._done = 0
-        self._rechecked: set[str] = set()
         self.offered = list(waiting)
 
     async def work(self, by_id: dict[str, Task], *, width: int) -> None:
@@ -120,9 +119,8 @@ class Lead:
             task = by_id[step.task]
             if step.again:
                 # What is still running may settle that a second look is not needed. One whose runs were
-                # lost is not looked at a third time: it counts as broken.
-                if not self._flying and task.id not in self._rechecked:
-                    self._rechecked.add(task.id)
+                # lost is not looked at for ever: it counts as broken.
+                if not self._flying and self._arms.may_recheck(task.id):
                     self._flying.append(asyncio.create_task(self._arms.recheck(task)))
                 return
             self._waiting.remove(task)
