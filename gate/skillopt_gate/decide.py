@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
+import msgspec
+
 from skillopt_gate import reasons
 from skillopt_gate.costs import find_excess
 from skillopt_gate.eprocess import highest_gain, rules_out, wealth, worst_wealth
@@ -12,6 +14,7 @@ from skillopt_gate.interval import bootstrap_interval
 from skillopt_gate.pairs import count
 from skillopt_gate.standing import Standing, find_p_value, seeded_by, weigh
 from skillopt_gate.verdicts import MEAN_MODES, Decision, Evidence, Pair, Policy, Verdict
+from skillopt_gate.vetoes import MOST_LOST_NIGHTS
 
 # Sums of floats over nights; a gain of exactly the floor counts.
 _ROUNDING = 1e-9
@@ -41,7 +44,8 @@ def judge(
     candidate's level among all (`family.level_for`): with `control="family"` it decides, else it is told in
     the verdict's guarantee.
 
-    Nights that lost too many runs leave the evidence as it was. The answer depends on nothing but the
+    Nights that lost too many runs leave the evidence as it was; a candidate that loses its own on several is
+    rejected. The answer depends on nothing but the
     arguments, and not on the order of the pairs. Raises ValueError when a task comes twice.
     """
     standing = weigh(
@@ -56,7 +60,7 @@ def judge(
     )
     decision, reason, vetoes = conclude(standing, policy)
     counted = not standing.problems and standing.lost is None
-    kept = standing.after if counted else standing.before
+    kept = standing.after if counted else _note_loss(standing)
     values = standing.values
     wins, losses, ties = count(values)
     verdict = Verdict(
@@ -97,6 +101,13 @@ def judge(
     return verdict, kept
 
 
+def _note_loss(standing: Standing) -> Evidence:
+    """Return the evidence as it was, with a night more on which the candidate lost its runs if it did."""
+    if standing.problems or not standing.lost_by_candidate:
+        return standing.before
+    return msgspec.structs.replace(standing.before, lost_nights=standing.before.lost_nights + 1)
+
+
 def level_of(policy: Policy, *, candidates: int = 1, family_level: float | None = None) -> float:
     """Return the level a candidate is tested at. Raises ValueError when family control lacks its level."""
     if candidates < 1:
@@ -115,7 +126,7 @@ def conclude(standing: Standing, policy: Policy) -> tuple[Decision, str, tuple[s
     if policy.mode == "off":
         return Decision.ACCEPT, reasons.yes(standing.values, "the gate is off, so nothing was asked"), ()
     if standing.lost is not None:
-        return Decision.NOT_ENOUGH, reasons.wait(standing.lost), (standing.lost,)
+        return _conclude_lost(standing, standing.lost)
     if policy.mode in MEAN_MODES:
         return _conclude_by_mean(standing, policy)
     harm: tuple[str, ...] = (reasons.breaks(standing.broken),) if standing.broken else ()
@@ -124,6 +135,12 @@ def conclude(standing: Standing, policy: Policy) -> tuple[Decision, str, tuple[s
         return Decision.REJECT, reasons.no("; ".join(harm)), harm
     decide = _conclude_tonight if policy.mode == "one-night" else _conclude_over_nights
     return decide(standing, policy)
+
+
+def _conclude_lost(standing: Standing, lost: str) -> tuple[Decision, str, tuple[str, ...]]:
+    if standing.lost_by_candidate and standing.before.lost_nights + 1 >= MOST_LOST_NIGHTS:
+        return Decision.REJECT, reasons.no(reasons.keeps_losing(lost, MOST_LOST_NIGHTS)), (lost,)
+    return Decision.NOT_ENOUGH, reasons.wait(lost), (lost,)
 
 
 def _conclude_by_mean(standing: Standing, policy: Policy) -> tuple[Decision, str, tuple[str, ...]]:

@@ -88,6 +88,7 @@ def bet(evidence: Evidence, differences: Iterable[Difference]) -> tuple[Evidence
         margin=evidence.margin,
         squares=fsum((evidence.squares, *(float(value * value) for value in values))),
         worst=evidence.worst,
+        lost_nights=evidence.lost_nights,
     ), tuple(skipped)
 
 

@@ -13,7 +13,7 @@ from skillopt_gate.eprocess import bet, bet_on_worst, carry, wealth
 from skillopt_gate.exact import sign_flip_test, spent
 from skillopt_gate.pairs import Difference, compare, suppose_failed
 from skillopt_gate.verdicts import Evidence, Pair, Policy, Rise
-from skillopt_gate.vetoes import broken, lost_runs
+from skillopt_gate.vetoes import broken, lost_by_candidate, lost_runs
 
 
 class Standing(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,6 +41,7 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     look_level: float
     cost: Rise = Rise()
     time: Rise = Rise()
+    lost_by_candidate: bool = False
 
     @property
     def values(self) -> list[Fraction]:
@@ -79,6 +80,7 @@ def weigh(
         missing=missing,
         problems=tuple(problems),
         lost=lost_runs(pairs, policy),
+        lost_by_candidate=lost_by_candidate(pairs, policy),
         broken=broken(pairs, policy),
     )
 

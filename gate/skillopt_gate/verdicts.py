@@ -59,7 +59,8 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     `seen` are the tasks already bet on, so that each counts once; `gain` is the sum of their
     differences, `squares` of their squares. `margin` is the loss the test allows for (0 unless the candidate
     shortens). `worst` is the log-wealth had the runs failed that were lost with the candidate beyond those
-    lost with the incumbent (see `pairs.suppose_failed`); empty: the same as `log_wealth`.
+    lost with the incumbent (see `pairs.suppose_failed`); empty: the same as `log_wealth`. `lost_nights` did
+    not count because the candidate lost its runs.
     """
 
     identity: str
@@ -73,6 +74,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     margin: float = 0.0
     squares: float = 0.0
     worst: tuple[float, ...] = ()
+    lost_nights: int = 0
 
     @property
     def tasks(self) -> int:

@@ -13,6 +13,9 @@ from skillopt_gate.verdicts import Pair, Policy
 # (benchmarks/bench_gate.py).
 RECHECK_RUNS = 5
 
+# A candidate that loses its runs on so many nights is not waited for any longer.
+MOST_LOST_NIGHTS = 3
+
 # One lost run more or less says nothing about an arm.
 _FEWEST_LOST = 3
 
@@ -27,21 +30,35 @@ def lost_runs(pairs: Sequence[Pair], policy: Policy) -> str | None:
     complete = sum(1 for pair in pairs if pair.incumbent and pair.candidate)
     if complete < policy.coverage * len(pairs):
         return f"only {complete} of {len(pairs)} held-out tasks ran with both skills"
-    asked = sum(_asked(pair) for pair in pairs)
-    lost = {
-        "incumbent": asked - sum(len(pair.incumbent) for pair in pairs),
-        "candidate": asked - sum(len(pair.candidate) for pair in pairs),
-    }
+    asked, lost = _count_lost(pairs)
     for side, number in lost.items():
         if asked - number < policy.coverage * asked:
             return f"{number} of {asked} runs with the {side} were lost to errors outside the task"
-    gap = abs(lost["incumbent"] - lost["candidate"])
-    if gap >= _FEWEST_LOST and gap > policy.max_error_gap * asked:
+    if _is_gap(abs(lost["incumbent"] - lost["candidate"]), asked, policy):
         return (
             f"runs were lost unequally ({lost['incumbent']} with the incumbent, "
             f"{lost['candidate']} with the candidate, of {asked} each)"
         )
     return None
+
+
+def lost_by_candidate(pairs: Sequence[Pair], policy: Policy) -> bool:
+    """Tell whether runs were lost mostly with the candidate, as when it makes the agent itself fail."""
+    asked, lost = _count_lost(pairs)
+    return _is_gap(lost["candidate"] - lost["incumbent"], asked, policy)
+
+
+def _count_lost(pairs: Sequence[Pair]) -> tuple[int, dict[str, int]]:
+    """Return how many runs each side was asked for, and how many of them each side lost."""
+    asked = sum(_asked(pair) for pair in pairs)
+    return asked, {
+        "incumbent": asked - sum(len(pair.incumbent) for pair in pairs),
+        "candidate": asked - sum(len(pair.candidate) for pair in pairs),
+    }
+
+
+def _is_gap(gap: int, asked: int, policy: Policy) -> bool:
+    return gap >= _FEWEST_LOST and gap > policy.max_error_gap * asked
 
 
 def broken(pairs: Sequence[Pair], policy: Policy) -> tuple[str, ...]:

@@ -89,3 +89,19 @@ def test_a_skill_that_takes_failing_runs_along_gains_nothing_by_it():
                 break
         accepted += verdict.decision is Decision.ACCEPT
     assert accepted <= 4
+
+
+def test_a_candidate_whose_runs_are_lost_night_after_night_is_given_up():
+    evidence = None
+    for night in range(3):
+        pairs = [
+            Pair(task=f"{night}/{at}", incumbent=(1.0,), candidate=(1.0,) if at < 7 else (), runs=1)
+            for at in range(10)
+        ]
+        verdict, evidence = judge(pairs, evidence, POLICY, identity="x")
+        assert (verdict.nights, verdict.n_all) == (0, 0), "none of it counts"
+        assert verdict.decision is (Decision.REJECT if night == 2 else Decision.NOT_ENOUGH)
+    assert verdict.reason == (
+        "rejected: runs were lost unequally (0 with the incumbent, 3 with the candidate, of 10 each),"
+        " as on 2 nights before"
+    )

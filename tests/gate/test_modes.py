@@ -116,7 +116,7 @@ def test_the_steps_of_an_explanation_end_in_the_very_verdict(mode, told, shorter
         assert verdict.reason in steps[-1].sentence
         failed = {step.name for step in steps if step.passed is False}
         assert (verdict.decision is Decision.ACCEPT) == (not failed)
-        final = {"structure", "regressions", "cost", "time", "hope", "nights"}
+        final = {"structure", "coverage", "regressions", "cost", "time", "hope", "nights"}
         if mode == "evidence" and verdict.decision is Decision.REJECT:
             assert failed & final or verdict.wealth < policy.futility
 
