@@ -52,6 +52,7 @@ def recall(connection: sqlite3.Connection, proposed: Carried, *, night: str, age
         carried=msgspec.structs.replace(
             proposed,
             evidence=before.evidence,
+            aside=before.aside,
             wealth=before.wealth,
             tasks=before.tasks,
             rivals=max(before.rivals, proposed.rivals),
