@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -59,6 +62,8 @@ def test_a_verdict_is_explained_with_its_evidence_night_by_night(sleeper: Sleepe
     told = sleeper.sleep("gate", "explain", proposal)
     assert "(gate mode: evidence)" in told.splitlines()[0]
     assert "to 1" in told
+    assert "· cost: unknown" in told
+    assert "· time: unknown" in told
     bars = [line for line in told.splitlines() if line.startswith(f"  {first['night']}")]
     assert len(bars) == 2
     assert "┆" in bars[0]
@@ -283,3 +288,16 @@ def test_an_accepted_proposal_says_which_guarantee_holds(sleeper: Sleeper):
     assert guarantee in (locate().nights / report["night"] / "report.md").read_text()
     (proposal,) = json.loads(sleeper.sleep("review", "--json"))["proposals"]
     assert proposal["guarantee"] == guarantee
+
+
+def test_the_pictures_of_the_documents_are_drawn_from_what_waits_for_review(sleeper: Sleeper, tmp_path: Path):
+    script = Path(__file__).parents[2] / "benchmarks" / "draw_review.py"
+    command = [sys.executable, str(script), "--to", str(tmp_path)]
+    nothing = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert "run the demo first" in nothing.stderr
+    sleeper.work()
+    sleeper.night()
+    subprocess.run(command, check=True, capture_output=True)
+    drawn = [(tmp_path / name).read_text() for name in ("review.svg", "evidence.svg")]
+    assert all("gate&#160;mode:&#160;evidence" in picture for picture in drawn)
+    assert "looks" in drawn[1]
