@@ -124,20 +124,21 @@ class SessionDraft(msgspec.Struct):
             turn.abandoned = turn.abandoned or turn.number >= number
 
     def _close_turn(self, draft: TurnDraft) -> None:
+        self.closed_turns += 1
+        if not draft.copied and (len(self.closed) >= MAX_TURNS or self.size > MAX_SIZE):
+            self.left_out += 1
+            self.counted = self.counted.plus(draft.tokens)
+            self.previous = None
+            return
         turn = draft.close(self.previous)
         self.previous = turn
-        self.closed_turns += 1
         if draft.calls_left_out:
             self.warn("tool calls of turns with very many were left out")
         if draft.copied:
             self.before = turn
             return
         self.size += _measure(turn)
-        if len(self.closed) < MAX_TURNS and self.size <= MAX_SIZE:
-            self.closed.append(turn)
-        else:
-            self.left_out += 1
-            self.counted = self.counted.plus(turn.tokens)
+        self.closed.append(turn)
 
     def count(self, call: str, counts: Counts) -> None:
         """Count a model call that belongs to no turn, or correct what was counted of it."""
@@ -252,7 +253,9 @@ def _is_repeated(last: TurnDraft, turn: TurnDraft) -> bool:
     """Tell whether a turn has the prompt of the last one, which may have been redacted since."""
     if last.command != turn.command:
         return False
-    return last.prompt == turn.prompt or last.prompt == redact_within(turn.prompt, MAX_PROMPT)
+    if last.prompt == turn.prompt:
+        return True
+    return "[redacted:" in last.prompt and last.prompt == redact_within(turn.prompt, MAX_PROMPT)
 
 
 def _measure(turn: Turn) -> int:

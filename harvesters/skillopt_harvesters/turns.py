@@ -156,6 +156,11 @@ class TurnDraft(msgspec.Struct):
         self.calls = [call for call in self.calls if call.source not in gone]
 
     @property
+    def tokens(self) -> Tokens:
+        """What was counted so far."""
+        return add_tokens([self.counted, *map(bound, self.usage.values())])
+
+    @property
     def answer(self) -> str:
         if not self.texts:
             return ""
@@ -205,7 +210,7 @@ class TurnDraft(msgspec.Struct):
             refusals=tuple(self.refusals),
             signals=tuple(sorted(signals, key=lambda signal: signal.value)),
             skills=tuple(self.skills),
-            tokens=add_tokens([self.counted, *self.usage.values()]),
+            tokens=self.tokens,
             started=self.started,
             typed=self.typed,
             abandoned=self.abandoned,
