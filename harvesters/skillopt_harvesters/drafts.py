@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 MAX_TURNS = 20_000
 # Characters that the turns of a session hold; what comes after is left out and told.
-MAX_SIZE = 16 * 1024 * 1024
+MAX_SIZE = 8 * 1024 * 1024
 MAX_WARNINGS = 20
 _MAX_NAME = 200
 _MAX_NAMES = 100
@@ -62,6 +62,7 @@ class SessionDraft(msgspec.Struct):
     overlong: int = 0
     unknown: dict[str, int] = {}
     left_out: int = 0
+    calls_left_out: int = 0
     closed_turns: int = 0
     parents: dict[int, tuple[int, int]] = {}
     previous: Turn | None = None
@@ -125,6 +126,7 @@ class SessionDraft(msgspec.Struct):
 
     def _close_turn(self, draft: TurnDraft) -> None:
         self.closed_turns += 1
+        self.calls_left_out += draft.calls_left_out
         if not draft.copied and (len(self.closed) >= MAX_TURNS or self.size > MAX_SIZE):
             self.left_out += 1
             self.counted = self.counted.plus(draft.tokens)
@@ -132,8 +134,6 @@ class SessionDraft(msgspec.Struct):
             return
         turn = draft.close(self.previous)
         self.previous = turn
-        if draft.calls_left_out:
-            self.warn("tool calls of turns with very many were left out")
         if draft.copied:
             self.before = turn
             return
@@ -246,6 +246,9 @@ class SessionDraft(msgspec.Struct):
             told.append(f"{sum(self.unknown.values())} records of unknown types were skipped: {names}")
         if self.left_out:
             told.append(f"{self.left_out} turns beyond the first {len(self.closed)} were left out")
+        calls = self.calls_left_out + sum(turn.calls_left_out for turn in self.turns)
+        if calls:
+            told.append(f"{calls} tool calls of turns with very many were left out")
         return told
 
 
