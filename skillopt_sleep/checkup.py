@@ -6,16 +6,24 @@ import importlib.util
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from skillopt_sleep.config import load
+from skillopt_sleep.clients import choose_sources, find_home, read_roots
+from skillopt_sleep.config import Harvest, load
 from skillopt_sleep.errors import Explained, UsageError
 from skillopt_sleep.paths import Paths
+from skillopt_sleep.review.wording import count
+from skillopt_sleep.survey import survey
+
+if TYPE_CHECKING:
+    from skillopt_harvesters.sources import Source
 
 _ROOM = 500_000_000
+_NAMED = 3
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,7 +44,7 @@ def examine(paths: Paths, env: Mapping[str, str]) -> list[Finding]:
         _explained("settings", lambda: _settings(paths)),
         _explained("database", lambda: _database(paths)),
         _room(paths),
-        *_transcripts(env),
+        *_transcripts(paths, env),
         _claude(env),
         _sandbox(paths),
         _local_model(paths),
@@ -79,7 +87,7 @@ def _database(paths: Paths) -> str:
         known = count_sessions(connection)
     finally:
         connection.close()
-    return f"{paths.database}, {sum(known.values())} sessions"
+    return f"{paths.database}, {count(sum(known.values()), 'session')}"
 
 
 def _room(paths: Paths) -> Finding:
@@ -96,21 +104,51 @@ def _room(paths: Paths) -> Finding:
     )
 
 
-def _transcripts(env: Mapping[str, str]) -> list[Finding]:
-    from skillopt_harvesters.sources import load_sources
-
-    home = Path(env.get("HOME") or Path.home())
+def _transcripts(paths: Paths, env: Mapping[str, str]) -> Iterator[Finding]:
+    try:
+        settings = load(paths.config).harvest
+    except UsageError:
+        settings = Harvest()  # the settings have a finding of their own
+    home = find_home(env)
+    found = False
     left_out: list[str] = []
-    sources = load_sources(left_out.append)
-    found = [root for source in sources.values() for root in source.roots(env, home) if root.is_dir()]
-    transcripts = Finding(
-        name="transcripts",
-        ok=bool(found),
-        detail=", ".join(map(str, found)) if found else "none found",
-        hint="" if found else "use Claude Code for a while, or set CLAUDE_CONFIG_DIR if yours lie elsewhere",
-    )
-    hint = "upgrade or uninstall the package it comes from"
-    return [transcripts, *(Finding(name="source", ok=False, detail=told, hint=hint) for told in left_out)]
+    for source in choose_sources(roots=read_roots(settings.roots, home), warn=left_out.append):
+        finding = _of_client(
+            source, env, home, is_read=not settings.clients or source.name in settings.clients
+        )
+        found = found or finding.ok
+        yield finding
+    for told in left_out:
+        hint = "upgrade or uninstall the package it comes from"
+        yield Finding(name="source", ok=False, detail=told, hint=hint)
+    if not found:
+        yield Finding(
+            name="transcripts",
+            ok=False,
+            detail="none found",
+            hint="use an agent for a while, or say where yours lie: skillopt-sleep config set harvest.roots"
+            " CLIENT:PATH",
+        )
+
+
+def _of_client(source: Source, env: Mapping[str, str], home: Path, *, is_read: bool) -> Finding:
+    seen = survey(source, env, home)
+    name = f"{source.name} files"
+    missing = f"; not there: {_name_some(seen.missing)}" if seen.missing else ""
+    if not is_read:
+        return Finding(name=name, ok=False, detail="not read, as harvest.clients says")
+    if not seen.present:
+        return Finding(name=name, ok=False, detail=f"no transcripts{missing}")
+    more = "more than " if seen.is_more else ""
+    detail = f"{more}{count(seen.files, 'file')} in {', '.join(seen.present)}{missing}"
+    if seen.trouble:
+        return Finding(name=name, ok=False, detail=detail, hint=_name_some(seen.trouble))
+    return Finding(name=name, ok=seen.files > 0, detail=detail)
+
+
+def _name_some(things: tuple[str, ...]) -> str:
+    more = f", and {len(things) - _NAMED} more" if len(things) > _NAMED else ""
+    return ", ".join(things[:_NAMED]) + more
 
 
 def _claude(env: Mapping[str, str]) -> Finding:

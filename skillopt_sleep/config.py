@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
 import msgspec
 from msgspec import Meta
 
+from skillopt_sleep.clients import check_clients, check_root
 from skillopt_sleep.errors import UsageError
 from skillopt_sleep.files import write_atomically
 
 if TYPE_CHECKING:
     from tomlkit import TOMLDocument
 
-_KINDS = {int: "a whole number", float: "a number", bool: "true or false"}
+_KINDS = {int: "a whole number", float: "a number", bool: "true or false", tuple: "a list"}
 
 Positive = Annotated[int, Meta(ge=1)]
 Share = Annotated[float, Meta(ge=0, le=1)]
@@ -98,13 +99,40 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """When an edit is good enough."""
 
     mode: Annotated[
-        str, Meta(pattern="^(evidence|one-night)$", description="evidence (over nights) or one-night")
+        str,
+        Meta(
+            pattern="^(evidence|one-night|strict|soft|mixed|off)$",
+            description="evidence (over nights), one-night (an exact test); without evidence: strict, soft or"
+            " mixed (the mean rose), off (anything legal)",
+        ),
     ] = "evidence"
     alpha: Annotated[float, Meta(gt=0, lt=1, description="chance of accepting a useless skill")] = 0.05
     min_effect: Annotated[Share, Meta(description="smallest mean gain worth having")] = 0.05
     min_tasks: Annotated[Positive, Meta(description="fewer usable held-out tasks decide nothing")] = 5
     tasks: Annotated[Positive, Meta(description="held-out tasks a night")] = 12
     max_nights: Annotated[Positive, Meta(description="nights a candidate may wait for evidence")] = 10
+    candidates: Annotated[
+        Positive, Meta(description="candidates of a skill that may reach the gate on one night; share alpha")
+    ] = 1
+    control: Annotated[
+        str,
+        Meta(
+            pattern="^(candidate|family)$",
+            description="candidate (alpha for each) or family (useless ones among all accepted)",
+        ),
+    ] = "candidate"
+    family_alpha: Annotated[
+        float, Meta(gt=0, lt=1, description="useless share of what is accepted, under family control")
+    ] = 0.1
+    max_cost_ratio: Annotated[float, Meta(ge=0, description="times a run may get dearer; 0 = any")] = 2.0
+    max_time_ratio: Annotated[float, Meta(ge=0, description="times a run may take longer; 0 = any")] = 3.0
+    soft_weight: Annotated[Share, Meta(description="share of the soft score in mode mixed")] = 0.5
+    val_share: Annotated[
+        float, Meta(ge=0, lt=0.4, description="share of tasks that choose among candidates")
+    ] = 0.0
+    sealed_share: Annotated[
+        float, Meta(ge=0, lt=0.4, description="share of tasks kept for one look at a finished skill")
+    ] = 0.1
 
 
 class Mine(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -114,6 +142,27 @@ class Mine(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         bool,
         Meta(description="true: what recurs in any projects is one family, and its skill the user's"),
     ] = False
+
+
+class Harvest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Whose transcripts are read, and where they are looked for."""
+
+    clients: Annotated[tuple[str, ...], Meta(description="clients to read; empty = all known")] = ()
+    roots: Annotated[
+        tuple[str, ...],
+        Meta(description="further folders, each as CLIENT:PATH; they may be missing"),
+    ] = ()
+
+    def __post_init__(self) -> None:
+        try:
+            if self.clients:
+                check_clients(self.clients)
+            for root in self.roots:
+                check_root(root)
+        except UsageError as error:
+            # Of an error that is no ValueError the reader of the file would not tell the place.
+            hint = f" ({error.hint})" if error.hint else ""
+            raise ValueError(f"{error.message}{hint}") from error
 
 
 class Night(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -134,6 +183,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     gate: Gate = Gate()
     mine: Mine = Mine()
     night: Night = Night()
+    harvest: Harvest = Harvest()
 
 
 class Value(msgspec.Struct, frozen=True, kw_only=True):
@@ -172,11 +222,15 @@ def set_value(path: Path, key: str, text: str) -> Value:
 
     section, name = _split(key)
     document = _parse(path)
-    _convert(document.unwrap(), path)
+    if not isinstance(document.get(section, {}), dict):
+        _convert(document.unwrap(), path)
     current = _kind(section, name)
     try:
-        # As a value in a line of its own, so that no second setting can come with it.
-        value = text if current is str else tomlkit.value(text.strip()).unwrap()
+        if current is tuple and not text.lstrip().startswith("["):
+            value: Any = [part.strip() for part in text.split(",") if part.strip()]
+        else:
+            # As a value in a line of its own, so that no second setting can come with it.
+            value = text if current is str else tomlkit.value(text.strip()).unwrap()
     except TOMLKitError as error:
         raise UsageError(f"{key}: {text!r} is not {_KINDS[current]}") from error
     if section not in document:

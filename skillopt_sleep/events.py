@@ -9,11 +9,16 @@ import msgspec
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True):
-    """Progress of one stage: `done` of `total` steps (total 0: unknown), `detail` in a few words."""
+    """Progress of one stage: `done` of `total` steps (total 0: unknown), `detail` in a few words.
+
+    Where steps differ in size, `bytes_done` of `bytes_total` tell better how far it is (total 0: unknown).
+    """
 
     stage: str
     done: int = 0
     total: int = 0
+    bytes_done: int = 0
+    bytes_total: int = 0
     detail: str = ""
 
 

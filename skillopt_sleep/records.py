@@ -11,7 +11,7 @@ from skillopt_staging.proposals import Applied, Staged, State
 
 
 class TaskEvidence(msgspec.Struct, frozen=True, kw_only=True):
-    """One held-out task: hard scores of its valid runs with each skill, and one answer of each (redacted)."""
+    """One held-out task: the scores compared of its valid runs, and one answer of each side (redacted)."""
 
     task: str
     title: str
@@ -44,7 +44,11 @@ class EditEvidence(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Note(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that speaks for or against a proposal. `wealth` holds the e-value after each night."""
+    """Everything that speaks for or against a proposal. `wealth` holds the e-value after each night.
+
+    `target` names who ran the tasks, the answering model included. `looks` is how often the gate tasks of
+    this skill were looked at, `sealed` how many tasks wait sealed; `noise` is the last calibration.
+    """
 
     night: str
     skill: str
@@ -59,6 +63,9 @@ class Note(msgspec.Struct, frozen=True, kw_only=True):
     optimizer: str
     sandbox: str
     reasoning: str = ""
+    looks: int = 0
+    sealed: int = 0
+    noise: str = ""
 
 
 class Proposal(msgspec.Struct, frozen=True, kw_only=True):

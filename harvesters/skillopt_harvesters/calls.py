@@ -40,6 +40,11 @@ def _redact(text: str, limit: int) -> str:
     return _redact_repeated(text, limit) if len(text) <= _REPEATED else redact_within(text, limit)
 
 
+def redact_name(name: str) -> str:
+    """Redact a name of something (a tool, a skill, a branch): it is whatever somebody made it."""
+    return _redact(name, MAX_NAME)
+
+
 class CallDraft(msgspec.Struct, gc=False):
     """A tool call, perhaps still waiting for its result.
 
@@ -78,6 +83,7 @@ class CallDraft(msgspec.Struct, gc=False):
 
     def redact(self) -> None:
         """Redact in place; doing it again changes nothing."""
+        self.name = redact_name(self.name)
         if self.command is not None:
             self.command = _redact(self.command, MAX_COMMAND)
         if self.error is not None:

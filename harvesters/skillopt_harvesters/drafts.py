@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from skillopt_harvesters.calls import redact_name
 from skillopt_harvesters.marks import mark_of
 from skillopt_harvesters.records import Kind, Session, Tokens, Turn
-from skillopt_harvesters.redact import redact_within
+from skillopt_harvesters.redact import redact, redact_within
 from skillopt_harvesters.tokens import MAX_OPEN_CALLS, Counts, add_tokens, bound, fold
 from skillopt_harvesters.turns import MAX_PROMPT, TurnDraft
 
@@ -148,10 +149,13 @@ class SessionDraft(msgspec.Struct):
 
     def meet_unknown(self, name: str) -> None:
         """Count a record of a type that is not known."""
-        key = name[:80] if name[:80] in self.unknown or len(self.unknown) < _MAX_NAMES else "(others)"
+        key = redact_name(name[:80])
+        if key not in self.unknown and len(self.unknown) >= _MAX_NAMES:
+            key = "(others)"
         self.unknown[key] = self.unknown.get(key, 0) + 1
 
     def warn(self, text: str) -> None:
+        text = redact(text)
         if len(self.warnings) < MAX_WARNINGS and text not in self.warnings:
             self.warnings.append(text)
 
@@ -184,6 +188,11 @@ class SessionDraft(msgspec.Struct):
             value = getattr(self, name)
             if value is not None and len(value) > _MAX_PATH:
                 setattr(self, name, value[:_MAX_PATH])
+        # Not the folder and the commit: a replay goes there.
+        self.client_version = redact_name(self.client_version)
+        self.branch = self.branch and redact_name(self.branch)
+        self.model = self.model and redact_name(self.model)
+        self.skills_offered = {redact_name(name): None for name in self.skills_offered}
         self.usage = {call[:_MAX_NAME]: bound(counts) for call, counts in self.usage.items()}
 
     def _freeze(self) -> bytes:

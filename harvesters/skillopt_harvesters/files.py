@@ -8,7 +8,10 @@ from io import BufferedReader, FileIO
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
+
+    from _typeshed import WriteableBuffer
 
 # A pipe that took the place of a file must not block, and nothing that is opened may become our terminal.
 _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_BINARY", 0)
@@ -25,13 +28,33 @@ def resolve(path: str, folders: dict[str, str]) -> str:
     return os.path.join(real, name)  # noqa: PTH118
 
 
-def open_regular(path: Path, *, buffering: int) -> BufferedReader:
-    """Open a regular file. Raises OSError for anything else, which may have taken its place."""
+def open_regular(
+    path: Path, *, buffering: int, advance: Callable[[int, int], None] = lambda _position, _size: None
+) -> BufferedReader:
+    """Open a regular file. Raises OSError for anything else, which may have taken its place.
+
+    `advance` is told the position and the size whenever bytes were fetched.
+    """
     number = os.open(path, _FLAGS)
     try:
-        if not stat.S_ISREG(os.fstat(number).st_mode):
+        status = os.fstat(number)
+        if not stat.S_ISREG(status.st_mode):
             raise OSError(0, "it is no regular file")
-        return BufferedReader(FileIO(number), buffering)
+        return BufferedReader(_Metered(number, status.st_size, advance), buffering)
     except BaseException:
         os.close(number)
         raise
+
+
+class _Metered(FileIO):
+    """An open file that tells how far it was read."""
+
+    def __init__(self, number: int, size: int, advance: Callable[[int, int], None]) -> None:
+        super().__init__(number, "rb")
+        self._size = size
+        self._advance = advance
+
+    def readinto(self, buffer: WriteableBuffer) -> int | None:
+        fetched = super().readinto(buffer)
+        self._advance(self.tell(), self._size)
+        return fetched

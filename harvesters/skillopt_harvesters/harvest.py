@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -53,10 +54,16 @@ class HarvestStats(msgspec.Struct, kw_only=True):
 
     `skipped` counts what could not be used and was not counted by an earlier harvest: records, and files
     that could not be read. `gone` names the files that have a cursor and are no longer there (the client
-    deletes old transcripts).
+    deletes old transcripts). Of the files that changed, `files_found` and `bytes_found` say what there is to
+    read, which is known when all folders have been looked through, and `files_done` and `bytes_done` how
+    much of that is.
     """
 
     files_seen: int = 0
+    files_found: int = 0
+    files_done: int = 0
+    bytes_found: int = 0
+    bytes_done: int = 0
     files_read: int = 0
     bytes_read: int = 0
     sessions: int = 0
@@ -80,6 +87,14 @@ class HarvestStats(msgspec.Struct, kw_only=True):
         return (*self.warnings, *more)
 
 
+class _Found(NamedTuple):
+    """A changed file: whether it has a cursor, and about how many bytes of it are new."""
+
+    path: str
+    is_known: bool
+    growth: int
+
+
 class Harvest:
     """Iterates over what is new; `stats` says what was done so far.
 
@@ -97,8 +112,10 @@ class Harvest:
         home: Path,
         claims: Claims | None = None,
         recall: Recall | None = None,
+        progress: Callable[[HarvestStats], None] | None = None,
     ) -> None:
         self.stats = HarvestStats()
+        self._progress = progress or (lambda _: None)
         self._sources = tuple(sources)
         self._cursors = cursors
         self._marks_of = cursors.marks_of if isinstance(cursors, Cursors) else self._load_marks
@@ -110,9 +127,15 @@ class Harvest:
 
     def __iter__(self) -> Iterator[Harvested]:
         seen: set[str] = set()
-        for source in self._sources:
-            for path, is_known in self._find_changed(source, seen):
-                yield from self._take(source, path, self._cursors.get(str(path)) if is_known else None)
+        found = [(source, file) for source in self._sources for file in self._find_changed(source, seen)]
+        self.stats.files_found = len(found)
+        self.stats.bytes_found = sum(file.growth for _, file in found)
+        for source, file in found:
+            before = self.stats.bytes_done
+            self._progress(self.stats)
+            yield from self._take(source, file)
+            self.stats.files_done += 1
+            self.stats.bytes_done = before + file.growth
         missing = (path for path in self._cursors if path not in seen)
         self.stats.gone.extend(sorted(path for path in missing if not os.path.lexists(path)))
 
@@ -120,12 +143,9 @@ class Harvest:
         cursor = self._cursors.get(path)
         return None if cursor is None else cursor.marks
 
-    def _find_changed(self, source: Source, seen: set[str]) -> list[tuple[Path, bool]]:
-        """Return the files that are not as they were, oldest first, however many roots or links lead to one.
-
-        Beside each stands whether it has a cursor.
-        """
-        found: list[tuple[int, str, Path, bool]] = []
+    def _find_changed(self, source: Source, seen: set[str]) -> list[_Found]:
+        """Return the files that changed, oldest first, each once however many roots or links lead to it."""
+        found: list[tuple[int, _Found]] = []
         folders: dict[str, str] = {}
         try:
             for path in self._discover(source):
@@ -134,8 +154,7 @@ class Harvest:
                     found.append(known)
         except (OSError, *_FAULTS) as error:
             self._blame(source, error)
-        found.sort(key=lambda one: one[:2])
-        return [(place, is_known) for _, _, place, is_known in found]
+        return [file for _, file in sorted(found)]
 
     def _discover(self, source: Source) -> Iterator[Path]:
         for root in source.roots(self._env, self._home):
@@ -143,16 +162,15 @@ class Harvest:
 
     def _look_at(
         self, source: Source, path: Path, seen: set[str], folders: dict[str, str]
-    ) -> tuple[int, str, Path, bool] | None:
-        """Return a file's time, real path and whether it has a cursor; None when there is nothing to read."""
+    ) -> tuple[int, _Found] | None:
+        """Return a file that changed beside its time; None when there is nothing to read."""
         try:
             given = os.fspath(path)
             real = resolve(given, folders)
             if real in seen:
                 return None
             real.encode("utf-8")
-            place = path if real == given else Path(real)
-            marks = source.stat(place)
+            marks = source.stat(path if real == given else Path(real))
         except FileNotFoundError:
             return None
         except (OSError, UnicodeEncodeError) as error:
@@ -161,11 +179,16 @@ class Harvest:
         seen.add(real)
         self.stats.files_seen += 1
         before = self._marks_of(real)
-        return (marks.mtime_ns, real, place, before is not None) if marks != before else None
+        if marks == before:
+            return None
+        return marks.mtime_ns, _Found(real, before is not None, _measure(before, marks))
 
-    def _take(self, source: Source, path: Path, cursor: FileCursor | None) -> Iterator[Harvested]:
+    def _take(self, source: Source, found: _Found) -> Iterator[Harvested]:
+        path = Path(found.path)
+        cursor = self._cursors.get(found.path) if found.is_known else None
         try:
-            with open_regular(path, buffering=HEAD) as file:
+            advance = partial(self._advance, self.stats.bytes_done, found.growth)
+            with open_regular(path, buffering=HEAD, advance=advance) as file:
                 marks = source.stat(path)
                 change = compare(cursor, marks, file)
                 resume = self._resume(source, path, cursor, change)
@@ -175,6 +198,7 @@ class Harvest:
                     self.stats.files_read += 1
                     before = resume.offset if resume else 0
                     for reading in source.read(file, path, claims=self._claims, resume=resume):
+                        self._tell(path, reading)
                         if reading.session is not None:
                             goes_on = resume.session if resume and not source.rewrites else None
                             if self._keeps(reading.session, goes_on):
@@ -189,6 +213,13 @@ class Harvest:
             self._give_up(path, error)
         except _FAULTS as error:
             self._blame(source, error, f"{path}: ")
+
+    def _advance(self, before: int, growth: int, position: int, size: int) -> None:
+        """Note how far a file has been read, of which only the end is new."""
+        done = before + min(max(position - (size - growth), 0), growth)
+        # Its beginning is looked at more than once.
+        self.stats.bytes_done = max(done, self.stats.bytes_done)
+        self._progress(self.stats)
 
     def _resume(self, source: Source, path: Path, cursor: FileCursor | None, change: Change) -> Resume | None:
         """Return where to go on, when what was read of the file still stands."""
@@ -210,8 +241,11 @@ class Harvest:
         for warning in session.warnings:
             if known is None or warning not in known.warnings:
                 stats.warn(f"{session.path}: {warning}")
-        if goes_on is None and stored is not None and not replaces(session, stored):
-            return False
+        if goes_on is None and stored is not None:
+            wins = replaces(session, stored)
+            self._tell_lost(*((session, stored) if wins else (stored, session)))
+            if not wins:
+                return False
         key = (session.client, session.id)
         if key not in self._counted:
             stats.sessions += 1
@@ -219,14 +253,33 @@ class Harvest:
         self._counted[key] = len(session.turns)
         return True
 
+    def _tell_lost(self, kept: Session, other: Session) -> None:
+        """Warn when another file with the same id holds what the one that is kept does not."""
+        if kept.path != other.path and not set(other.prompts) <= set(kept.prompts):
+            self.stats.warn(
+                f"{other.path}: its session {other.id} is also in {kept.path}, which holds more and is kept;"
+                " prompts that are only here are left out"
+            )
+
     def _blame(self, source: Source, error: Exception, where: str = "") -> None:
         self.stats.skipped += 1
         self.stats.warn(f"{where}the reader of {source.name} failed: {type(error).__name__}: {error}")
+
+    def _tell(self, path: Path, reading: Reading) -> None:
+        self.stats.skipped += len(reading.warnings)
+        for warning in reading.warnings:
+            self.stats.warn(f"{path}: {warning}")
 
     def _give_up(self, path: Path, error: Exception) -> None:
         self.stats.skipped += 1
         reason = error.strerror if isinstance(error, OSError) else "its name is not valid text"
         self.stats.warn(f"cannot read {os.fsencode(path).decode('utf-8', 'replace')}: {reason}")
+
+
+def _measure(before: Marks | None, now: Marks) -> int:
+    """Return about how many bytes of a changed file will be read."""
+    has_grown = before is not None and before.inode == now.inode and before.size < now.size
+    return now.size - before.size if before is not None and has_grown else now.size
 
 
 def harvest(
@@ -237,12 +290,14 @@ def harvest(
     home: Path,
     claims: Claims | None = None,
     recall: Recall | None = None,
+    progress: Callable[[HarvestStats], None] | None = None,
 ) -> Harvest:
     """Return a harvest to iterate over. `cursors` are by path, as the ones it yields.
 
     `recall` returns a session by client and id as it was stored, also in the harvest that is going on;
-    without it changed files are read in whole, and what they hold replaces what was stored.
+    without it changed files are read in whole, and what they hold replaces what was stored. `progress` is
+    given the stats whenever they have moved on.
 
     Raises nothing while iterating: a file that cannot be read is counted and told in `stats.warnings`.
     """
-    return Harvest(sources, cursors, env=env, home=home, claims=claims, recall=recall)
+    return Harvest(sources, cursors, env=env, home=home, claims=claims, recall=recall, progress=progress)

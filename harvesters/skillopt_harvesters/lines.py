@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 __all__ = ["MAX_LINE", "PADDING", "Chunk", "LineReader", "decode_leniently"]
 
-MAX_LINE = 8 * 1024 * 1024
+# A prompt with three pasted pictures of 5 MB fits.
+MAX_LINE = 16 * 1024 * 1024
 _BOM = b"\xef\xbb\xbf"
 _BUFFER = 512 * 1024
 # A buffer to use again: a new one costs as much as reading a small file.

@@ -12,9 +12,10 @@ if TYPE_CHECKING:
 def replaces(new: Session, stored: Session) -> bool:
     """Tell whether a reading takes the place of what is stored of the same session.
 
-    The richer one stays: more turns, else more tool calls, else more words. So a file that was truncated, or
-    written anew with less, destroys nothing, and of two files with the same session one counts. Of equals
-    the new one is kept when it comes from the same file, or the stored one's file is gone (it was moved).
+    The richer one stays: more turns, else more exit codes, more tool calls, more words. So a file that was
+    truncated, or written anew with less, destroys nothing, and of two files with the same session one counts.
+    Of equals the new one is kept when it comes from the same file, or the stored one's file is gone (it was
+    moved).
     """
     ours, theirs = measure(new), measure(stored)
     if ours != theirs:
@@ -22,11 +23,12 @@ def replaces(new: Session, stored: Session) -> bool:
     return new.path == stored.path or not os.path.lexists(stored.path)
 
 
-def measure(session: Session) -> tuple[int, int, int]:
-    """Return the turns, tool calls and characters of a session, the first counting most."""
+def measure(session: Session) -> tuple[int, int, int, int]:
+    """Return the turns, known exit codes, tool calls and characters of a session, the first counting most."""
     turns = session.turns
     return (
         len(turns),
+        sum(call.exit_code is not None for turn in turns for call in turn.tool_calls),
         sum(len(turn.tool_calls) for turn in turns),
         sum(len(turn.prompt) + len(turn.answer) for turn in turns),
     )

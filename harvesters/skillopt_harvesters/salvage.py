@@ -11,6 +11,7 @@ PADDING = b"\r\n\x00 \t"
 # A broken record is looked for in so many lines, and tried so many times.
 _MAX_PARTS = 1_000
 _MAX_TRIES = 32
+_MAX_GLUED = 8
 # Bytes read again and again in search of a whole record on a line; bounds the time of a hostile one.
 _MAX_WORK = 64 * 1024 * 1024
 _TRY = 512
@@ -33,6 +34,14 @@ def decode_leniently(line: bytes) -> list[Any]:
     return salvage(line)[0]
 
 
+def decode_whole(text: bytes) -> Any:
+    """Return the JSON value that a whole text is, decoded as leniently. Raises ValueError when it is none."""
+    try:
+        return _without_surrogates(_JSON.decode(text.decode("utf-8", errors="replace")))
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+
+
 def salvage(line: bytes, *, key: str = "timestamp") -> tuple[list[Any], int]:
     """Return the JSON values on a line that a strict decoder refused, and how many others were torn.
 
@@ -50,9 +59,7 @@ def salvage(line: bytes, *, key: str = "timestamp") -> tuple[list[Any], int]:
             value, position = _JSON.raw_decode(text, position)
         except (ValueError, RecursionError):
             torn = 1
-            glued = _find_whole(text, position + 1) or _find_readable(text, position + 1)
-            if glued and (key in glued[0] or not _may_be_part(text, glued[1])):
-                values.append(glued[0])
+            values += _find_glued(text, position + 1, key)
         else:
             position = _skip_blanks(text, position)
             values.append(value)
@@ -60,6 +67,20 @@ def salvage(line: bytes, *, key: str = "timestamp") -> tuple[list[Any], int]:
         return [_without_surrogates(value) for value in values], torn
     except RecursionError:
         return [], 1
+
+
+def _find_glued(text: str, start: int, key: str) -> list[dict[str, Any]]:
+    """Return the records behind a torn one, in order; the last one tells where the one before it ends."""
+    found: list[dict[str, Any]] = []
+    end = len(text)
+    for _ in range(_MAX_GLUED):
+        piece = text[:end].rstrip(_BLANKS)
+        glued = _find_whole(piece, start) or _find_readable(piece, start)
+        if not glued or not (key in glued[0] or not _may_be_part(piece, glued[1])):
+            break
+        value, end = glued
+        found.insert(0, value)
+    return found
 
 
 def _find_whole(text: str, start: int) -> tuple[dict[str, Any], int] | None:

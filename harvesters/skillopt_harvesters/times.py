@@ -3,6 +3,13 @@
 from __future__ import annotations
 
 from datetime import datetime, timezone
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+# Where a time written as nearly all are has its zone.
+_ZONE = len("2026-01-31T22:15:00.000")
 
 
 def to_utc(time: str | int | float | None) -> str | None:
@@ -10,10 +17,11 @@ def to_utc(time: str | int | float | None) -> str | None:
 
     Accepts ISO strings with or without a zone (taken as UTC), and epoch seconds or milliseconds.
     """
-    if time is None:
+    if not time:
+        # A clock that was never set; a session would seem to begin in 1970.
         return None
     if isinstance(time, str):
-        if len(time) == 24 and time[23] == "Z" and _is_canonical(time):
+        if len(time) == _ZONE + 1 and time[_ZONE] == "Z" and _is_canonical(time):
             return time
         try:
             moment = datetime.fromisoformat(_fraction_of_six(time.strip().replace("Z", "+00:00")))
@@ -33,12 +41,23 @@ def to_utc(time: str | int | float | None) -> str | None:
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
+def first_and_last(times: Sequence[str | int | float | None]) -> list[str | None]:
+    """Return times as `to_utc` does, the first and the last of them among them, perhaps no others."""
+    written = [time for time in times if isinstance(time, str)]
+    # Of times as nearly all are written the order of the alphabet tells the first and the last.
+    if len(written) == len(times) > 1 and {time[_ZONE:] for time in written} == {"Z"}:
+        earliest, latest = min(written), max(written)
+        if to_utc(earliest) == earliest and to_utc(latest) == latest:
+            return [earliest, latest]
+    return [to_utc(time) for time in times]
+
+
 def _is_canonical(time: str) -> bool:
     """Tell whether a time is written as nearly all are, which is as we write it, and is one."""
     if not (time[4] == time[7] == "-" and time[10] == "T" and time[19] == "." and time.isascii()):
         return False
     try:
-        datetime.fromisoformat(time[:23])
+        datetime.fromisoformat(time[:_ZONE])
     except ValueError:
         return False
     return True

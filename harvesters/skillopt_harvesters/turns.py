@@ -14,11 +14,11 @@ from skillopt_harvesters.calls import (
     MAX_COMMAND,
     MAX_ERROR,
     MAX_ID,
-    MAX_NAME,
     MAX_NAMES,
     CallDraft,
     clip,
     digest_of,
+    redact_name,
 )
 from skillopt_harvesters.corrections import is_correction
 from skillopt_harvesters.records import Signal, Tokens, ToolCall, Turn
@@ -170,14 +170,16 @@ class TurnDraft(msgspec.Struct):
     def redact(self) -> None:
         """Redact and bound everything in place; doing it again changes nothing."""
         self.prompt = redact_within(self.prompt, MAX_PROMPT)
-        self.command = self.command and self.command[:MAX_NAME]
+        self.command = self.command and redact_name(self.command)
         self.refusals = [redact_within(words, MAX_PROMPT) for words in self.refusals[:MAX_NAMES] if words]
         for piece in self.texts:
             piece.text = redact_within(piece.text, MAX_ANSWER)
         for call in self.calls:
             if call.command or call.error or call.files or call.exit_code:
                 call.redact()
-        self.skills = {name[:MAX_NAME]: None for name in list(self.skills)[:MAX_NAMES]}
+            else:
+                call.name = redact_name(call.name)
+        self.skills = {redact_name(name): None for name in list(self.skills)[:MAX_NAMES]}
         self.usage = {call[:MAX_ID]: bound(counts) for call, counts in self.usage.items()}
 
     def close(self, before: Turn | None) -> Turn:

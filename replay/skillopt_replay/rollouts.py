@@ -68,7 +68,8 @@ class Rollout(msgspec.Struct, frozen=True, kw_only=True):
     """One run of one task. `score` is None until checked, and stays None for infrastructure failures.
 
     `skill` is the digest of the skill in force ("" for none), `agent` names the agent with its version,
-    `seconds` is wall time. `notes` are facts for the report (which commit, which sandbox).
+    `model` the model that answered ("" when none did). `seconds` is wall time. `notes` are facts for the
+    report (which commit, which sandbox).
     """
 
     task: str

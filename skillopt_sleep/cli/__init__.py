@@ -10,9 +10,11 @@ import typer
 from skillopt_sleep import __version__
 from skillopt_sleep.cli import (
     apply,
+    calibrate,
     config,
     demo,
     doctor,
+    gate,
     harvest,
     reject,
     revert,
@@ -51,8 +53,22 @@ def _options(
     """Your coding agent learns overnight; you review what it learned in the morning."""
 
 
-for _module in (demo, run, review, apply, reject, revert, status, harvest, sessions, tasks, doctor):
+for _module in (
+    demo,
+    run,
+    review,
+    apply,
+    reject,
+    revert,
+    status,
+    calibrate,
+    harvest,
+    sessions,
+    tasks,
+    doctor,
+):
     app.command()(getattr(_module, _module.__name__.rpartition(".")[2]))
+app.add_typer(gate.app, name="gate")
 app.add_typer(config.app, name="config")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Annotated
 
 import typer
@@ -26,7 +27,7 @@ def show_all(as_json: Json = False) -> None:
 def get(key: Annotated[str, typer.Argument(help="For example gate.alpha")], as_json: Json = False) -> None:
     """Print one setting's value."""
     value = get_value(locate().config, key)
-    show(value, as_json=as_json, render=lambda: str(value.value))
+    show(value, as_json=as_json, render=lambda: _written(value.value))
 
 
 @app.command("set")
@@ -51,6 +52,10 @@ def path(as_json: Json = False) -> None:
 
 
 def _line(value: Value) -> str:
-    shown = f'"{value.value}"' if isinstance(value.value, str) else str(value.value)
+    shown = f'"{value.value}"' if isinstance(value.value, str) else _written(value.value)
     line = f"{value.key} = {shown}  ({value.origin})"
     return f"{line:56} {value.description}" if value.description else line
+
+
+def _written(value: object) -> str:
+    return f"[{', '.join(json.dumps(part) for part in value)}]" if isinstance(value, tuple) else str(value)

@@ -19,8 +19,8 @@ def doctor(as_json: Json = False) -> None:
 
     def line(finding: Finding) -> str:
         mark = "ok" if finding.ok else ("MISSING" if finding.needed else "-")
-        hint = f"\n{'':21}{finding.hint}" if finding.hint else ""
-        return f"{mark:8} {finding.name:12}{finding.detail}{hint}"
+        hint = f"\n{'':24}{finding.hint}" if finding.hint else ""
+        return f"{mark:8} {finding.name:15}{finding.detail}{hint}"
 
     show(findings, as_json=as_json, render=lambda: "\n".join(line(f) for f in findings))
     if any(f.needed and not f.ok for f in findings):

@@ -9,7 +9,7 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, TypeVar
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 R = TypeVar("R")
+T = TypeVar("T")
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
 
@@ -87,6 +88,23 @@ def show(value: Any, *, as_json: bool, render: Callable[[], str], markdown: Call
             text = written + text
     sys.stdout.write(text if text.endswith("\n") or not text else text + "\n")
     sys.stdout.flush()
+
+
+def show_each(values: Iterable[T], *, as_json: bool, render: Callable[[T], str]) -> int:
+    """Print values one at a time, however many: as one JSON array, or a line each. Returns how many."""
+    from skillopt_sleep.review.visible import show as make_visible
+
+    number = 0
+    for number, value in enumerate(values, start=1):
+        if as_json:
+            text = msgspec.json.format(msgspec.json.encode(value), indent=2).decode().replace("\n", "\n  ")
+            sys.stdout.write(f"{'[' if number == 1 else ','}\n  {text}")
+        else:
+            sys.stdout.write(make_visible(render(value), tab="\t") + "\n")
+    if as_json:
+        sys.stdout.write("\n]\n" if number else "[]\n")
+    sys.stdout.flush()
+    return number
 
 
 @contextmanager

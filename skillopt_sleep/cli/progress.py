@@ -6,22 +6,27 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from skillopt_sleep.cli.frame import error_console
-from skillopt_sleep.events import Event, Listener
+from skillopt_sleep.events import Event, Listener, ignore
+
+_UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B"))
 
 
 @contextmanager
-def follow() -> Iterator[Listener]:
-    """Give a listener that shows events until the block ends."""
+def follow(*, quiet: bool = False) -> Iterator[Listener]:
+    """Give a listener that shows events until the block ends; `quiet`: one that shows nothing."""
+    if quiet:
+        yield ignore
+        return
     console = error_console()
     if not console.is_terminal:
         yield _Lines(console.file.write)
         return
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     with Progress(
         TextColumn("{task.description}", markup=False),
         BarColumn(bar_width=24),
-        MofNCompleteColumn(),
+        TextColumn("{task.fields[count]}", markup=False),
         TimeElapsedColumn(),
         TextColumn("{task.fields[detail]}", markup=False),
         console=console,
@@ -30,15 +35,25 @@ def follow() -> Iterator[Listener]:
 
         def show(event: Event) -> None:
             if event.stage not in bars:
-                bars[event.stage] = progress.add_task(event.stage, total=None, detail="")
+                bars[event.stage] = progress.add_task(event.stage, total=None, detail="", count="")
             progress.update(
                 bars[event.stage],  # type: ignore[arg-type]
-                completed=event.done,
-                total=event.total or None,
+                completed=event.bytes_done if event.bytes_total else event.done,
+                total=event.bytes_total or event.total or None,
+                count=measure(event),
                 detail=event.detail[:60],
             )
 
         yield show
+
+
+def measure(event: Event) -> str:
+    """Return how far a stage is, for example "12/40, 1.5 of 3.0 MB"."""
+    count = f"{event.done}/{event.total or '?'}"
+    if not event.bytes_total:
+        return count
+    size, unit = next((size, unit) for size, unit in _UNITS if event.bytes_total >= size)
+    return f"{count}, {event.bytes_done / size:.1f} of {event.bytes_total / size:.1f} {unit}"
 
 
 class _Lines:
@@ -53,5 +68,5 @@ class _Lines:
         if (event.stage, ended) == self._last:
             return
         self._last = (event.stage, ended)
-        count = f" {event.done}/{event.total}" if event.total else ""
+        count = f" {measure(event)}" if event.total else ""
         self._write(f"{event.stage}{count} {event.detail}".rstrip() + "\n")  # type: ignore[operator]

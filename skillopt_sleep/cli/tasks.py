@@ -4,33 +4,68 @@ from __future__ import annotations
 
 import math
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 import typer
 
 from skillopt_gate.split import GATE_SHARE
 from skillopt_replay.tasks import Check, Task
+from skillopt_sleep.cli.filters import Client, Project, Since, Until, make_filter
 from skillopt_sleep.cli.frame import NOTHING_TO_DO, Json, database, explain, show
 from skillopt_sleep.config import load
+from skillopt_sleep.errors import UsageError
 from skillopt_sleep.paths import locate
+from skillopt_sleep.review.wording import count
+
+if TYPE_CHECKING:
+    import sqlite3
 
 _ORIGINS = {"loaded": "the loaded skill", "fits": "the fitting skill", "new": "the new skill"}
 
 
 @explain
-def tasks(as_json: Json = False) -> None:
-    """List the recurring tasks and what would count as a right result."""
+def tasks(
+    client: Client = None,
+    project: Project = None,
+    since: Since = None,
+    until: Until = None,
+    skill: Annotated[
+        str | None, typer.Option("--skill", metavar="NAME", help="Only those of this skill.")
+    ] = None,
+    shown: Annotated[
+        str | None,
+        typer.Option("--show", metavar="ID", help="Print all about one; the start of its id will do."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """List the recurring tasks and what would count as a right result.
+
+    Recurring is judged over all sessions; the filters then keep the tasks that a session they fit asked for.
+    """
     from skillopt_sleep.night.mining import mine_tasks
     from skillopt_sleep.night.plan import mark_splits
+    from skillopt_sleep.store.find import find_names
     from skillopt_sleep.store.index import read_splits
 
     with database() as (paths, connection):
-        found = mark_splits(mine_tasks(connection, load(paths.config), os.environ), read_splits(connection))
+        narrowed = bool(client or project or since or until)
+        wanted = make_filter(connection, client=client, project=project, since=since, until=until)
+        mined = mine_tasks(connection, load(paths.config), os.environ)
+        known = mark_splits(mined, read_splits(connection))
+        if shown is not None:
+            if narrowed or skill:
+                raise UsageError("--show prints one task: no filter goes with it")
+            _show_one(connection, _find(known, shown), as_json=as_json)
+            return
+        found = [task for task in known if skill in {None, task.skill}]
+        if narrowed:
+            asked = {name.id for name in find_names(connection, wanted)}
+            found = [task for task in found if not asked.isdisjoint(task.sessions)]
     show([describe(task) for task in found], as_json=as_json, render=lambda: _render(found))
     if not found:
         if not as_json:
-            typer.echo("no recurring tasks yet: harvest more sessions", err=True)
+            typer.echo("no task fits" if known else "no recurring tasks yet: harvest more sessions", err=True)
         raise typer.Exit(NOTHING_TO_DO)
 
 
@@ -66,11 +101,30 @@ def word(check: Check) -> str:
     return f"{'not ' if check.negate else ''}{kind} {subject!r}"
 
 
-def _tell_before(check: Check) -> str:
-    """Say how the recorded session, whose words the check rests on, would have fared with it."""
-    if check.met_before is None:
-        return ""
-    return "  (met in the recorded session)" if check.met_before else "  (failed by the recorded session)"
+def _tell(check: Check) -> str:
+    """Return the check in a few words, with how the session whose words it rests on would have fared."""
+    met = {None: "", True: "  (met in the recorded session)", False: "  (failed by the recorded session)"}
+    return word(check) + met[check.met_before]
+
+
+def _find(known: list[Task], prefix: str) -> Task:
+    found = [task for task in known if prefix and task.id.startswith(prefix)]
+    if not found:
+        raise UsageError(f"there is no task {prefix!r}", hint="skillopt-sleep tasks lists them")
+    if len(found) > 1:
+        several = ", ".join(task.id for task in found[:5])
+        raise UsageError(f"{prefix!r} fits several tasks: {several}", hint="write more of the id")
+    return found[0]
+
+
+def _show_one(connection: sqlite3.Connection, task: Task, *, as_json: bool) -> None:
+    from skillopt_sleep.cli.previews import preview_task
+    from skillopt_sleep.store.find import find_named
+
+    origins = [check.origin for check in task.checks if check.origin] + list(task.corrections)
+    named = dict.fromkeys([*task.sessions, *(origin.session for origin in origins)])
+    sessions = list(find_named(connection, named))
+    show(task, as_json=as_json, render=lambda: preview_task(task, sessions, word=_tell))
 
 
 def _render(found: list[Task]) -> str:
@@ -81,8 +135,8 @@ def _render(found: list[Task]) -> str:
     for members in groups.values():
         first = members[0]
         skill = f"{_ORIGINS.get(first.skill_origin, 'skill')} {first.skill}"
-        lines.append(f"{first.title}  ({len(members)} tasks, {skill}{_tell_missing(members)})")
-        lines += [f"  check: {word(check)}{_tell_before(check)}" for check in _distinct(members)] or [
+        lines.append(f"{first.title}  ({count(len(members), 'task')}, {skill}{_tell_missing(members)})")
+        lines += [f"  check: {_tell(check)}" for check in _distinct(members)] or [
             "  no check: nothing to learn from"
         ]
         for task in members:

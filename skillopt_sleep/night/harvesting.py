@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 import msgspec
 
-from skillopt_harvesters import harvest, load_sources
+from skillopt_harvesters import HarvestStats, harvest
+from skillopt_sleep.clients import choose_sources, find_home
 from skillopt_sleep.events import Event, Listener, ignore
 from skillopt_sleep.store.batches import batches
 from skillopt_sleep.store.cursors import StoreCursors
 from skillopt_sleep.store.snapshots import restore_snapshots
+
+_TELL_S = 0.1
 
 
 class HarvestReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,44 +38,38 @@ def update_index(
     *,
     snapshots: Path | None = None,
     listen: Listener = ignore,
+    clients: Collection[str] = (),
+    roots: Mapping[str, tuple[Path, ...]] | None = None,
 ) -> HarvestReport:
     """Read what is new. What was read of a file is stored together or not at all, many files at a time.
 
-    What was read of a file stays known when the client deletes the file; what was mined of it also when the
-    database is lost, if its folder of `snapshots` is given.
+    `clients` are read (empty: all), `roots` are further folders by client. What was read of a file stays
+    known when the client deletes the file; what was mined of it also when the database is lost, if its
+    folder of `snapshots` is given.
     """
     began = time.monotonic()
-    home = Path(env.get("HOME") or Path.home())
+    tell = _Teller(listen)
     warnings: list[str] = []
     if snapshots is not None:
         restore_snapshots(connection, snapshots, warn=warnings.append)
     with batches(connection) as batch:
         run = harvest(
-            load_sources(warnings.append).values(),
+            choose_sources(clients, roots, warn=warnings.append),
             StoreCursors(connection),
             env=env,
-            home=home,
+            home=find_home(env),
             claims=batch.claims,
             recall=batch.recall,
+            progress=tell,
         )
         for harvested in run:
             if harvested.session is not None:
                 batch.add_session(harvested.session)
             if harvested.cursor is not None:
                 batch.add_cursor(harvested.cursor)
-                listen(
-                    Event(stage="harvest", done=run.stats.files_read, detail=f"{run.stats.sessions} sessions")
-                )
         batch.forget(run.stats.gone)
     stats = run.stats
-    listen(
-        Event(
-            stage="harvest",
-            done=max(stats.files_seen, 1),
-            total=max(stats.files_seen, 1),
-            detail=f"{stats.sessions} new or changed sessions",
-        )
-    )
+    tell(stats, at_end=True)
     return HarvestReport(
         files_seen=stats.files_seen,
         files_read=stats.files_read,
@@ -83,3 +80,28 @@ def update_index(
         warnings=(*warnings, *stats.told),
         seconds=round(time.monotonic() - began, 3),
     )
+
+
+class _Teller:
+    """Tells a listener how far a harvest is, ten times a second at most."""
+
+    def __init__(self, listen: Listener) -> None:
+        self._listen = listen
+        self._told = 0.0
+        listen(Event(stage="harvest", detail="looking for transcripts"))
+
+    def __call__(self, stats: HarvestStats, *, at_end: bool = False) -> None:
+        now = time.monotonic()
+        if now - self._told < _TELL_S and not at_end:
+            return
+        self._told = now
+        self._listen(
+            Event(
+                stage="harvest",
+                done=stats.files_done or int(at_end),
+                total=stats.files_found or int(at_end),
+                bytes_done=stats.bytes_done,
+                bytes_total=stats.bytes_found,
+                detail=f"{stats.sessions} sessions",
+            )
+        )

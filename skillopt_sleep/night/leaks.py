@@ -6,21 +6,36 @@ from collections.abc import Sequence
 
 from skillopt_gate.leaks import find_leaks
 from skillopt_replay.skills import Skill
-from skillopt_replay.tasks import Exact, Task
+from skillopt_replay.tasks import Check, CommandMatched, Contains, Exact, FileContains, Matches, Task
 
 
 def find_leaked(
-    candidate: Skill, incumbent: Skill | None, held_out: Sequence[Task], train: Sequence[Task]
+    candidate: Skill,
+    incumbent: Skill | None,
+    held_out: Sequence[Task],
+    train: Sequence[Task],
+    hidden: Sequence[str] = (),
 ) -> list[str]:
-    """Return one problem per held-out text found in the candidate.
+    """Return one problem per held-out text found in the candidate: prompts, and what checks look for.
 
-    Words that train tasks share with held-out ones (the fixed part of a recurring ask), that the user
-    wrote in a correction, or that the incumbent already has, are no leak.
+    Words that train tasks share with held-out ones (the fixed part of a recurring ask, a check of the whole
+    family), that the user wrote in a correction, or that the incumbent already has, are no leak. `hidden`
+    are the prompts of held-out tasks that do not run tonight.
     """
     known = [task.prompt for task in train]
     known += [origin.quote for task in train for origin in task.corrections]
+    known += [_look_for(check) for task in train for check in task.checks]
     if incumbent:
         known.append(incumbent.text)
     secrets = [task.prompt for task in held_out]
-    secrets += [check.text for task in held_out for check in task.checks if isinstance(check, Exact)]
-    return find_leaks(candidate.text, secrets, known=known)
+    secrets += [_look_for(check) for task in held_out for check in task.checks]
+    return find_leaks(candidate.text, [*secrets, *hidden], known=known)
+
+
+def _look_for(check: Check) -> str:
+    """Return what would satisfy the check if a skill gave it away, "" when no text would."""
+    if isinstance(check, Exact | Contains | FileContains):
+        return check.text
+    if isinstance(check, Matches):
+        return check.pattern
+    return check.command if isinstance(check, CommandMatched) else ""

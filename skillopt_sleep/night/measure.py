@@ -1,40 +1,71 @@
-"""Measuring a candidate against the incumbent on held-out tasks, pair by pair."""
+"""Measuring a candidate against the incumbent on held-out tasks, one task after another as the gate asks."""
 
 from __future__ import annotations
 
-import asyncio
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import msgspec
 
-from skillopt_gate.decide import judge
-from skillopt_gate.stopping import decided, hopeless
-from skillopt_gate.verdicts import Evidence, Pair, Policy, Verdict
-from skillopt_gate.vetoes import RECHECK_RUNS, suspects
-from skillopt_replay.agents.chat import WRITTEN
-from skillopt_replay.errors import CeilingReached
-from skillopt_replay.rollouts import Rollout
+from skillopt_gate.metrics import project
+from skillopt_gate.verdicts import Evidence, Policy, Verdict
+from skillopt_replay.rollouts import Score
 from skillopt_replay.skills import Skill
 from skillopt_replay.tasks import Task
-from skillopt_sleep.events import Event, Listener, ignore
+from skillopt_sleep.events import Listener, ignore
+from skillopt_sleep.night.arms import Arms, Scorer
+from skillopt_sleep.night.leading import Lead, Question
+from skillopt_sleep.night.ruling import Ruling, ask_gate
 from skillopt_sleep.records import TaskEvidence
 from skillopt_sleep.training.records import Roller
 
-_EXCERPT = 2000
+# What each mode of the reference method compares; all others compare passed and failed.
+_METRICS = {"soft": "soft", "mixed": "mixed"}
+
+# A rewrite that saves less than this is no shortening, which would be held to a lower bar.
+_WORTHWHILE = 0.95
 
 
-class Measurement(msgspec.Struct, frozen=True, kw_only=True):
-    """What the gate said and what it rests on; `stopped` names the ceiling that cut it short, if one did.
+@dataclass(frozen=True, kw_only=True)
+class Measurement:
+    """What the gate ruled and what it rests on; `stopped` names the ceiling that cut it short, if one did.
 
     `notes` are what the runs said of themselves (the commit, the sandbox), each with how many said it.
+    `restarted`: earlier evidence was another agent's or model's, so it counts no more.
     """
 
-    verdict: Verdict
-    evidence: Evidence
+    ruling: Ruling
     tasks: tuple[TaskEvidence, ...]
     stopped: str = ""
     notes: tuple[tuple[str, int], ...] = ()
+    restarted: bool = False
+
+    @property
+    def verdict(self) -> Verdict:
+        return self.ruling.verdict
+
+    @property
+    def evidence(self) -> Evidence:
+        return self.ruling.evidence
+
+
+class Conditions(msgspec.Struct, frozen=True, kw_only=True):
+    """How tasks are run and compared: `weight` is the share of the soft score in mode mixed."""
+
+    repeats: int = 1
+    concurrency: int = 2
+    weight: float = 0.5
+    timed: bool = True
+
+
+def make_scorer(mode: str, weight: float) -> Scorer:
+    """Return the number of a score that this mode compares, in [0, 1]."""
+    metric = _METRICS.get(mode, "hard")
+
+    def score(of: Score) -> float:
+        return project(of.hard, of.soft, metric, weight=weight)
+
+    return score
 
 
 async def measure(
@@ -46,151 +77,75 @@ async def measure(
     policy: Policy,
     identity: str,
     evidence: Evidence | None = None,
+    renewed: Sequence[Task] = (),
     problems: Sequence[str] = (),
-    repeats: int = 1,
-    concurrency: int = 2,
+    candidates: int = 1,
+    family_level: Callable[[str], float] | None = None,
+    conditions: Conditions = Conditions(),  # noqa: B008 - frozen
     listen: Listener = ignore,
 ) -> Measurement:
-    """Run both skills on every task, interleaved and under the same conditions, and ask the gate.
+    """Run both skills on the tasks the gate asks for, interleaved and alike, and have it rule.
 
-    Stops early when the gate can already say so. Tasks that look broken are run again on both sides before
-    they veto. A ceiling ends the measuring; what was measured until then is judged.
+    `identity` is the agent's own; the model that answers is added to it as soon as one did. When that is not
+    whose evidence was carried here, the evidence starts anew, and the tasks in `renewed`, which it had
+    counted, are as good as fresh. `family_level` gives the candidate's level among all, by that identity.
+    A ceiling ends the measuring; what was measured until then is judged.
     """
-    shorter = incumbent is not None and _only_shortens(candidate.text, incumbent.text)
-    arms = _Arms(incumbent, candidate, roll, repeats, concurrency)
-    todo = [] if problems else list(tasks)
-    total = len(todo)
-    while todo and not arms.stopped:
-        batch, todo = todo[:concurrency], todo[concurrency:]
-        await arms.run(batch)
-        listen(Event(stage="gate", done=total - len(todo), total=total, detail=candidate.name))
-        now = (arms.pairs(), evidence, policy)
-        guards_left = sum(not task.failed_before for task in todo)
-        if todo and (
-            hopeless(now[0], len(todo), *now[1:], identity=identity, shorter=shorter)
-            or decided(*now, identity=identity, shorter=shorter, guards_left=guards_left)
-        ):
-            break
-    doubtful = suspects(arms.pairs(), policy)
-    if doubtful and not arms.stopped:
-        listen(Event(stage="recheck", done=0, total=len(doubtful), detail=candidate.name))
-        await arms.recheck([task for task in tasks if task.id in doubtful])
-        listen(Event(stage="recheck", done=len(doubtful), total=len(doubtful), detail=candidate.name))
-    verdict, grown = judge(
-        arms.pairs(), evidence, policy, identity=identity, problems=problems, shorter=shorter
+    arms = Arms(
+        incumbent,
+        candidate,
+        roll,
+        repeats=conditions.repeats,
+        concurrency=conditions.concurrency,
+        score=make_scorer(policy.mode, conditions.weight),
+        timed=conditions.timed,
+    )
+    question = Question(
+        arms=arms,
+        agent=identity,
+        evidence=evidence,
+        policy=policy,
+        problems=tuple(problems),
+        shorter=incumbent is not None and _is_shorter(candidate.text, incumbent.text),
+        rewritten=incumbent is not None and not _only_cuts(candidate.text, incumbent.text),
+        candidates=candidates,
+        family_level=family_level,
+    )
+    by_id = {task.id: task for task in (*tasks, *renewed)}
+    run = Lead(arms, question, list(tasks), list(renewed), listen, candidate.name)
+    await run.work(by_id, width=max(1, -(-conditions.concurrency // (2 * conditions.repeats))))
+    now = question.identity()
+    pairs = arms.pairs()
+    ruling = ask_gate(
+        incumbent,
+        candidate,
+        pairs,
+        evidence,
+        policy,
+        identity=now,
+        problems=problems,
+        shorter=question.shorter,
+        rewritten=question.rewritten,
+        candidates=candidates,
+        family_level=question.find_family_level(now),
     )
     return Measurement(
-        verdict=verdict,
-        evidence=grown,
-        tasks=arms.evidence(tasks),
+        ruling=ruling,
+        tasks=arms.evidence(run.offered),
         stopped=arms.stopped,
         notes=arms.notes(),
+        restarted=bool(pairs) and question.restarts(),
     )
 
 
-def _only_shortens(candidate: str, incumbent: str) -> bool:
-    """Say whether the candidate's lines are some of the incumbent's, in their order, and fewer."""
+def _is_shorter(candidate: str, incumbent: str) -> bool:
+    """Say whether it takes text away: by cuts alone, or by enough to be worth a rewrite."""
+    return len(candidate) < len(incumbent) and (
+        _only_cuts(candidate, incumbent) or len(candidate) <= _WORTHWHILE * len(incumbent)
+    )
+
+
+def _only_cuts(candidate: str, incumbent: str) -> bool:
+    """Say whether the candidate's lines are some of the incumbent's, in their order."""
     rest = iter(incumbent.splitlines())
-    lines = candidate.splitlines()
-    return len(candidate) < len(incumbent) and all(line in rest for line in lines)
-
-
-_Runs = tuple[list[Rollout], list[Rollout]]
-
-
-class _Arms:
-    """The runs of both sides so far, by task; rechecks apart, as the gate wants them."""
-
-    def __init__(
-        self, incumbent: Skill | None, candidate: Skill, roll: Roller, repeats: int, concurrency: int
-    ) -> None:
-        self._skills = (incumbent, candidate)
-        self._roll = roll
-        self._repeats = repeats
-        self._slots = asyncio.Semaphore(concurrency)
-        self._runs: dict[str, _Runs] = {}
-        self._again: dict[str, _Runs] = {}
-        self.stopped = ""
-
-    async def run(self, tasks: Sequence[Task]) -> None:
-        await self._fill(self._runs, tasks, range(self._repeats))
-
-    async def recheck(self, tasks: Sequence[Task]) -> None:
-        await self._fill(self._again, tasks, range(self._repeats, self._repeats + RECHECK_RUNS))
-
-    async def _fill(self, into: dict[str, _Runs], tasks: Sequence[Task], repeats: range) -> None:
-        wanted = [(task, side, repeat) for task in tasks for repeat in repeats for side in (0, 1)]
-        results = await asyncio.gather(
-            *(self._one(task, side, repeat) for task, side, repeat in wanted), return_exceptions=True
-        )
-        for (task, side, _), result in zip(wanted, results, strict=True):
-            if isinstance(result, CeilingReached):
-                self.stopped = result.message
-            elif isinstance(result, BaseException):
-                raise result
-            else:
-                into.setdefault(task.id, ([], []))[side].append(result)
-
-    async def _one(self, task: Task, side: int, repeat: int) -> Rollout:
-        async with self._slots:
-            if self.stopped:
-                raise CeilingReached(self.stopped)
-            try:
-                return await self._roll(task, self._skills[side], repeat)
-            except CeilingReached as error:
-                self.stopped = error.message
-                raise
-
-    def pairs(self) -> list[Pair]:
-        return [
-            Pair(
-                task=name,
-                incumbent=_scores(before),
-                candidate=_scores(after),
-                runs=self._repeats,
-                again_incumbent=_scores(self._again.get(name, ([], []))[0]),
-                again_candidate=_scores(self._again.get(name, ([], []))[1]),
-            )
-            for name, (before, after) in self._runs.items()
-        ]
-
-    def notes(self) -> tuple[tuple[str, int], ...]:
-        runs = [
-            run
-            for into in (self._runs, self._again)
-            for sides in into.values()
-            for side in sides
-            for run in side
-        ]
-        return tuple(Counter(note for run in runs for note in run.notes).most_common())
-
-    def evidence(self, tasks: Sequence[Task]) -> tuple[TaskEvidence, ...]:
-        found = []
-        for task in tasks:
-            before, after = self._runs.get(task.id, ([], []))
-            found.append(
-                TaskEvidence(
-                    task=task.id,
-                    title=task.title,
-                    prompt=task.prompt[:_EXCERPT],
-                    incumbent=_scores(before),
-                    candidate=_scores(after),
-                    before=_excerpt(before),
-                    after=_excerpt(after),
-                )
-            )
-        return tuple(found)
-
-
-def _scores(runs: Sequence[Rollout]) -> tuple[float, ...]:
-    return tuple(run.score.hard for run in runs if run.score is not None)
-
-
-def _excerpt(runs: Sequence[Rollout]) -> str:
-    """Return the first valid run's command lines and answer; when none is valid, why."""
-    for run in runs:
-        if run.score is None:
-            continue
-        commands = [f"$ {call.command}" for call in run.calls if call.command and call.name != WRITTEN]
-        return "\n".join([*commands, run.answer])[:_EXCERPT]
-    return f"(no valid run: {runs[0].error})" if runs else ""
+    return all(line in rest for line in candidate.splitlines())

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from skillopt_replay.tasks import Task
 from skillopt_sleep.errors import AppError
-from skillopt_sleep.night.plan import Place
+from skillopt_sleep.night.planned import Place
 from skillopt_staging.targets import find_repository, project_target, user_target
 
 

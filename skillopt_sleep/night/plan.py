@@ -9,61 +9,12 @@ import msgspec
 from skillopt_gate.split import SplitItem, pick_gate_tasks, split
 from skillopt_replay.skills import Skill, find_problems
 from skillopt_replay.tasks import Task
-from skillopt_sleep.config import Settings
+from skillopt_sleep.config import Gate, Settings
 from skillopt_sleep.errors import Explained
+from skillopt_sleep.night.past import went_wrong
+from skillopt_sleep.night.planned import NOTHING_FRESH, Place, Plan, SkillPlan, Skipped
 from skillopt_sleep.store.candidates import Carried
 from skillopt_sleep.training.records import RejectedEdit
-
-
-class Place(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a skill lives: `scope` is project or user, `live` the absolute path of its SKILL.md.
-
-    `text` is what lies there now ("" when nothing does); `repository` is set for a project's skill.
-    """
-
-    scope: str
-    live: str
-    text: str
-    repository: str | None = None
-
-
-class SkillPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """One skill's work tonight. With `carried` set, training is skipped and its evidence goes on.
-
-    `rejected` are the edits turned down before this night: what happens to the skill while the night is
-    worked on, or lies interrupted, does not change what the optimizer is asked.
-    """
-
-    skill: str
-    title: str
-    client: str
-    place: Place
-    train: tuple[Task, ...]
-    gate: tuple[Task, ...]
-    carried: Carried | None = None
-    rejected: tuple[RejectedEdit, ...] = ()
-
-    @property
-    def base(self) -> str:
-        """The digest of the incumbent, "" when there is none."""
-        return Skill(self.skill, self.place.text).digest if self.place.text else ""
-
-
-class Skipped(msgspec.Struct, frozen=True, kw_only=True):
-    """A recurring ask left alone tonight, and why in one sentence."""
-
-    skill: str
-    title: str
-    tasks: int
-    reason: str
-
-
-class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """A night's work, frozen when it begins; `splits` is the side of every task in it, by id."""
-
-    skills: tuple[SkillPlan, ...]
-    skipped: tuple[Skipped, ...]
-    splits: dict[str, str]
 
 
 def make_plan(
@@ -93,11 +44,11 @@ def make_plan(
     skills: list[SkillPlan] = []
     skipped: list[Skipped] = []
     sides = dict(assigned)
-    for family in sorted(_group(tasks), key=_by_need):
+    for family in sorted(group_tasks(tasks), key=_by_need):
         name = family[0].skill
         try:
             usable = _find_usable(family, suits, is_there)
-            sides.update(_split(usable, sides, seed))
+            sides.update(_split(usable, sides, seed, settings.gate))
             held_out = [task for task in usable if sides[task.id] == "gate"]
             train = [task for task in usable if sides[task.id] == "train"]
             if len(held_out) < settings.gate.min_tasks or not train:
@@ -105,7 +56,7 @@ def make_plan(
                     f"{len(held_out)} held-out and {len(train)} train tasks are too few: "
                     f"the gate needs {settings.gate.min_tasks} and training 1"
                 )
-            if len(skills) >= settings.night.skills:
+            if sum(bool(skill.gate) for skill in skills) >= settings.night.skills:
                 raise _LeftAlone("other skills come first tonight")
             if any(skill.skill == name for skill in skills):
                 raise _LeftAlone("the skill is taught by the asks of another project tonight")
@@ -119,6 +70,8 @@ def make_plan(
                 place,
                 train=train,
                 held_out=held_out,
+                val=[task for task in usable if sides[task.id] == "val"],
+                sealed=[task for task in usable if sides[task.id] == "test"],
                 carried=carried,
                 rejected=rejected(place.live),
                 settings=settings,
@@ -132,7 +85,7 @@ def make_plan(
     return Plan(skills=tuple(skills), skipped=tuple(skipped), splits=sides)
 
 
-def _group(tasks: Sequence[Task]) -> list[list[Task]]:
+def group_tasks(tasks: Sequence[Task]) -> list[list[Task]]:
     """Return the tasks by skill and project: those of two projects never teach or judge one candidate."""
     groups: dict[tuple[str, str | None], list[Task]] = {}
     for task in tasks:
@@ -182,8 +135,8 @@ def _find_place(name: str, tasks: Sequence[Task], locate: Callable[[Sequence[Tas
 
 
 def _require_work(planned: SkillPlan, is_settled: Callable[[str, str, Sequence[str]], bool]) -> None:
-    if not planned.gate:
-        raise _LeftAlone("its candidate waits for held-out tasks it has not been measured on")
+    if not planned.gate and not planned.renewed:
+        raise _LeftAlone(NOTHING_FRESH)
     learned = [task.id for task in planned.train]
     if planned.carried is None and is_settled(planned.place.live, planned.base, learned):
         raise _LeftAlone("an earlier night found that every train task passes already; it waits for new asks")
@@ -199,6 +152,8 @@ def _plan_skill(
     *,
     train: Sequence[Task],
     held_out: Sequence[Task],
+    val: Sequence[Task],
+    sealed: Sequence[Task],
     carried: Carried | None,
     rejected: Sequence[RejectedEdit],
     settings: Settings,
@@ -219,16 +174,23 @@ def _plan_skill(
     # outdated; so tasks of earlier nights are as good as new.
     goes_on = carried is not None and carried.base == plan.base and settings.gate.mode == "evidence"
     seen = carried.evidence.seen if carried and carried.evidence and goes_on else ()
-    items = [SplitItem(id=t.id, group=t.group, failed_before=t.failed_before) for t in held_out]
-    chosen = pick_gate_tasks(items, seen=frozenset(seen), limit=settings.gate.tasks, seed=seed)
-    by_id = {task.id: task for task in held_out}
-    judging = {session for task in held_out for session in task.sessions}
+    items = _itemize(held_out)
+    limit = settings.gate.tasks
+    chosen = pick_gate_tasks(items, seen=frozenset(seen), limit=limit, seed=seed)
+    again = [name for name in pick_gate_tasks(items, seen=(), limit=limit, seed=seed) if name not in chosen]
+    by_id = {task.id: msgspec.structs.replace(task, split="gate") for task in held_out}
+    unseen = [*held_out, *val, *sealed]
+    judging = {session for task in unseen for session in task.sessions}
     # Tasks the agent got wrong teach most, then the newest.
-    taught = sorted(train, key=lambda t: (not t.failed_before, _newest_first(t), t.id))
+    taught = sorted(train, key=lambda t: (not went_wrong(t), _newest_first(t), t.id))
     return msgspec.structs.replace(
         plan,
         train=tuple(_for_training(task, judging) for task in taught[: settings.training.tasks]),
-        gate=tuple(msgspec.structs.replace(by_id[name], split="gate") for name in chosen),
+        gate=tuple(by_id[name] for name in chosen),
+        renewed=tuple(by_id[name] for name in again[: limit - len(chosen)]) if seen else (),
+        val=tuple(msgspec.structs.replace(task, split="val") for task in val[: settings.training.tasks]),
+        sealed=len(sealed),
+        hidden=tuple(task.prompt for task in unseen if task.id not in chosen),
     )
 
 
@@ -239,14 +201,19 @@ def _for_training(task: Task, judging: Collection[str]) -> Task:
     return msgspec.structs.replace(task, split="train", corrections=words)
 
 
-def _split(tasks: Sequence[Task], sides: Mapping[str, str], seed: str) -> dict[str, str]:
-    items = [SplitItem(id=t.id, group=t.group, failed_before=t.failed_before) for t in tasks]
-    return split(items, seed=seed, assigned=sides)
+def _split(tasks: Sequence[Task], sides: Mapping[str, str], seed: str, gate: Gate) -> dict[str, str]:
+    return split(
+        _itemize(tasks), seed=seed, assigned=sides, val_share=gate.val_share, test_share=gate.sealed_share
+    )
+
+
+def _itemize(tasks: Sequence[Task]) -> list[SplitItem]:
+    return [SplitItem(id=task.id, group=task.group, failed_before=went_wrong(task)) for task in tasks]
 
 
 def _by_need(family: Sequence[Task]) -> tuple[int, int, str, str]:
     first = family[0]
-    return (-sum(task.failed_before for task in family), -len(family), first.skill, first.root or "")
+    return (-sum(went_wrong(task) for task in family), -len(family), first.skill, first.root or "")
 
 
 def _newest_first(task: Task) -> tuple[int, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from skillopt_gate.verdicts import Verdict
-from skillopt_sleep.night.plan import Skipped
+from skillopt_sleep.night.planned import Skipped
 
 _NO_NIGHT = {"planned": "What a night would do now", "nothing": "Nothing to work on tonight"}
 
@@ -15,6 +15,9 @@ class SkillReport(msgspec.Struct, frozen=True, kw_only=True):
 
     Train scores are mean shares of train tasks with every check passed, before and after the edits. `runs`
     says under which circumstances the held-out tasks ran (at which commit, in which sandbox), and how often.
+    `restarted`: the evidence began anew, as another agent or model runs the tasks. `looks` is how often the
+    gate tasks were looked at, `sealed` how many tasks are kept for one look at a finished skill; `noise` is
+    the last calibration in one line.
     """
 
     skill: str
@@ -26,6 +29,10 @@ class SkillReport(msgspec.Struct, frozen=True, kw_only=True):
     train_after: float | None = None
     diff: str = ""
     runs: tuple[tuple[str, int], ...] = ()
+    restarted: bool = False
+    looks: int = 0
+    sealed: int = 0
+    noise: str = ""
 
 
 class NightReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,6 +52,7 @@ class NightReport(msgspec.Struct, frozen=True, kw_only=True):
     cost_usd: float
     seconds: float
     mode: str = "evidence"
+    control: str = "candidate"
 
     @property
     def verdicts(self) -> list[dict[str, object]]:
@@ -90,7 +98,7 @@ def to_markdown(report: NightReport) -> str:
                 f"Train tasks passed: {skill.train_before:.0%} before, {skill.train_after:.0%} after.",
             ]
         if skill.verdict:
-            lines += ["", f"**{skill.verdict.reason}**"]
+            lines += ["", f"**{skill.verdict.reason}**", "", *_about(skill, skill.verdict)]
         if skill.runs:
             lines += ["", "Held-out runs:", "", *(f"- {n} x {note}" for note, n in skill.runs)]
         if skill.proposal:
@@ -101,11 +109,35 @@ def to_markdown(report: NightReport) -> str:
     if report.skipped:
         lines += ["", "## Left alone", ""]
         lines += [f"- {s.title} ({s.tasks} tasks): {s.reason}" for s in report.skipped]
-    lines += ["", f"The gate's promise: {_guarantee(report.mode)}"]
+    lines += ["", f"The gate's promise: {_guarantee(report.mode, report.control)}"]
     return "\n".join(lines) + "\n"
 
 
-def _guarantee(mode: str) -> str:
+def _about(skill: SkillReport, verdict: Verdict) -> list[str]:
+    """Return what puts a verdict into its place, a list item each."""
+    facts = []
+    if verdict.guarantee:
+        facts.append(f"what holds: {verdict.guarantee}")
+    if skill.restarted:
+        facts.append("another agent or model runs the tasks than before, so the evidence began anew")
+    sealed = f"; {skill.sealed} more are sealed" if skill.sealed else ""
+    facts.append(f"looks at the held-out tasks of this skill so far: {skill.looks}{sealed}")
+    if skill.noise:
+        facts.append(skill.noise)
+    return [f"- {fact}" for fact in facts]
+
+
+def _guarantee(mode: str, control: str) -> str:
+    if mode not in {"evidence", "one-night"}:
+        return (
+            "none. This mode accepts a skill that changes nothing in up to half of all nights; `gate.mode`"
+            " evidence does not."
+        )
+    if control == "family":
+        return (
+            "of the candidates of all skills, counted in blocks of 32, the accepted ones are useless at most"
+            " in the share that `gate.family_alpha` allows; this holds on average, not for a single one."
+        )
     if mode == "evidence":
         return (
             "Each candidate that is no better passes with a chance below alpha, however many nights it is"

@@ -14,10 +14,11 @@ from skillopt_sleep.errors import Busy, Explained
 from skillopt_sleep.events import Event, Listener, ignore
 from skillopt_sleep.files import write_atomically
 from skillopt_sleep.night.backends import Backends
-from skillopt_sleep.night.plan import Plan
+from skillopt_sleep.night.bench import Bench
+from skillopt_sleep.night.planned import Plan
 from skillopt_sleep.night.report import NightReport, SkillReport, to_json, to_markdown
 from skillopt_sleep.night.roller import make_roller
-from skillopt_sleep.night.skill import Bench, work_on
+from skillopt_sleep.night.skill import work_on
 from skillopt_sleep.paths import Paths
 from skillopt_sleep.store.ledger import SqliteLedger
 from skillopt_sleep.store.nights import close_night
@@ -117,6 +118,7 @@ def make_report(
         cost_usd=spent.usd,
         seconds=seconds,
         mode=settings.gate.mode,
+        control=settings.gate.control,
     )
 
 

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import difflib
-import hashlib
-import sqlite3
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import msgspec
 
-from skillopt_gate.verdicts import Decision, Policy, Verdict
-from skillopt_replay.skills import Skill, find_problems
-from skillopt_replay.tasks import Origin
-from skillopt_sleep.config import Settings
-from skillopt_sleep.events import Event, Listener
-from skillopt_sleep.night.backends import Backends
-from skillopt_sleep.night.leaks import find_leaked
-from skillopt_sleep.night.measure import Measurement, measure
-from skillopt_sleep.night.plan import SkillPlan
+from skillopt_gate.verdicts import Decision
+from skillopt_replay.skills import Skill
+from skillopt_sleep.events import Event
+from skillopt_sleep.night.bench import Bench, find_number, measure_candidate
+from skillopt_sleep.night.carrying import carry, grow
+from skillopt_sleep.night.measure import Measurement
+from skillopt_sleep.night.planned import SkillPlan
 from skillopt_sleep.night.report import SkillReport
+from skillopt_sleep.night.selection import select
 from skillopt_sleep.night.stage import stage_candidate
-from skillopt_sleep.paths import Paths
-from skillopt_sleep.records import EditEvidence, Note, TaskEvidence
+from skillopt_sleep.noise import say_noise
+from skillopt_sleep.records import Note
+from skillopt_sleep.store.calibrations import find_calibration
 from skillopt_sleep.store.candidates import (
     Carried,
     retire,
@@ -30,25 +28,12 @@ from skillopt_sleep.store.candidates import (
     save_settled,
 )
 from skillopt_sleep.store.database import transaction
-from skillopt_sleep.store.ledger import SqliteLedger
+from skillopt_sleep.store.family import note_accepted
+from skillopt_sleep.store.looks import read_looks
 from skillopt_sleep.training.describe import describe
 from skillopt_sleep.training.epoch import train
-from skillopt_sleep.training.records import Candidate, Roller, TrainingConfig
+from skillopt_sleep.training.records import Candidate, TrainingConfig
 from skillopt_staging.errors import Busy, StagingError
-
-
-@dataclass(frozen=True)
-class Bench:
-    """What all skills of a night are worked on with."""
-
-    connection: sqlite3.Connection
-    night: str
-    paths: Paths
-    settings: Settings
-    backends: Backends
-    ledger: SqliteLedger
-    roll: Roller
-    listen: Listener
 
 
 async def work_on(plan: SkillPlan, bench: Bench) -> tuple[SkillReport, str]:
@@ -63,17 +48,53 @@ async def work_on(plan: SkillPlan, bench: Bench) -> tuple[SkillReport, str]:
         retire(bench.connection, carried.id, "outdated")
         carried = None
     if carried is None:
-        candidate, report = await _train(plan, incumbent, bench, report)
-        if candidate is None:
-            return report, ""
-        carried = _carry(plan, candidate)
-    measurement = await _measure(plan, incumbent, carried, bench)
-    return _conclude(plan, carried, measurement, bench, report), measurement.stopped
+        learned, report = await _train(plan, incumbent, bench, report)
+        waiting = [carry(plan, candidate, rivals=len(learned)) for candidate in learned]
+    else:
+        waiting = [carried]
+    if not waiting:
+        return report, ""
+    measured: list[tuple[Carried, Measurement]] = []
+    for one in waiting:
+        measured.append((one, await measure_candidate(plan, incumbent, one, bench)))
+        if measured[-1][1].stopped:
+            break
+    best, others = _choose(measured)
+    for other, measurement in others:
+        _turn_down(plan, other, measurement, bench)
+    report = _conclude(plan, *best, bench, report)
+    return _mention(report, others), best[1].stopped or measured[-1][1].stopped
+
+
+_ORDER = (Decision.ACCEPT, Decision.NOT_ENOUGH, Decision.REJECT)
+_Measured = tuple[Carried, Measurement]
+
+
+def _choose(measured: Sequence[_Measured]) -> tuple[_Measured, list[_Measured]]:
+    """Return the candidate to go on with, accepted before undecided and then by evidence, and the others."""
+    ranked = sorted(measured, key=lambda one: (_ORDER.index(one[1].verdict.decision), -one[1].verdict.wealth))
+    return ranked[0], ranked[1:]
+
+
+def _turn_down(plan: SkillPlan, carried: Carried, measured: Measurement, bench: Bench) -> None:
+    verdict = measured.verdict
+    rejected = verdict.decision is Decision.REJECT
+    with transaction(bench.connection):
+        save_carried(bench.connection, grow(carried, measured))
+        retire(bench.connection, carried.id, "rejected" if rejected else "passed over")
+        if rejected:
+            contents = [edit.content for edit in carried.edits]
+            save_rejected_edits(bench.connection, plan.place.live, contents, verdict.reason, verdict.effect)
+
+
+def _mention(report: SkillReport, others: Sequence[_Measured]) -> SkillReport:
+    said = "; ".join(measurement.verdict.reason for _, measurement in others)
+    return msgspec.structs.replace(report, note=f"{report.note}; also judged: {said}") if said else report
 
 
 async def _train(
     plan: SkillPlan, incumbent: Skill | None, bench: Bench, report: SkillReport
-) -> tuple[Candidate | None, SkillReport]:
+) -> tuple[list[Candidate], SkillReport]:
     settings = bench.settings.training
     result = await train(
         incumbent,
@@ -101,76 +122,36 @@ async def _train(
     if not result.candidates:
         if result.incumbent_hard >= 1.0 and result.valid == len(plan.train):
             save_settled(bench.connection, plan.place.live, plan.base, [task.id for task in plan.train])
-        return None, report
-    best = result.candidates[0]
-    return best, msgspec.structs.replace(report, train_before=best.base_hard, train_after=best.train_hard)
-
-
-def _carry(plan: SkillPlan, candidate: Candidate) -> Carried:
-    quotes = {(o.session, o.turn): o for task in plan.train for o in task.corrections}
-    edits = tuple(
-        EditEvidence(
-            op=result.edit.op,
-            content=result.edit.content,
-            target=result.edit.target,
-            sessions=result.edit.sessions,
-            quotes=_quotes(result.edit.sessions, quotes),
-        )
-        for result in candidate.edits
-        if result.applied
-    )
-    name = hashlib.sha256(f"{plan.place.live}\n{plan.base}\n{candidate.skill.text}".encode()).hexdigest()[:16]
-    return Carried(
-        id=name,
-        place=plan.place.live,
-        skill=candidate.skill,
-        base=plan.base,
-        edits=edits,
-        evidence=None,
-        wealth=(),
-        tasks=(),
-        reasoning=candidate.reasoning,
-    )
-
-
-def _quotes(sessions: tuple[str, ...], quotes: dict[tuple[str, int], Origin]) -> tuple[Origin, ...]:
-    return tuple(origin for (session, _), origin in quotes.items() if session in sessions)
-
-
-async def _measure(plan: SkillPlan, incumbent: Skill | None, carried: Carried, bench: Bench) -> Measurement:
-    problems = find_problems(carried.skill)
-    problems += find_leaked(carried.skill, incumbent, plan.gate, plan.train)
-    return await measure(
-        plan.gate,
-        incumbent,
-        carried.skill,
+        return [], report
+    chosen = await select(
+        result.candidates,
+        plan.val,
         bench.roll,
-        policy=make_policy(bench.settings),
-        identity=bench.backends.agent.identity,
-        evidence=carried.evidence,
-        problems=problems,
-        repeats=bench.settings.replay.repeats,
+        keep=bench.settings.gate.candidates,
         concurrency=bench.settings.replay.concurrency,
-        listen=bench.listen,
     )
+    best = chosen[0]
+    return chosen, msgspec.structs.replace(report, train_before=best.base_hard, train_after=best.train_hard)
 
 
 def _conclude(
     plan: SkillPlan, carried: Carried, measured: Measurement, bench: Bench, report: SkillReport
 ) -> SkillReport:
     verdict = measured.verdict
-    grown = msgspec.structs.replace(
-        carried,
-        evidence=measured.evidence,
-        wealth=(*carried.wealth, verdict.wealth),
-        tasks=_merge_tasks(carried, measured),
-    )
+    grown = grow(carried, measured)
+    seen = read_looks(bench.connection, plan.place.live)
+    identity = measured.ruling.identity
+    noise = say_noise(find_calibration(bench.connection, identity, plan.skill), identity)
     report = msgspec.structs.replace(
         report,
         verdict=verdict,
         note=report.note or "went on with last night's candidate",
         diff=_diff(plan, grown.skill),
         runs=measured.notes,
+        restarted=measured.restarted,
+        looks=seen.looks.gate,
+        sealed=plan.sealed,
+        noise=noise,
     )
     connection = bench.connection
     if verdict.decision is Decision.NOT_ENOUGH:
@@ -185,49 +166,41 @@ def _conclude(
         return report
     # Until it is staged it waits, to be measured once more: when git refuses, it need not be learned anew.
     save_carried(connection, carried)
-    note = _make_note(plan, grown, verdict, bench)
+    note = _make_note(plan, grown, measured, bench, looks=seen.looks.gate, noise=noise)
     try:
-        proposal = stage_candidate(connection, bench.paths, plan, grown.skill.text, note)
+        proposal = stage_candidate(connection, bench.paths, plan, grown.skill.text, note, measured.ruling)
     except Busy:
         raise
     except StagingError as error:
         return msgspec.structs.replace(report, note=f"accepted, but it cannot be staged: {error.message}")
-    retire(connection, grown.id, "accepted")
+    number = find_number(bench, carried, measured)
+    with transaction(connection):
+        retire(connection, grown.id, "accepted")
+        if number is not None:
+            note_accepted(connection, number)
     return msgspec.structs.replace(report, proposal=proposal.id)
 
 
-def _merge_tasks(carried: Carried, measured: Measurement) -> tuple[TaskEvidence, ...]:
-    fresh = {task.task for task in measured.tasks if task.change != "not run"}
-    return tuple(t for t in carried.tasks if t.task not in fresh) + measured.tasks
-
-
-def make_policy(settings: Settings) -> Policy:
-    """Return the gate's policy as configured."""
-    gate = settings.gate
-    return Policy(
-        mode=gate.mode,
-        alpha=gate.alpha,
-        min_effect=gate.min_effect,
-        min_tasks=gate.min_tasks,
-        max_nights=gate.max_nights,
-    )
-
-
-def _make_note(plan: SkillPlan, carried: Carried, verdict: Verdict, bench: Bench) -> Note:
+def _make_note(
+    plan: SkillPlan, carried: Carried, measured: Measurement, bench: Bench, *, looks: int, noise: str
+) -> Note:
     return Note(
         night=bench.night,
         skill=plan.skill,
         client=plan.client,
-        verdict=verdict,
-        policy=make_policy(bench.settings),
+        verdict=measured.verdict,
+        policy=measured.ruling.policy,
         tasks=carried.tasks,
         edits=carried.edits,
         usage=bench.ledger.usage(),
         wealth=carried.wealth,
-        target=bench.backends.agent.identity,
+        target=measured.ruling.identity,
         optimizer=bench.backends.optimizer.identity,
         sandbox=bench.backends.sandbox.name,
         reasoning=carried.reasoning,
+        looks=looks,
+        noise=noise,
+        sealed=plan.sealed,
     )
 
 

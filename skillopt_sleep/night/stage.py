@@ -5,7 +5,8 @@ from __future__ import annotations
 import sqlite3
 
 from skillopt_sleep.clock import now
-from skillopt_sleep.night.plan import SkillPlan
+from skillopt_sleep.night.planned import SkillPlan
+from skillopt_sleep.night.ruling import Ruling, require
 from skillopt_sleep.paths import Paths
 from skillopt_sleep.proposing import write_branch
 from skillopt_sleep.records import Note, Proposal
@@ -14,12 +15,14 @@ from skillopt_staging.proposals import State
 
 
 def stage_candidate(
-    connection: sqlite3.Connection, paths: Paths, plan: SkillPlan, text: str, note: Note
+    connection: sqlite3.Connection, paths: Paths, plan: SkillPlan, text: str, note: Note, ruling: Ruling
 ) -> Proposal:
     """Write the branch, then the proposal. Doing it again after a crash finds what is there.
 
-    A proposal that was stored stays as it is: the user may have decided on it before the night went on.
+    `ruling` is the gate's on exactly this text, measured against what is live; NotRuled otherwise. A
+    proposal that was stored stays as it is: the user may have decided on it before the night went on.
     """
+    require(ruling, text=text, base_text=plan.place.text)
     name = f"{note.night}-{plan.skill}"
     known = find_proposal(connection, name)
     if known:

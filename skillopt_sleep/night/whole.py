@@ -9,7 +9,9 @@ from pathlib import Path
 
 import msgspec
 
+from skillopt_replay.errors import Unavailable
 from skillopt_replay.folders import clear_leftovers
+from skillopt_sleep.clients import find_home, read_roots
 from skillopt_sleep.clock import today
 from skillopt_sleep.config import Settings
 from skillopt_sleep.events import Event, Listener, ignore
@@ -17,7 +19,9 @@ from skillopt_sleep.night.backends import Progress, choose_target, open_backends
 from skillopt_sleep.night.harvesting import update_index
 from skillopt_sleep.night.mining import keep_mined, mine_tasks
 from skillopt_sleep.night.places import make_locator
-from skillopt_sleep.night.plan import Plan, make_plan
+from skillopt_sleep.night.plan import make_plan
+from skillopt_sleep.night.planned import Plan
+from skillopt_sleep.night.renewal import renew
 from skillopt_sleep.night.report import NightReport, SkillReport
 from skillopt_sleep.night.run import run_night
 from skillopt_sleep.paths import Paths
@@ -25,6 +29,7 @@ from skillopt_sleep.store.candidates import is_settled, read_carried, read_rejec
 from skillopt_sleep.store.index import read_splits
 from skillopt_sleep.store.nights import begin_night, close_night, find_unfinished
 from skillopt_sleep.store.proposals import find_open
+from skillopt_sleep.store.rulings import find_last_identity
 
 
 async def whole_night(
@@ -45,18 +50,40 @@ async def whole_night(
     # Clones of projects, and copies of a sign-in, that a killed run could not remove.
     with contextlib.suppress(OSError):
         clear_leftovers(paths.replays, older_than=0)
-    update_index(connection, env, snapshots=paths.snapshots, listen=listen)
+    _harvest(connection, settings, env, listen, paths.snapshots)
     unfinished = _find_unfinished(connection)
     plan = (
         unfinished[1]
         if unfinished
-        else _plan(connection, settings, env, target, listen, snapshots=paths.snapshots)
+        else plan_night(connection, settings, env, target, listen, snapshots=paths.snapshots)
     )
     if not plan.skills:
         return _make_report(plan, "nothing", settings)
     async with open_backends(settings, paths, env, progress=progress) as backends:
+        if not unfinished:
+            agent = backends.agent.identity
+            plan = renew(plan, agent=agent, answering=find_last_identity(connection))
+            if not plan.skills:
+                return _make_report(plan, "nothing", settings)
         night = unfinished[0] if unfinished else begin_night(connection, plan, plan.splits).id
         return await run_night(connection, paths, settings, backends, night, plan, listen=listen)
+
+
+def _harvest(
+    connection: sqlite3.Connection,
+    settings: Settings,
+    env: Mapping[str, str],
+    listen: Listener,
+    snapshots: Path | None = None,
+) -> None:
+    update_index(
+        connection,
+        env,
+        snapshots=snapshots,
+        listen=listen,
+        clients=settings.harvest.clients,
+        roots=read_roots(settings.harvest.roots, find_home(env)),
+    )
 
 
 def _find_unfinished(connection: sqlite3.Connection) -> tuple[str, Plan] | None:
@@ -81,14 +108,21 @@ def dry_night(
     connection: sqlite3.Connection, settings: Settings, env: Mapping[str, str], *, listen: Listener = ignore
 ) -> NightReport:
     """Harvest, mine and plan; call no model, begin no night, stage nothing."""
-    target = choose_target(settings, env)
-    update_index(connection, env, listen=listen)
+    notes: tuple[str, ...] = ()
+    try:
+        target = choose_target(settings, env)
+    except Unavailable as error:
+        target = "claude_code"
+        notes = (f"{error.message}: this is what a night with one would work on",)
+    _harvest(connection, settings, env, listen)
     unfinished = find_unfinished(connection)
-    notes = (f"night {unfinished.id} was cut off: the next run goes on with it first",) if unfinished else ()
-    return _make_report(_plan(connection, settings, env, target, listen), "planned", settings, notes)
+    if unfinished:
+        notes = (*notes, f"night {unfinished.id} was cut off: the next run goes on with it first")
+    plan = renew(plan_night(connection, settings, env, target, listen), agent=None)
+    return _make_report(plan, "planned", settings, notes)
 
 
-def _plan(
+def plan_night(
     connection: sqlite3.Connection,
     settings: Settings,
     env: Mapping[str, str],
@@ -96,6 +130,7 @@ def _plan(
     listen: Listener,
     snapshots: Path | None = None,
 ) -> Plan:
+    """Return what a night would work on now, from what was harvested."""
     listen(Event(stage="mine"))
     tasks = mine_tasks(connection, settings, env)
     if snapshots is not None:
@@ -139,4 +174,5 @@ def _make_report(plan: Plan, state: str, settings: Settings, notes: tuple[str, .
         cost_usd=0.0,
         seconds=0.0,
         mode=settings.gate.mode,
+        control=settings.gate.control,
     )

@@ -65,10 +65,10 @@ def _write_numbers(page: Page, proposal: Proposal) -> None:
     better, worse, same = draw_tallies(verdict.wins, verdict.losses, verdict.ties, min(room, 60))
     if better or worse or same:
         page.drawing("", (better, "$success"), (worse, "$error"), (same, "$foreground-muted"))
-    needed = say_needed(note.policy)
+    needed = say_needed(note.policy, verdict)
     if verdict.mode == "one-night":
-        page.value("p-value", f"{verdict.p_value:.3g}, accepted below {note.policy.alpha:g}")
-    else:
+        page.value("p-value", f"{verdict.p_value:.3g}, accepted below {verdict.level:g}")
+    elif verdict.mode == "evidence":
         page.value("evidence", f"{say_wealth(verdict.wealth)}, accepted from {needed}")
         _write_growth(page, proposal)
     if verdict.n_all > verdict.n:
@@ -81,20 +81,27 @@ def _write_numbers(page: Page, proposal: Proposal) -> None:
         page.value("broken", ", ".join(verdict.broken), "$error")
     for veto in verdict.vetoes:
         page.value("in the way", veto, "$error")
+    if verdict.guarantee:
+        page.value("what holds", verdict.guarantee)
+    if note.noise:
+        page.value("noise", note.noise.removeprefix("noise here: "))
+    if note.looks:
+        sealed = f", {count(note.sealed, 'task')} sealed" if note.sealed else ""
+        page.value("looks", f"{count(note.looks, 'look')} at the gate tasks{sealed}")
     page.value("cost", f"{say_cost(note.usage)}, {say_tokens(note.usage.tokens)} tokens")
 
 
 def _write_growth(page: Page, proposal: Proposal) -> None:
-    wealth, policy = proposal.note.wealth, proposal.note.policy
-    if not wealth or policy.alpha <= 0:
+    wealth, level = proposal.note.wealth, proposal.note.verdict.level
+    if not wealth or level <= 0:
         return
     shown = wealth[-_MOST_NIGHTS:]
     first = len(wealth) - len(shown) + 1
     width = max(min(page.width - LABEL - 20, 36), 8)
     for night, (value, bar) in enumerate(
-        zip(shown, draw_growth(shown, 1 / policy.alpha, width), strict=True), first
+        zip(shown, draw_growth(shown, 1 / level, width), strict=True), first
     ):
-        tone = "$success" if value >= 1 / policy.alpha else "$primary"
+        tone = "$success" if value >= 1 / level else "$primary"
         page.drawing(
             "", (f"night {night:<3}", "$foreground-muted"), (bar, tone), (f" {say_wealth(value)}", "")
         )

@@ -72,6 +72,10 @@ def _object(proposal: Proposal) -> dict[str, Any]:
         "verdict": verdict.decision.value,
         "verdict_reason": verdict.reason,
         "mode": verdict.mode,
+        "guarantee": verdict.guarantee,
+        "noise": note.noise,
+        "looks": note.looks,
+        "sealed": note.sealed,
         "effect": verdict.effect,
         "interval": list(verdict.interval),
         "evidence": verdict.wealth,
@@ -113,7 +117,7 @@ def _block(proposal: Proposal) -> Iterator[str]:
     note, verdict = proposal.note, proposal.note.verdict
     difference = compare(proposal.base_text, proposal.text)
     low, high = (say_effect(bound) for bound in verdict.interval)
-    kind = f"{_line(proposal.client)}, {_line(proposal.scope)} skill"
+    kind = f"{_line(proposal.client)}, {_line(proposal.scope)} skill, gate mode: {_line(verdict.mode)}"
     yield f"Proposal {_line(proposal.id)}: {_line(proposal.skill)} ({kind})"
     if proposal.title:
         yield f"About: {_line(proposal.title)}"
@@ -122,15 +126,17 @@ def _block(proposal: Proposal) -> Iterator[str]:
     yield f"Decided by: {_line(say_mode(verdict.mode))}"
     yield f"Effect: {say_effect(verdict.effect)} per task, 95 % interval {low} to {high}"
     yield f"Tonight: {say_sample(verdict)}; {say_counts(verdict)}"
-    nights = count(verdict.nights, "night")
-    yield f"Evidence: {say_wealth(verdict.wealth)} after {nights}, accepted from {say_needed(note.policy)}"
+    if verdict.mode == "evidence":
+        nights, needed = count(verdict.nights, "night"), say_needed(note.policy, verdict)
+        yield f"Evidence: {say_wealth(verdict.wealth)} after {nights}, accepted from {needed}"
+    yield from _promise(proposal)
     if verdict.n_all > verdict.n:
         yield f"All nights: {say_effect(verdict.effect_all)} per task on {count(verdict.n_all, 'task')}"
     if verdict.missing:
         yield f"Not run: {count(len(verdict.missing), 'task')}"
     if verdict.broken or verdict.vetoes:
         yield f"In the way: {_line(', '.join(verdict.broken + verdict.vetoes))}"
-    if len(note.wealth) > 1:
+    if len(note.wealth) > 1 and verdict.mode == "evidence":
         yield f"Evidence night by night: {', '.join(say_wealth(value) for value in note.wealth)}"
     yield f"Cost: {say_cost(note.usage)}, {say_tokens(note.usage.tokens)} tokens"
     sandbox = f" (sandbox: {_line(note.sandbox)})" if note.sandbox else ""
@@ -147,6 +153,17 @@ def _block(proposal: Proposal) -> Iterator[str]:
     yield from _diff(proposal, difference)
     yield ""
     yield from _commands(proposal, difference)
+
+
+def _promise(proposal: Proposal) -> Iterator[str]:
+    note = proposal.note
+    if note.verdict.guarantee:
+        yield f"What holds: {_line(note.verdict.guarantee)}"
+    if note.noise:
+        yield f"{_line(note.noise[:1].upper() + note.noise[1:])}"
+    if note.looks:
+        sealed = f"; {count(note.sealed, 'task')} sealed" if note.sealed else ""
+        yield f"Looks: {count(note.looks, 'look')} at this skill's gate tasks so far{sealed}"
 
 
 def _tasks(proposal: Proposal) -> Iterator[str]:

@@ -22,6 +22,10 @@ BRANCHLESS = (State.REJECTED,)
 _MODES = {
     "evidence": "evidence over nights: each night's fresh tasks add to it, and looking often is safe",
     "one-night": "one night: an exact test of tonight's tasks alone",
+    "strict": "the mean of passed tasks rose; luck passes this too",
+    "soft": "the mean share of passed checks rose; luck passes this too",
+    "mixed": "a mean of passed tasks and passed checks rose; luck passes this too",
+    "off": "no gate: legal text is all that was asked for",
 }
 _DIGITS = 2
 
@@ -47,9 +51,10 @@ def say_wealth(wealth: float) -> str:
     return f"{wealth:.1f}×" if wealth >= 0.1 or wealth == 0 else f"{wealth:.2f}×"
 
 
-def say_needed(policy: Policy) -> str:
-    """Return the wealth at which this policy accepts, as in 20×."""
-    return say_wealth(1 / policy.alpha) if policy.alpha > 0 else "–"
+def say_needed(policy: Policy, verdict: Verdict | None = None) -> str:
+    """Return the wealth at which this policy accepts, as in 20×; a verdict tells what it was held to."""
+    level = verdict.level if verdict else policy.alpha
+    return say_wealth(1 / level) if level > 0 else "–"
 
 
 def say_mode(mode: str) -> str:

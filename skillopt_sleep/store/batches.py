@@ -95,3 +95,6 @@ def batches(connection: sqlite3.Connection) -> Iterator[Batch]:
         if connection.in_transaction:
             connection.execute("rollback")
         raise
+    finally:
+        # It and its claims hold each other: who harvests often would keep what many of them knew.
+        vars(batch).clear()

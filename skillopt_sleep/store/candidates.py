@@ -15,7 +15,11 @@ from skillopt_sleep.training.records import RejectedEdit
 
 
 class Carried(msgspec.Struct, frozen=True, kw_only=True):
-    """A candidate with its evidence so far. `base` is the digest of the incumbent it is measured against."""
+    """A candidate with its evidence so far. `base` is the digest of the incumbent it is measured against.
+
+    `rivals` is how many candidates of its skill reached the gate on its first night, itself included: they
+    share the chance of error for as long as it waits.
+    """
 
     id: str
     place: str
@@ -26,6 +30,7 @@ class Carried(msgspec.Struct, frozen=True, kw_only=True):
     wealth: tuple[float, ...]
     tasks: tuple[TaskEvidence, ...]
     reasoning: str = ""
+    rivals: int = 1
 
 
 def save_carried(connection: sqlite3.Connection, carried: Carried) -> None:
@@ -73,7 +78,7 @@ def is_settled(connection: sqlite3.Connection, place: str, base: str, tasks: Seq
 
 
 def retire(connection: sqlite3.Connection, candidate: str, state: str) -> None:
-    """Take the candidate out of the queue: state is accepted, rejected or outdated."""
+    """Take the candidate out of the queue: state is accepted, rejected, outdated or passed over."""
     connection.execute("update candidates set state = ? where id = ?", (state, candidate))
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
+from skillopt_gate.split import SIDES
 from skillopt_harvesters.records import Session
 
 # Goes up when sessions are read otherwise than before, so that a new reading always replaces an old one's.
@@ -99,9 +100,11 @@ def read_splits(connection: sqlite3.Connection) -> dict[str, str]:
 
 
 def save_splits(connection: sqlite3.Connection, splits: Mapping[str, str]) -> None:
-    """Record the sides of tasks. A train task stays one; a held-out task may become one, never back."""
-    connection.executemany(
-        "insert into splits values (?, ?) on conflict (task) do update set split = excluded.split"
-        " where split = 'gate'",
-        splits.items(),
-    )
+    """Record the sides of tasks. A task may move to a side that has seen more of it, never back."""
+    for task, side in splits.items():
+        more_seen = SIDES[: SIDES.index(side)]
+        connection.execute(
+            "insert into splits values (?, ?) on conflict (task) do update set split = excluded.split"
+            " where split not in (?, ?, ?)",
+            (task, side, *more_seen, *("",) * (3 - len(more_seen))),
+        )

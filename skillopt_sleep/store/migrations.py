@@ -84,4 +84,31 @@ _RICHER = (
     "delete from marks",
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _RESUMABLE, _NAMED, _RICHER)
+_FINDABLE = (
+    # Has all that sessions are searched by, so that no body is touched which does not fit.
+    "drop index sessions_by_start",
+    "create index sessions_to_find on sessions (started, id, ended, client, kind, project)",
+    "create index sessions_by_id on sessions (id, client)",
+)
+
+_RULED = (
+    # What the gate said of every candidate on every night, with the numbers behind it.
+    """create table rulings (
+        id integer primary key, night text not null, skill text not null, place text not null,
+        candidate text not null, identity text not null, at text not null, body blob not null,
+        unique (night, candidate)
+    ) strict""",
+    "create index rulings_by_candidate on rulings (candidate, id)",
+    # All candidates by their first run: family control counts them. Places are never used twice.
+    """create table family (
+        place integer primary key autoincrement, candidate text not null, identity text not null,
+        accepted integer not null default 0, unique (candidate, identity)
+    ) strict""",
+    "create table looks (place text primary key, body blob not null) strict",
+    # Runs of a skill against itself: what the gate would make of luck.
+    """create table calibrations (
+        night text primary key, identity text not null, at text not null, body blob not null
+    ) strict""",
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _RESUMABLE, _NAMED, _RICHER, _FINDABLE, _RULED)

@@ -56,8 +56,10 @@ def read_night(connection: sqlite3.Connection, night: str) -> NightRow:
 
 
 def last_night(connection: sqlite3.Connection) -> NightRow | None:
-    """Return the night begun last, or None."""
-    row = connection.execute("select * from nights order by started desc, id desc limit 1").fetchone()
+    """Return the night begun last, or None. Trials, which spend as nights do, are none."""
+    row = connection.execute(
+        "select * from nights where state not like '%: %' order by started desc, id desc limit 1"
+    ).fetchone()
     return NightRow(**dict(row)) if row else None
 
 

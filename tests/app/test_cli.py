@@ -84,7 +84,7 @@ def test_every_json_twin_has_the_documented_keys(sleeper: Sleeper, model: ChatMo
     report = told("run")
     keys = {"night", "state", "tasks", "rollouts", "tokens", "cost_usd", "verdicts", "proposals"}
     assert keys <= set(report)
-    assert {task["split"] for task in told("tasks")} == {"train", "gate"}
+    assert {task["split"] for task in told("tasks")} == {"train", "gate", "test"}
 
     status = told("status")
     (proposal,) = status["pending"]

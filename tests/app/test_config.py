@@ -44,6 +44,14 @@ def test_a_text_setting_needs_no_quotes(tmp_path: Path):
         ("replay.concurrency", "0", "concurrency"),
         ("mine.across_projects", "sometimes", "not true or false"),
         ("mine.across_projects", "1", "across_projects"),
+        ("harvest.clients", "clade", "there is no client 'clade'"),
+        ("harvest.clients", '["claude"', "not a list"),
+        ("harvest.clients", "[1]", "clients"),
+        ("harvest.roots", "/mnt/projects", "is not CLIENT:PATH"),
+        ("harvest.roots", "claude:", "is not CLIENT:PATH"),
+        ("harvest.roots", "clade:/mnt", "there is no client 'clade'"),
+        ("harvest.roots", "claude:projects", "must be absolute"),
+        ("harvest.roots", "claude:~kim/projects", "must be absolute"),
     ],
 )
 def test_a_bad_value_is_refused_and_nothing_is_written(tmp_path: Path, key: str, text: str, message: str):
@@ -57,6 +65,35 @@ def test_a_mistyped_key_is_answered_with_the_nearest_one(tmp_path: Path):
     with pytest.raises(UsageError) as caught:
         get_value(tmp_path / "config.toml", "gate.aplha")
     assert caught.value.hint == "did you mean gate.alpha?"
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("claude:/a", ("claude:/a",)),
+        ("claude:/a, claude:~/b c ,", ("claude:/a", "claude:~/b c")),
+        ('["claude:/a,b", "claude:C:\\\\Users"]', ("claude:/a,b", "claude:C:\\Users")),
+        ("", ()),
+        ("[]", ()),
+    ],
+)
+def test_a_list_is_written_with_commas_or_as_toml_has_it(tmp_path: Path, text: str, value: tuple[str, ...]):
+    path = tmp_path / "config.toml"
+    set_value(path, "harvest.roots", text)
+    assert load(path).harvest.roots == value
+    assert get_value(path, "harvest.roots").origin == "file"
+
+
+def test_a_setting_that_is_not_taken_any_more_can_be_set_anew_but_not_beside_another_bad_one(tmp_path: Path):
+    path = tmp_path / "config.toml"
+    path.write_text('[harvest]\nclients = ["gone"] # once\n')
+    set_value(path, "harvest.clients", "claude")
+    assert path.read_text() == '[harvest]\nclients = ["claude"] # once\n'
+    for broken in ("[gate]\nalpha = 7\n", "harvest = 3\n", "gate = 3\n"):
+        path.write_text(broken)
+        with pytest.raises(UsageError, match=r"config\.toml"):
+            set_value(path, "harvest.clients", "claude")
+        assert path.read_text() == broken
 
 
 @pytest.mark.parametrize("text", ["[gate", "[gate]\nalhpa = 1\n", "[gaet]\n", "\xff"])

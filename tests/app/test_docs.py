@@ -52,7 +52,7 @@ def list_rows(text: str) -> Iterator[str]:
         group = ""
         for written in _CODE.findall(row.split("|")[1]):
             first = written.split()[0]
-            group = "config" if first == "config" else group
+            group = first if first in {"config", "gate"} else group
             yield written if not group or first == group else f"{group} {written}"
 
 

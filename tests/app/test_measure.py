@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from skillopt_gate.verdicts import Decision, Policy
-from skillopt_sleep.night.measure import measure
+from skillopt_sleep.night.measure import Conditions, measure
 from tests.app.night_samples import CANDIDATE, ScriptedRoller, make_tasks
 
 TASKS = make_tasks(12)
@@ -11,7 +13,14 @@ TASKS = make_tasks(12)
 
 async def gate(roller, *, tasks=TASKS, **options):
     return await measure(
-        tasks, None, CANDIDATE, roller, policy=Policy(), identity="scripted", concurrency=3, **options
+        tasks,
+        None,
+        CANDIDATE,
+        roller,
+        policy=Policy(),
+        identity="scripted",
+        conditions=Conditions(concurrency=6),
+        **options,
     )
 
 
@@ -19,7 +28,8 @@ async def test_a_skill_that_fixes_every_task_is_accepted():
     roller = ScriptedRoller(lambda task, skilled: skilled)
     measured = await gate(roller)
     assert measured.verdict.decision is Decision.ACCEPT
-    assert {t.change for t in measured.tasks} == {"fixed"}
+    assert {t.change for t in measured.tasks} == {"fixed", "not run"}, "it ends once the evidence suffices"
+    assert 7 <= measured.verdict.n < len(TASKS)
     assert measured.tasks[0].before == "pip install x"
     assert measured.tasks[0].after == "uv add x"
 
@@ -90,3 +100,26 @@ async def test_evidence_of_an_earlier_night_counts_on():
     )
     assert second.verdict.decision is Decision.ACCEPT
     assert second.verdict.nights == 2
+
+
+async def test_what_the_gate_is_asked_does_not_depend_on_which_run_ends_first():
+    class Unsteady(ScriptedRoller):
+        def __init__(self, passes, slow) -> None:
+            super().__init__(passes)
+            self.slow = slow
+
+        async def __call__(self, task, skill, repeat):
+            result = await super().__call__(task, skill, repeat)
+            for _ in range(50 if self.slow(task.id) else 0):
+                await asyncio.sleep(0)
+            return result
+
+    def passes(task: str, skilled: bool) -> bool:
+        return skilled != (task[-1] in "27")
+
+    ran = []
+    for slow in (lambda task: task[-1] in "05", lambda task: task[-1] in "1346", lambda task: False):
+        roller = Unsteady(passes, slow)
+        measured = await gate(roller)
+        ran.append((sorted(roller.runs), measured.verdict))
+    assert ran[0] == ran[1] == ran[2]

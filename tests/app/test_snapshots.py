@@ -161,7 +161,7 @@ def test_a_disk_without_room_costs_the_snapshots_and_not_the_night(
 
     work_for_days(private_home / ".claude/projects", Path("/p"), days=4, corrected=())
     index.harvest()
-    tasks = mine_tasks(index.connection, Settings())
+    tasks = mine_tasks(index.connection, Settings(), {"HOME": str(private_home)})
     assert tasks
     told: list[str] = []
 

@@ -26,7 +26,7 @@ class Rollout:
     `ms` is the clock, in milliseconds since 1970; every record is a millisecond later than the one before.
     """
 
-    def __init__(self, folder: Path, *, ms: int = 1_795_000_000_000, session: str = "", **meta):
+    def __init__(self, folder: Path, *, ms: int = 1_794_996_000_000, session: str = "", **meta):
         self.ms = ms
         self.id = session or make_id(ms)
         self.path = folder / f"rollout-2026-11-18T10-00-00-{self.id}.jsonl"
@@ -42,7 +42,7 @@ class Rollout:
     @property
     def time(self) -> str:
         seconds, ms = divmod(self.ms, 1000)
-        minutes, second = divmod(seconds - 1_795_000_000, 60)
+        minutes, second = divmod(seconds - 1_794_996_000, 60)
         return f"2026-11-18T{10 + minutes // 60:02d}:{minutes % 60:02d}:{second:02d}.{ms:03d}Z"
 
     def line(self, record) -> None:

@@ -339,3 +339,56 @@ def test_no_record_crashes_the_reader(tmp_path, read, records):
     path = tmp_path / "s.jsonl"
     path.write_text("".join(json.dumps({"type": kind, **keys}) + "\n" for kind, keys in records))
     assert read(path).id == "s"
+
+
+def test_a_message_the_client_says_is_the_systems_is_no_prompt(transcript, read):
+    made = transcript()
+    made.user("fix the build")
+    made.agent("done")
+    made.user("Continue from where you left off.", promptSource="system")
+    made.agent("going on")
+    assert read(made).prompts == ("fix the build",)
+
+
+def test_an_exit_code_the_client_explains_away_is_not_taken_for_0(transcript, read):
+    made = transcript()
+    made.user("look for it")
+    made.call(command="grep -r it .", result="", outcome={"returnCodeInterpretation": "No matches found"})
+    made.call(command="make", outcome={"stdout": "ok", "interrupted": False})
+    [turn] = read(made).turns
+    assert [call.exit_code for call in turn.tool_calls] == [None, 0]
+    assert [call.error for call in turn.tool_calls] == [None, None]
+
+
+def test_a_secret_in_a_name_is_not_kept(transcript, read):
+    token = "ghp_" + "k3J9xQ2mV7" * 4
+    made = transcript(gitBranch=f"fix/{token}", version=token)
+    made.user(f"<command-name>/{token}</command-name>")
+    made.call(name=token, result="ok")
+    made.call(name="Skill", skill=token)
+    made.add("attachment", attachment={"type": "skill_listing", "names": [token]})
+    made.add(token)
+    made.user("and then", entrypoint=token)
+    session = read(made)
+    assert token not in str(session)
+    assert session.branch == "fix/[redacted:github-token]"
+    assert session.turns[0].command == "/[redacted:github-token]"
+
+
+def test_a_time_of_nought_is_no_time(transcript, read):
+    made = transcript()
+    made.user("fix the build")
+    made.agent("done", timestamp=0)
+    assert read(made).started.startswith("2026-11-01")
+
+
+def test_a_prompt_with_pasted_pictures_of_many_megabytes_keeps_its_words(transcript, read):
+    picture = {
+        "type": "image",
+        "source": {"type": "base64", "media_type": "image/png", "data": "A" * 5_000_000},
+    }
+    t = transcript()
+    t.user([{"type": "text", "text": "make it look like these"}, picture, picture, picture])
+    session = read(t)
+    assert session.prompts == ("make it look like these",)
+    assert session.skipped == 0

@@ -328,7 +328,7 @@ def test_a_session_renamed_by_its_first_record_goes_on_under_that_name(private_h
 def test_lines_too_long_to_be_records_are_passed_over(tmp_path):
     r = Rollout(tmp_path)
     r.prompt("before")
-    r.add("compacted", {"message": "x" * 9_000_000})
+    r.add("compacted", {"message": "x" * 17_000_000})
     r.prompt("after")
     session = r.read()
     assert session.prompts == ("before", "after")

@@ -7,7 +7,7 @@ import pytest
 from skillopt_harvesters import Kind, MemoryClaims, Signal
 from tests.harvesters.rollouts import Rollout, make_id, read_in_pieces, read_session
 
-START = 1_795_000_000_000
+START = 1_794_996_000_000
 HOUR = 3_600_000
 
 

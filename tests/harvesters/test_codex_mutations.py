@@ -44,7 +44,7 @@ MUTATIONS = {
     "replaced": lambda line, rng: json.dumps(replace_values(json.loads(line), rng, 0.05)).encode(),
     "sorted": lambda line, rng: json.dumps(json.loads(line), sort_keys=True).encode(),
     "spaced": lambda line, rng: json.dumps(json.loads(line), indent=None, separators=(" , ", " : ")).encode(),
-    "shape": lambda line, rng: json.dumps(rng.choice(VALUES)).encode(),
+    "shape": lambda line, rng: json.dumps([rng.choice(VALUES)]).encode(),
     "latin": lambda line, rng: line[:-2] + b',"x":"\xe9\xff"}}' if line.endswith(b"}}") else line,
 }
 

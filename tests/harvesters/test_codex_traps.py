@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 
 import pytest
 from hypothesis import given
@@ -40,7 +39,7 @@ def rollout(tmp_path):
     made: list[Rollout] = []
 
     def make(**meta) -> Rollout:
-        made.append(Rollout(tmp_path, ms=1_795_000_000_000 + len(made) * 3_600_000, **meta))
+        made.append(Rollout(tmp_path, ms=1_794_996_000_000 + len(made) * 3_600_000, **meta))
         return made[-1]
 
     return make
@@ -74,31 +73,30 @@ def test_elements_of_the_users_own_are_his_words():
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("text", "prompt"),
     [
-        "<skill></SKILL>" * 500_000,
-        "<external_x></external_x>" * 300_000,
-        "<skill>" * 1_000_000,
-        "<skill></x>" * 700_000,
-        "<external_" + "x" * 8_000_000,
-        "<image></image>" * 500_000,
-        "a" + "<image></image>" * 500_000,
-        "<image x" * 1_000_000 + "</image>",
-        "# Context\n" + "## My request for Codex:\n" * 300_000,
-        "## User Input\n```\n" * 400_000,
-        "## User Input\n" * 500_000,
-        "\n" * 8_000_000 + "x",
-        "<user_shell_command>" + "<command>" * 800_000 + "</user_shell_command>",
-        "<environment_context>" + "<cwd>" * 1_000_000 + "</environment_context>",
-        "x" + "<" * 8_000_000,
-        "<a" + " " * 8_000_000,
+        ("<skill></SKILL>" * 500_000, ""),
+        ("<external_x></external_x>" * 300_000 + "x", "x"),
+        ("<skill>" * 1_000_000, ""),
+        ("<skill></x>" * 700_000, ""),
+        ("<external_" + "x" * 8_000_000, None),
+        ("<image></image>" * 500_000, ""),
+        ("a" + "<image></image>" * 500_000, "a"),
+        ("<image x" * 1_000_000 + "</image>", None),
+        ("# Context\n" + "## My request for Codex:\n" * 300_000 + "x", "x"),
+        ("## User Input\n```\n" * 400_000, "## User Input"),
+        ("## User Input\n" * 500_000 + "x", None),
+        ("\n" * 8_000_000 + "x", "x"),
+        ("<user_shell_command>" + "<command>" * 800_000 + "</user_shell_command>", ""),
+        ("<environment_context>" + "<cwd>" * 1_000_000 + "</environment_context>", ""),
+        ("x" + "<" * 8_000_000, None),
+        ("<a" + " " * 8_000_000, "<a"),
     ],
     ids=range(16),
 )
-def test_no_text_takes_long(text):
-    start = time.process_time()
-    find_words([text])
-    assert time.process_time() - start < 5
+def test_no_text_takes_long(text, prompt):
+    """It would take hours to try every beginning with every end."""
+    assert find_words([text]).prompt == (text if prompt is None else prompt)
 
 
 def test_of_what_an_editor_sends_only_the_request_is_the_users():
@@ -239,24 +237,33 @@ def test_an_image_alone_is_a_turn_without_words(rollout):
     assert [turn.answer for turn in session.turns] == ["which?", "a red square"]
 
 
+TEMPLATE = (
+    "---\ndescription: Make a plan\n---\n\n## User Input\n\n```text\n{}\n```\n\nYou **MUST** read it.\n"
+    "The text the user typed after `/speckit.specify` in the message is the feature.\n" + "1. Do.\n" * 60
+)
+
+
 def test_of_a_prompt_file_the_users_part_stands_in_the_fence(rollout):
-    body = (
-        "---\ndescription: Make a plan\n---\n\n## User Input\n\n```text\n{}\n```\n\nYou **MUST** read it.\n"
-    )
-    body += (
-        "The text the user typed after `/speckit.specify` in the message is the feature.\n" + "1. Do.\n" * 60
-    )
     r = rollout()
-    r.prompt(body.format("add a login page"))
+    r.prompt(TEMPLATE.format("add a login page"))
     r.answer("ok")
-    r.prompt(body.format("$ARGUMENTS").replace("typed after `/speckit.specify`", "typed"))
-    session = r.read()
-    assert [(turn.command, turn.prompt) for turn in session.turns] == [
+    r.prompt(TEMPLATE.format("$ARGUMENTS"))
+    assert [(turn.command, turn.prompt) for turn in r.read().turns] == [
         ("/speckit.specify", "add a login page"),
-        ("/prompts", ""),
+        ("/speckit.specify", ""),
     ]
     short = "## User Input\n\n```text\nx\n```"
     assert find_words([short]).prompt == short
+
+
+def test_a_prompt_file_without_a_name_is_known_by_its_text(rollout):
+    one = TEMPLATE.replace("after `/speckit.specify` ", "")
+    other = one.replace("Make a plan", "Make tasks")
+    commands = [find_words([file.format(text)]).command for file in (one, other) for text in ("x", "y")]
+    assert commands[0] == commands[1] != commands[2] == commands[3]
+    assert commands[0].startswith("/prompts:")
+    # What the user typed names nothing.
+    assert find_words([one.format("see: typed after `/other`")]).command == commands[0]
 
 
 def test_a_plan_the_user_agreed_to_is_the_agents_words():
@@ -374,10 +381,7 @@ def test_going_back_very_often_takes_no_time(rollout):
         r.answer("ok")
     for _ in range(20_000):
         r.event("thread_rolled_back", num_turns=1)
-    start = time.process_time()
-    session = r.read()
-    assert time.process_time() - start < 10
-    assert all(turn.abandoned for turn in session.turns)
+    assert all(turn.abandoned for turn in r.read().turns)
 
 
 def test_two_reviews_of_which_the_first_one_does_not_end_are_two(rollout):
@@ -430,7 +434,7 @@ def test_the_end_of_a_turn_tells_errors_and_a_lost_answer(rollout):
     r.prompt("three")
     r.event("error", message="stream disconnected")
     session = r.read()
-    assert [turn.signals for turn in session.turns] == [(Signal.ERROR,), (), (Signal.ERROR,)]
+    assert [Signal.ERROR in turn.signals for turn in session.turns] == [True, False, True]
     assert session.turns[1].answer == "the answer"
 
 

@@ -261,3 +261,19 @@ def test_reading_in_pieces_gives_the_same_session_as_reading_at_once(tmp_path_fa
         resume = Resume(offset=reading.offset, state=reading.state, session=reading.session)
     assert reading.session == at_once.session
     assert reading.offset == at_once.offset
+
+
+def test_two_different_sessions_of_one_id_are_told_about(projects, transcript, run):
+    one = transcript()
+    other = transcript(session=one.id)
+    other.path = projects.parent / "-home-user-other" / one.path.name
+    for prompts, t in ((("alpha one", "alpha two"), one), (("beta one",), other)):
+        for prompt in prompts:
+            t.user(prompt)
+            t.agent("done")
+        t.write()
+    read, _, stats = run()
+    assert {prompt for found in read for prompt in found.session.prompts} >= {"alpha one", "alpha two"}
+    [warning] = stats.warnings
+    assert "which holds more and is kept" in warning
+    assert str(other.path) in warning

@@ -115,3 +115,16 @@ def test_one_read_at_a_time_gives_the_same_as_all_at_once(parts):
         for block in LineReader(Trickle(data, [1, 7, 3]), limit=10_000).blocks()
         for line in block
     ]
+
+
+def test_all_whole_records_behind_a_torn_one_are_found():
+    whole = [{"type": "user", "timestamp": "t", "text": "a } b"}, {"type": "agent", "timestamp": "u"}]
+    torn = b'{"type":"user","timestamp":"s","parts":[{"text":"hal'
+    for blanks in (b"", b" ", b"\0\0"):
+        line = torn + blanks.join(json.dumps(record).encode() for record in whole)
+        assert salvage(line) == (whole, 1)
+
+
+def test_a_part_of_a_torn_record_is_no_record():
+    line = b'{"type":"user","parts":[{"text":"a"},{"text":"b"}' + json.dumps({"timestamp": "t"}).encode()
+    assert salvage(line) == ([{"timestamp": "t"}], 1)

@@ -207,3 +207,12 @@ def test_no_stream_is_too_strange_to_read(events):
     reading = read(*events)
     assert reading.outcome is None or isinstance(reading.outcome, Outcome)
     assert reading.skipped <= len(events)
+
+
+def test_the_model_is_the_one_that_answered_and_helpers_do_not_count():
+    helper = {**reply("m2", say("a helper"), model="claude-haiku-5"), "parent_tool_use_id": "call"}
+    answered = read(INIT, reply("m1", say("hi"), model="claude-sonnet-5"), helper, RESULT)
+    assert answered.model == "claude-sonnet-5"
+    assert read(INIT, RESULT).model == "claude-opus-5-5"
+    made_up = reply("m3", say("no reply"), model="<synthetic>")
+    assert read(INIT, made_up, RESULT).model == "claude-opus-5-5"

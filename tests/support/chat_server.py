@@ -43,8 +43,8 @@ class ChatModel:
 
     `obeys(request)` says whether it does as the skill says, `knows(request)` whether it gets the task right
     without one. `rules` are what it proposes, one a call, the last for ever; `propose(request)`, if set, says
-    what instead. `refuses(request)` may return an HTTP status. A request for which `hangs` is true gets no
-    answer before `release` is set.
+    what instead. `answers_as` is the model it says it is. `refuses(request)` may return an HTTP status. A
+    request for which `hangs` is true gets no answer before `release` is set.
     """
 
     def __init__(self, rules: Sequence[str] = (RULE,)) -> None:
@@ -60,6 +60,7 @@ class ChatModel:
         self.answered: list[str] = []
         self.trained_on: set[str] = set()
         self.url = ""
+        self.answers_as = "scripted"
         self._lock = threading.Lock()
 
     @property
@@ -107,7 +108,7 @@ class ChatModel:
             right = self.obeys(request) if told else self.knows(request)
             text = f"{request.right if right else request.wrong} {request.package}"
         return 200, {
-            "model": "scripted",
+            "model": self.answers_as,
             "choices": [{"message": {"role": "assistant", "content": text}, "finish_reason": "stop"}],
             "usage": {"prompt_tokens": 100, "completion_tokens": 10},
         }

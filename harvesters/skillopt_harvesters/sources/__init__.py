@@ -8,22 +8,40 @@ from skillopt_harvesters.claims import Claims, MemoryClaims
 from skillopt_harvesters.sources.base import Marks, Reading, Resume, Source
 from skillopt_harvesters.sources.claude import ClaudeSource
 from skillopt_harvesters.sources.codex import CodexSource
+from skillopt_harvesters.sources.copilot import CopilotSource
+from skillopt_harvesters.sources.opencode import OpenCodeSource
+from skillopt_harvesters.sources.pi import PiSource
 from skillopt_harvesters.sources.plugins import add_plugins
+from skillopt_harvesters.sources.vscode import VscodeSource
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-SOURCES: dict[str, Source] = {source.name: source for source in (ClaudeSource(), CodexSource())}
+SOURCES: dict[str, Source] = {
+    source.name: source
+    for source in (
+        ClaudeSource(),
+        CodexSource(),
+        CopilotSource(),
+        VscodeSource(),
+        OpenCodeSource(),
+        PiSource(),
+    )
+}
 
 __all__ = [
     "SOURCES",
     "ClaudeSource",
     "CodexSource",
+    "CopilotSource",
     "Marks",
+    "OpenCodeSource",
+    "PiSource",
     "Reading",
     "Resume",
     "Source",
+    "VscodeSource",
     "load_sources",
     "read_file",
 ]

@@ -44,12 +44,14 @@ class Resume(msgspec.Struct, frozen=True, kw_only=True):
 class Reading(msgspec.Struct, frozen=True, kw_only=True):
     """A session read from a file, the offset after the last whole record, and what to remember.
 
-    `session` is None when what was read holds none, as a database without a changed session.
+    `session` is None when what was read holds none, as a database without a changed session. `warnings` are
+    about the file, not about its session.
     """
 
     session: Session | None
     offset: int
     state: bytes = b""
+    warnings: tuple[str, ...] = ()
 
 
 class Source(Protocol):
@@ -99,4 +101,4 @@ def stat_file(path: Path) -> Marks:
 
 def is_own_folder(folder: str) -> bool:
     """Tell whether a working directory is one of our own replays'."""
-    return any(part.startswith(OWN_FOLDER) for part in PureWindowsPath(folder).parts)
+    return OWN_FOLDER in folder and any(part.startswith(OWN_FOLDER) for part in PureWindowsPath(folder).parts)

@@ -44,6 +44,7 @@ class _Event(msgspec.Struct, frozen=True):
     subtype: str | None = None
     message: _Message | None = None
     model: str | None = None
+    parent_tool_use_id: str | None = None
     is_error: bool = False
     result: str | None = None
     errors: list[Any] | None = None
@@ -128,7 +129,7 @@ class StreamReader:
         if event.type == "system":
             self._read_system(event)
         elif event.type == "assistant" and event.message:
-            self._read_reply(event.message)
+            self._read_reply(event.message, aside=event.parent_tool_use_id is not None)
         elif event.type == "user" and event.message:
             self._read_results(event.message)
             self._cut = event.is_synthetic and _CUT in _text(event.message)
@@ -141,9 +142,12 @@ class StreamReader:
         elif event.subtype == "api_retry":
             self._retrying = True
 
-    def _read_reply(self, message: _Message) -> None:
+    def _read_reply(self, message: _Message, *, aside: bool) -> None:
         if message.model == "<synthetic>":
             return
+        if message.model and not aside:
+            # Who answered, which need not be who was asked for; helpers of the client do not count.
+            self._model = message.model
         self._replied, self._retrying = True, False
         self._count(message)
         blocks = message.content if isinstance(message.content, list) else []

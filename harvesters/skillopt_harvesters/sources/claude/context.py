@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import msgspec
 
+from skillopt_harvesters.calls import redact_name
 from skillopt_harvesters.drafts import SessionDraft
 from skillopt_harvesters.records import Kind
 from skillopt_harvesters.sources.base import OWN_ENTRYPOINT, is_own_folder
 from skillopt_harvesters.sources.claude.evidence import PEOPLE
 from skillopt_harvesters.sources.claude.records import Record
-from skillopt_harvesters.times import to_utc
+from skillopt_harvesters.times import first_and_last
 
-_TIME = len("2026-01-31T22:15:00.000")
-_MAX_NAME = 200
 _MAX_NAMES = 100
 
 
@@ -38,7 +37,8 @@ class Context:
 
     def note(self, found: list[Record]) -> None:
         """Note when and where records were written, and by which client."""
-        self._note_times([record.timestamp for record in found])
+        for time in first_and_last([record.timestamp for record in found]):
+            self.session.see(time)
         contexts: set[tuple[str | None, ...]] = {
             (record.cwd, record.version, record.git_branch, record.entrypoint, record.session_id)
             for record in found
@@ -47,17 +47,6 @@ class Context:
             self._contexts = contexts
             for record in found:
                 self._take_context(record)
-
-    def _note_times(self, times: list[str | int | float | None]) -> None:
-        session = self.session
-        written = [time for time in times if isinstance(time, str)]
-        # Of times as nearly all are written the order of the alphabet tells the first and the last.
-        if len(written) == len(times) > 1 and {time[_TIME:] for time in written} == {"Z"}:
-            earliest, latest = min(written), max(written)
-            if to_utc(earliest) == earliest and to_utc(latest) == latest:
-                times = [earliest, latest]
-        for time in times:
-            session.see(to_utc(time))
 
     def _take_context(self, record: Record) -> None:
         session, memory = self.session, self.memory
@@ -69,7 +58,7 @@ class Context:
             memory.folder = record.cwd
             session.project = session.project or record.cwd
             memory.is_replay = memory.is_replay or is_own_folder(record.cwd)
-        entrypoint = record.entrypoint and record.entrypoint[:_MAX_NAME]
+        entrypoint = record.entrypoint and redact_name(record.entrypoint)
         if entrypoint and entrypoint not in memory.entrypoints and len(memory.entrypoints) < _MAX_NAMES:
             memory.entrypoints[entrypoint] = None
             memory.is_replay = memory.is_replay or entrypoint.startswith(OWN_ENTRYPOINT)

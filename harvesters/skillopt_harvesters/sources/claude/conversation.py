@@ -87,6 +87,7 @@ class Conversation:
         elif not (
             record.is_compact_summary
             or record.is_visible_in_transcript_only
+            or record.prompt_source == "system"
             or (record.origin is not NULL and evidence.is_from_client(record.origin))
         ):
             self._take_words(record, words.find_words(texts), copied=copied)
@@ -115,7 +116,7 @@ class Conversation:
         call.closed = True
         if not block.is_error:
             call.exit_code = (
-                0 if call.name in _SHELL_TOOLS and evidence.has_ended(record.tool_use_result) else None
+                0 if call.name in _SHELL_TOOLS and evidence.has_ended_well(record.tool_use_result) else None
             )
             return
         text = records.join_text(block.content)

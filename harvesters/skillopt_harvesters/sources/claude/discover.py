@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from skillopt_harvesters.lines import decode_leniently
+from skillopt_harvesters.sources.folders import find_base, split_folders, unique
 from skillopt_harvesters.walk import walk_files
 
 if TYPE_CHECKING:
@@ -38,13 +39,9 @@ _NOTES = {"system", "attachment", "progress"}
 
 def find_roots(env: Mapping[str, str], home: Path) -> tuple[Path, ...]:
     """Return the folders to look in: CLAUDE_CONFIG_DIR when set, as the client does, else its defaults."""
-    configured = env.get("CLAUDE_CONFIG_DIR", "").strip()
-    if configured:
-        folders = [Path(part.strip()).expanduser() for part in configured.split(",") if part.strip()]
-    else:
-        xdg = env.get("XDG_CONFIG_HOME", "").strip()
-        folders = [home / ".claude", (Path(xdg) if xdg else home / ".config") / "claude"]
-    return tuple(dict.fromkeys(folder / "projects" for folder in folders))
+    config = find_base(env, "XDG_CONFIG_HOME", home / ".config")
+    folders = split_folders(env.get("CLAUDE_CONFIG_DIR"), home) or (home / ".claude", config / "claude")
+    return unique(folder / "projects" for folder in folders)
 
 
 def find_files(root: Path, *, warn: Callable[[str], None] | None = None) -> Iterator[Path]:

@@ -17,11 +17,14 @@ def is_from_client(origin: msgspec.Raw) -> bool:
     return kind is not None and kind != "human"
 
 
-def has_ended(outcome: object) -> bool:
-    """Whether a command line ran to its end: not stopped, not sent to the background."""
+def has_ended_well(outcome: object) -> bool:
+    """Whether a command line ran to its end and well: not stopped, not sent to the background.
+
+    Of commands such as `grep` the client explains an exit code that is not 0, and calls it no error.
+    """
     if not isinstance(outcome, records.ToolOutcome):
         return True
-    return not (outcome.interrupted or outcome.background_task_id)
+    return not (outcome.interrupted or outcome.background_task_id or outcome.return_code_interpretation)
 
 
 def strings_in(raw: msgspec.Raw) -> list[str]:

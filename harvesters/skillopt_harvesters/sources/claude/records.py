@@ -122,6 +122,7 @@ class Record(msgspec.Struct, frozen=True, rename="camel", kw_only=True, gc=False
     is_api_error_message: bool | None = None
     attribution_skill: str | None = None
     attachment: Attachment | None = None
+    prompt_source: str | None = None
     origin: msgspec.Raw = NULL
     user_feedback: msgspec.Raw = NULL
     retracted_message_uuids: msgspec.Raw = NULL

@@ -1,17 +1,27 @@
 """Rollouts of Codex: its terminal, its headless mode, the editor extensions and the desktop application.
 
 Read are files of every generation, from those whose lines have no envelope (2025) to those that tell
-completed items (0.171). Recorded files of 0.44, 0.104, 0.142 and 0.171 are in the tests; what other versions
-write is known from descriptions only. Also known from descriptions only:
+completed items (0.171). Files recorded by 0.20, 0.36, 0.44, 0.63, 0.89, 0.104, 0.142 and 0.171 are in the
+tests, forks, reviews, rollbacks, refusals and shell lines of the user among them. Known from descriptions
+only, and read as these say:
 
-- forks that copy the history, compressed files, reviews, rollbacks, user shell lines and approvals that the
-  user refused. The words of a refusal are matched to the letter: another wording is a failure, no refusal;
+- files the client compressed itself, and file names with two ids;
+- forks of versions whose turns have no ids. A pause of half a second tells where the copies end;
 - which programs that embed the client people type into (`origins.py`). An unknown one counts as a program;
-- names in `turn_attribution` other than `user` and `exec`. They are taken for what the session is.
+- names in `turn_attribution` other than `user` and `exec`. They are taken for what the session is;
+- refusals in other words than those in `outputs.py`. Such a call failed, no more.
 
-A fork that only points to its parent (0.171) does not repeat the turn it answers to, so its first prompt is
-never a correction. The commands of a script (`exec`) are known where the client tells of them one by one, or
-where a single one stands in it plainly.
+What the files do not tell:
+
+- `codex exec` of the first versions (0.20, 0.36) writes the same first record as the terminal: its prompts
+  count as typed.
+- A fork that only points to its parent (0.171) does not repeat the turn it answers to, so its first prompt is
+  never a correction.
+- The commands of a script (`exec`) are known where the client tells of them one by one, or where a single one
+  stands in it plainly.
+- A prompt file seldom names itself in its text; it is then known as `/prompts:` and a digest.
+
+When one session lies in two files, the one that was changed last is read last and stays.
 """
 
 from __future__ import annotations

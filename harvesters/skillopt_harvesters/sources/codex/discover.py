@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from skillopt_harvesters.lines import decode_leniently
 from skillopt_harvesters.sources.codex.compressed import MAGIC, SUFFIX, unpack_head
+from skillopt_harvesters.sources.folders import split_folders, unique
 from skillopt_harvesters.walk import walk_files
 
 if TYPE_CHECKING:
@@ -27,10 +28,8 @@ def find_roots(env: Mapping[str, str], home: Path) -> tuple[Path, ...]:
 
     No setting of the client moves them elsewhere.
     """
-    configured = env.get("CODEX_HOME", "").strip()
-    parts = [part.strip() for part in configured.split(",") if part.strip()]
-    homes = [Path(part).expanduser() for part in parts] or [home / ".codex"]
-    return tuple(dict.fromkeys(folder / name for folder in homes for name in _FOLDERS))
+    homes = split_folders(env.get("CODEX_HOME"), home) or (home / ".codex",)
+    return unique(folder / name for folder in homes for name in _FOLDERS)
 
 
 def find_files(root: Path, *, warn: Callable[[str], None] | None = None) -> Iterator[Path]:

@@ -22,23 +22,27 @@ _PAUSE_MS = 500
 class Gate(msgspec.Struct):
     """Tells copied records from the session's own.
 
-    `copying` is true while another session's history is repeated, `born` the session's beginning and `last`
-    the time of the latest record, in milliseconds since 1970. `dated` says that an id with a time was seen.
+    `copying` is true while another session's history is repeated. In milliseconds since 1970, `born` is the
+    session's beginning, `named` the same if its id says so, and `last` the time of the latest record. `dated`
+    says that a turn's id with a time was seen.
     """
 
     copying: bool = False
     born: int | None = None
+    named: int | None = None
     last: int | None = None
     dated: bool = False
 
     def begin(self, session: str, time: str | int | float | None) -> None:
         """Note when the session began: its id says, else the time that was written."""
-        self.born = made_at(session) or to_ms(time)
+        self.named = made_at(session)
+        self.born = self.named or to_ms(time)
 
     def pass_time(self, time: str | int | float | None) -> bool:
         """Look at the time of a record that is about to be taken; true when the copies end before it."""
         now = to_ms(time) if self.copying else None
-        if now is None:
+        # Copies carry the time of the fork or a later one; what is older came in from elsewhere.
+        if now is None or (self.named is not None and now < self.named - _PAUSE_MS):
             return False
         if not self.dated and self.last is not None and now - self.last >= _PAUSE_MS:
             self.copying = False

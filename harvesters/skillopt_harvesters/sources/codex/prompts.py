@@ -22,16 +22,16 @@ _CLOSE_MS = 120_000
 
 
 class Told(msgspec.Struct):
-    """A prompt that was told: the mark of its text, when, and in which streams."""
+    """A prompt that was told: the mark of its text, when, in milliseconds, and in which streams."""
 
     mark: int
-    time: str | int | float | None
+    ms: int | None
     streams: int
 
-    def is_close(self, time: str | int | float | None) -> bool:
+    def is_half(self, mark: int, ms: int | None, stream: int) -> bool:
         """Whether a record of another stream may tell the same prompt."""
-        one, other = to_ms(self.time), to_ms(time)
-        return one is None or other is None or abs(one - other) <= _CLOSE_MS
+        is_close = self.ms is None or ms is None or abs(self.ms - ms) <= _CLOSE_MS
+        return self.mark == mark and is_close and not self.streams & stream
 
 
 class Ledger(msgspec.Struct):
@@ -44,13 +44,13 @@ class Ledger(msgspec.Struct):
     def is_known(self, words: Words, stream: int, time: str | int | float | None) -> bool:
         """Tell whether the prompt was told before; note that it now is in this stream."""
         mark = mark_of("".join(f"{words.command or ''} {words.prompt}".split()))
+        ms = to_ms(time)
         self.seen |= stream
         for told in reversed(self.recent):
-            half = told.mark == mark and not told.streams & stream
-            if half and (told.time == time or told.is_close(time)):
+            if told.is_half(mark, ms, stream):
                 told.streams |= stream
                 return True
-        self.recent = [*self.recent[1 - _RECENT :], Told(mark, time, stream)]
+        self.recent = [*self.recent[1 - _RECENT :], Told(mark, ms, stream)]
         return False
 
     def adopt(self) -> None:

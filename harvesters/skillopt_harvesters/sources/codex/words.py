@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from skillopt_harvesters.sources.codex.records import Message
+from skillopt_harvesters.turns import digest_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -45,7 +46,7 @@ _GO_AHEAD = "Implement the plan."
 _INPUT = re.compile(r"^#{1,4} User Input[ \t]*\n\s*```(?:text)?[ \t]*\n", re.MULTILINE)
 _INPUT_END = re.compile(r"\n?```[ \t]*$", re.MULTILINE)
 _TYPED_AFTER = re.compile(r"typed after `(?P<name>/[\w:.-]{1,80})`")
-_PROMPT_FILE = "/prompts"
+_PROMPT_FILE = "/prompts:"
 _TEMPLATE = 200
 _FOLDER = re.compile(
     r"<cwd>(?P<new>[^<\n]{1,4096})</cwd>|^Current working directory: (?P<old>.{1,4096})$", re.M
@@ -177,15 +178,19 @@ def _note(tag: str, body: str, words: Words) -> None:
 def _find_command(text: str) -> tuple[str | None, str]:
     """Return (command, words): a prompt file is expanded by the client, and a fence holds what was typed.
 
-    The text seldom tells the file's name; then the command is "/prompts" alone.
+    The text seldom tells the file's name; then the rest of the text names the command.
     """
     given = _INPUT.search(text)
     fence = _INPUT_END.search(text, given.end()) if given else None
-    if given is None or fence is None or given.start() + len(text) - fence.end() < _TEMPLATE:
+    if given is None or fence is None:
         return None, text
-    name = _TYPED_AFTER.search(text)
+    template = text[: given.end()] + text[fence.start() :]
+    if len(template) < _TEMPLATE:
+        return None, text
+    name = _TYPED_AFTER.search(template)
+    command = name["name"] if name else f"{_PROMPT_FILE}{digest_of(template.encode('utf-8', 'replace'))[:8]}"
     typed = text[given.end() : fence.start()].strip()
-    return (name["name"] if name else _PROMPT_FILE), "" if typed == "$ARGUMENTS" else typed
+    return command, "" if typed == "$ARGUMENTS" else typed
 
 
 def _is_one_element(text: str) -> bool:

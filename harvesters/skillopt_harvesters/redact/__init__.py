@@ -1,0 +1,79 @@
+"""Secrets out of text, before anything is stored or sent.
+
+A text goes through stages, each a scan from left to right that yields the spans to hide. Scans are linear:
+a pattern either fails within a bounded number of characters or takes what it has read.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from skillopt_harvesters.redact.assignments import find_assigned
+from skillopt_harvesters.redact.blocks import find_key_blocks
+from skillopt_harvesters.redact.chance import looks_random
+from skillopt_harvesters.redact.marks import CUT_MARK, without_invisible
+from skillopt_harvesters.redact.people import find_emails
+from skillopt_harvesters.redact.places import find_in_places
+from skillopt_harvesters.redact.programs import find_arguments
+from skillopt_harvesters.redact.runs import find_in_runs
+from skillopt_harvesters.redact.tables import find_in_tables
+from skillopt_harvesters.redact.urls import find_in_urls
+from skillopt_harvesters.redact.view import View
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from skillopt_harvesters.redact.view import Edit
+
+__all__ = ["looks_random", "redact", "redact_within"]
+
+# The specific kinds come first, so that the mark says what it was.
+_STAGES: tuple[Callable[[View], Iterator[Edit]], ...] = (
+    find_key_blocks,
+    find_in_runs,
+    find_assigned,
+    find_in_urls,
+    find_arguments,
+    find_in_places,
+    find_in_tables,
+    find_emails,
+)
+_SHORTEST = 6
+_MARGIN = 8192
+_ROUNDS = 10
+
+
+def redact(text: str) -> str:
+    """Return the text with every secret replaced by `[redacted:kind]`.
+
+    Works on decoded strings, and on JSON, URL and HTML escapes inside them. Redacting twice changes nothing
+    more. Hashes, UUIDs, paths, code and prose stay. Time is linear in the length of the text.
+    """
+    if len(text) < _SHORTEST:
+        return text
+    view = View.of(text if text.isascii() else without_invisible(text))
+    # A mark ends words that ran on before, so a second look may see more. Clean text takes one round.
+    for _ in range(_ROUNDS):
+        before = view.text
+        for stage in _STAGES:
+            edits = list(stage(view))
+            if edits:
+                view = view.edited(edits)
+        if view.text is before:
+            break
+        if not view.text.isascii():
+            view = View.of(without_invisible(view.text))
+    return view.text
+
+
+def redact_within(text: str, limit: int) -> str:
+    """Redact, then cut to `limit` characters. No half of a secret or of a mark stays at the cut."""
+    if len(text) < limit + _MARGIN:
+        redacted = redact(text)
+    else:
+        # What the window's end cuts in two may be no longer known as a secret: it is left out.
+        redacted = redact(text[: limit + _MARGIN])[:-_MARGIN] + "…"
+    if len(redacted) <= limit:
+        return redacted
+    kept = redacted[: limit - 1]
+    return CUT_MARK.sub("", kept) + "…"

@@ -1,0 +1,360 @@
+"""The events of one Copilot session, read into turns."""
+
+from __future__ import annotations
+
+from itertools import compress
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from skillopt_harvesters.calls import redact_name
+from skillopt_harvesters.claims import Claims, Copies
+from skillopt_harvesters.drafts import SessionDraft
+from skillopt_harvesters.lines import PADDING
+from skillopt_harvesters.marks import mark_of, marks_of
+from skillopt_harvesters.records import Kind, Signal
+from skillopt_harvesters.sources.base import is_own_folder
+from skillopt_harvesters.sources.copilot import history, records, tools, words
+from skillopt_harvesters.sources.copilot.records import Context, Data, Event, ToolResult
+from skillopt_harvesters.sources.copilot.usage import Ledger, Place, add_models
+from skillopt_harvesters.sources.lined import Reader
+from skillopt_harvesters.sources.loose import decode_any, decode_as, decode_line, decoder_of
+from skillopt_harvesters.times import first_and_last, to_utc
+from skillopt_harvesters.turns import CallDraft, TurnDraft
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+# Reasons to abort that are not the user's.
+_LIMITS = frozenset({"autopilot_credit_limit"})
+_REJECTED_BY_USER = "denied-interactively-by-user"
+
+
+class Memory(msgspec.Struct):
+    """What a reading of these files remembers beside the session.
+
+    `attended` and `unattended` say which system prompts were seen, `alone` which came last; `skills` were
+    loaded for the next prompt; `refused` are calls whose refusal is already told.
+    """
+
+    copied_from: list[str] = []
+    folder: str = ""
+    is_replay: bool = False
+    attended: bool = False
+    unattended: bool = False
+    alone: bool = False
+    spoken: int = 0
+    skills: list[str] = []
+    refused: list[str] = []
+    ledger: Ledger = msgspec.field(default_factory=Ledger)
+
+
+class CopilotReader(Reader[Memory]):
+    """Takes events in file order. Events of sub-agents belong to the turn they work for."""
+
+    def __init__(self, session: SessionDraft, memory: Memory, claims: Claims, *, resumed: bool) -> None:
+        super().__init__(session, memory, claims, resumed=resumed)
+        self.copies = Copies(
+            f"{session.client}/{session.id}", claims, copied_from=memory.copied_from, resumed=resumed
+        )
+        self.copied = False  # whether the event being taken is another session's
+        self.handlers: dict[str, Callable[[Event, Data], None]] = {
+            "session.start": self._take_start,
+            "session.resume": self._take_start,
+            "session.context_changed": self._take_start,
+            "session.model_change": self._take_model,
+            "session.import_legacy": self._take_legacy,
+            "session.shutdown": self._take_shutdown,
+            "session.usage_record": self._take_usage,
+            "assistant.usage": self._take_usage,
+            "session.error": self._take_error,
+            "user.message": self._take_prompt,
+            "system.message": self._take_system,
+            "assistant.message": self._take_message,
+            "tool.user_requested": self._take_shell_line,
+            "tool.execution_start": self._take_call,
+            "tool.execution_complete": self._take_result,
+            "skill.invoked": self._take_skill,
+            "skill.invoked_ref": self._take_skill,
+            "permission.completed": self._take_permission,
+            "abort": self._take_abort,
+        }
+
+    def take(self, line: bytes) -> None:
+        self.take_all([line])
+
+    def take_all(self, lines: list[bytes]) -> None:
+        decode = decoder_of(Event).decode
+        found: list[Event] = []
+        for line in lines:
+            if line.startswith(records.NOISE) and line.find(records.OPENING, len(records.OPENING)) < 0:
+                continue
+            try:
+                found.append(decode(line))
+            except (msgspec.DecodeError, RecursionError):
+                events, bad = decode_line(line.strip(PADDING), Event)
+                self.session.bad += bad
+                found += events
+        self._take_events([event for event in found if self._is_read(event)])
+
+    def finish(self) -> None:
+        self.session.kind = self._find_kind()
+        self.copies.settle()
+        self.memory.copied_from = list(self.copies.sessions)
+
+    @property
+    def turn(self) -> TurnDraft | None:
+        return self.session.turn
+
+    def _is_read(self, event: Event) -> bool:
+        """Tell whether an event has something to say; what should and has not is counted."""
+        name = event.type
+        if name in records.READ:
+            self.session.bad += event.data is None
+            return event.data is not None
+        if event.ephemeral is not True and not (name and records.is_known(name)):
+            self.session.meet_unknown(name or "(none)")
+        return False
+
+    def _take_events(self, events: list[Event]) -> None:
+        """Take events in order. What can be done for many at once is: most have nothing to tell but that."""
+        ids = [event.id for event in events if event.id]
+        if self.turn is None or len(ids) < len(events) or not self._take_new(events, marks_of(ids)):
+            for event in events:
+                self._take_one(event)
+
+    def _take_new(self, events: list[Event], marks: list[int]) -> bool:
+        """Take events if each comes for the first time; else take none."""
+        if not self.copies.see_all(marks):
+            return False
+        if self.copies.are_own(marks, compress(marks, map(self._opens_turn, events))):
+            self.copied = False
+            for time in first_and_last([event.timestamp for event in events]):
+                self.session.see(time)
+            for event in events:
+                self._handle(event)
+        else:
+            for event, mark in zip(events, marks, strict=True):
+                self._take_seen(event, mark)
+        return True
+
+    def _take_one(self, event: Event) -> None:
+        mark = mark_of(event.id) if event.id else None
+        if mark is None or self.copies.see(mark):
+            self._take_seen(event, mark)
+
+    def _take_seen(self, event: Event, mark: int | None) -> None:
+        self.copied = mark is not None and self._is_copied(event, mark)
+        if not self.copied:
+            self.session.see(to_utc(event.timestamp))
+        self._handle(event)
+
+    def _handle(self, event: Event) -> None:
+        if event.type and event.data:
+            self.handlers[event.type](event, event.data)
+
+    def _is_copied(self, event: Event, mark: int) -> bool:
+        opens = self._opens_turn(event) or (self.turn is None and event.type in _WORK)
+        return self.copies.opens_copy(mark) if opens else self.copies.is_copy(mark)
+
+    def _opens_turn(self, event: Event) -> bool:
+        if event.type == "user.message":
+            return event.data is not None and is_prompt(event, event.data)
+        return event.type == "tool.user_requested"
+
+    def _find_kind(self) -> Kind:
+        if self.memory.is_replay:
+            return Kind.REPLAY
+        if self.session.parent:
+            return Kind.SUBAGENT
+        # Without a system prompt: a person, as far as anybody can tell.
+        return Kind.HEADLESS if self.memory.unattended and not self.memory.attended else Kind.HUMAN
+
+    def _take_start(self, event: Event, data: Data) -> None:
+        if event.type != "session.context_changed":
+            self.memory.ledger.start()
+        if self.copied:
+            return
+        session = self.session
+        session.client_version = data.copilot_version or session.client_version
+        session.model = session.model or data.selected_model
+        session.parent = session.parent or data.detached_from_spawning_parent_session_id
+        context = data.context or Context(data.cwd, data.branch, data.head_commit)
+        if context.cwd and context.cwd != self.memory.folder:
+            self.memory.folder = context.cwd
+            session.project = session.project or context.cwd
+            self.memory.is_replay |= is_own_folder(context.cwd)
+        session.branch = session.branch or context.branch
+        session.commit = session.commit or context.head_commit
+
+    def _take_model(self, event: Event, data: Data) -> None:
+        if data.new_model and not self.copied and not event.agent_id:
+            self.session.model = data.new_model
+
+    def _take_legacy(self, _event: Event, data: Data) -> None:
+        legacy = decode_any(data.legacy_session)
+        if isinstance(legacy, dict) and not self.copied:
+            entries = legacy.get("timeline")
+            for entry in entries if isinstance(entries, list) else []:
+                history.take_entry(self.session, entry)
+
+    def _take_system(self, event: Event, data: Data) -> None:
+        if event.agent_id or self.copied or not data.content:
+            return
+        alone = self.memory.alone = words.is_unattended(data.content)
+        self.memory.unattended |= alone
+        self.memory.attended |= not alone
+        turn = self.turn
+        if turn is not None and turn.is_untouched and not turn.copied:
+            # It is written after the prompt it was first sent with.
+            turn.typed = not alone
+        self.session.offer_skills(words.find_offered_skills(data.content))
+
+    def _take_prompt(self, event: Event, data: Data) -> None:
+        if not is_prompt(event, data):
+            return
+        found = words.find_words(data.content or "")
+        if data.agent_mode == "shell":
+            found = words.Words((data.content or "").lstrip("! \n"), "!")
+        if not found.prompt and not found.command:
+            return
+        self._open_turn(event, found)
+
+    def _open_turn(self, event: Event, found: words.Words) -> TurnDraft:
+        self.memory.spoken += 1
+        turn = self.session.open_turn(
+            TurnDraft(
+                prompt=found.prompt,
+                command=found.command,
+                typed=not self.memory.alone,
+                started=to_utc(event.timestamp),
+                copied=self.copied,
+            )
+        )
+        turn.skills.update(dict.fromkeys(self.memory.skills))
+        self.memory.skills = []
+        return turn
+
+    def _ensure_turn(self, event: Event) -> TurnDraft:
+        """Return the turn that is going on; the agent may begin one by itself."""
+        if self.turn is not None:
+            return self.turn
+        turn = TurnDraft(typed=False, started=to_utc(event.timestamp), copied=self.copied)
+        return self.session.open_turn(turn)
+
+    def _take_message(self, event: Event, data: Data) -> None:
+        turn = self._ensure_turn(event)
+        source = event.id or ""
+        is_agent = bool(event.agent_id or data.parent_tool_call_id)
+        call = data.api_call_id if data.chunk_count else None
+        message = call or data.message_id or source
+        if data.output_tokens:
+            key = data.api_call_id or message
+            self.memory.ledger.take_message(self._find_place(turn), key, data.output_tokens)
+        if self.copied and not turn.copied:
+            return
+        if data.content and data.content.strip() and not is_agent:
+            turn.say(message, data.content, source)
+        if data.model and not self.copied and not is_agent:
+            self.session.model = data.model
+        for request in data.tool_requests or ():
+            self._note_call(turn, request.tool_call_id, request.name, request.arguments, source)
+
+    def _take_shell_line(self, event: Event, data: Data) -> None:
+        """Take a command line the user typed: it is a turn of its own."""
+        line = tools.read_input(data.arguments).command
+        if line and not event.agent_id:
+            self._open_turn(event, words.Words(line, "!"))
+
+    def _take_call(self, event: Event, data: Data) -> None:
+        turn = self._ensure_turn(event)
+        if not self.copied or turn.copied:
+            self._note_call(turn, data.tool_call_id, data.tool_name, data.arguments, event.id or "")
+
+    def _note_call(
+        self, turn: TurnDraft, call_id: str | None, name: str | None, arguments: msgspec.Raw, source: str
+    ) -> None:
+        """Note a call once: the message asks for it, its execution tells it again."""
+        known = self._find_call(call_id or "")
+        if known is None:
+            call = tools.make_call(name or "", call_id or "", arguments, source)
+            skill = tools.find_skill(call.name, arguments)
+            if skill:
+                turn.skills[skill] = None
+            turn.add_call(call)
+        elif not known.name:
+            known.name = name or ""
+
+    def _take_result(self, _event: Event, data: Data) -> None:
+        call = self._find_call(data.tool_call_id or "")
+        if call is None or call.closed:
+            return
+        refusal = tools.close_call(call, data)
+        if refusal is not None and data.tool_call_id not in self.memory.refused:
+            self._note_refusal(refusal)
+
+    def _take_permission(self, event: Event, data: Data) -> None:
+        result = decode_as(data.result, ToolResult)
+        if result and result.kind == _REJECTED_BY_USER and data.tool_call_id and not event.agent_id:
+            self.memory.refused = [*self.memory.refused[-100:], data.tool_call_id]
+            self._note_refusal(result.feedback or "")
+
+    def _note_refusal(self, reason: str) -> None:
+        if self.turn:
+            self.turn.signals.add(Signal.REFUSAL)
+            if reason.strip():
+                self.turn.refusals.append(reason.strip())
+
+    def _take_skill(self, event: Event, data: Data) -> None:
+        if not data.name:
+            return
+        if data.trigger == "user-invoked":
+            self.memory.skills = [*self.memory.skills[-20:], redact_name(data.name)]
+        elif self.turn:
+            self.turn.skills[data.name] = None
+
+    def _take_abort(self, event: Event, data: Data) -> None:
+        if self.turn and not event.agent_id and data.reason not in _LIMITS:
+            self.turn.signals.add(Signal.INTERRUPTION)
+
+    def _take_error(self, event: Event, _data: Data) -> None:
+        if self.turn and not event.agent_id:
+            self.turn.signals.add(Signal.ERROR)
+
+    def _take_usage(self, event: Event, data: Data) -> None:
+        usage = data.usage or msgspec.convert(data, records.Usage, from_attributes=True)
+        key = usage.api_call_id or event.id or ""
+        self.memory.ledger.take_receipt(self.session, self._find_place(self.turn), key, usage)
+
+    def _take_shutdown(self, event: Event, data: Data) -> None:
+        if not self.memory.ledger.has_receipts:
+            total = add_models(decode_any(data.model_metrics))
+            self.memory.ledger.take_totals(self._find_place(None), f"totals {event.id}", total)
+
+    def _find_place(self, turn: TurnDraft | None) -> Place | None:
+        """Return where the event's tokens count: in the turn, or else the session; None for copies."""
+        if self.copied:
+            return None
+        return self.session if turn is None or turn.copied else turn
+
+    def _find_call(self, call_id: str) -> CallDraft | None:
+        if call_id:
+            for turn in reversed(self.session.turns):
+                call = turn.find_call(call_id)
+                if call:
+                    return call
+        return None
+
+
+_WORK = frozenset({"assistant.message", "tool.execution_start"})
+
+
+def is_prompt(event: Event, data: Data) -> bool:
+    """Tell whether a user message is a person's: not another agent's, the client's or a skill's."""
+    return not (
+        event.agent_id
+        or data.parent_tool_call_id
+        or data.source
+        or data.is_autopilot_continuation
+        or not (data.content and data.content.strip())
+    )

@@ -1,0 +1,248 @@
+"""A session of pi, read entry by entry."""
+
+from __future__ import annotations
+
+import re
+from pathlib import PurePath, PureWindowsPath
+
+import msgspec
+
+from skillopt_harvesters.claims import Claims, Copies, mark_of
+from skillopt_harvesters.drafts import SessionDraft
+from skillopt_harvesters.records import Kind, Signal, Tokens
+from skillopt_harvesters.sources.base import is_own_folder
+from skillopt_harvesters.sources.lined import Reader
+from skillopt_harvesters.sources.loose import decode_as, decode_line
+from skillopt_harvesters.sources.pi import records
+from skillopt_harvesters.sources.pi.records import Arguments, Block, Entry, Message, Usage
+from skillopt_harvesters.sources.pi.tree import Tree
+from skillopt_harvesters.sources.pi.words import Words, find_words
+from skillopt_harvesters.times import to_utc
+from skillopt_harvesters.turns import MAX_COMMAND, MAX_ERROR, CallDraft, TurnDraft, clip, digest_of
+
+_SHELL_TOOLS = frozenset({"bash", "powershell"})
+_WRITING_TOOLS = frozenset({"write", "edit"})
+_EXIT_CODE = re.compile(r"\bCommand exited with code (\d{1,10})\s*\Z")
+_STOPPED = re.compile(r"\b(?:Command|Operation) aborted\s*\Z")
+_OFFERED = re.compile(r"<name>([^<\n]{1,100})</name>")
+_MAX_ID = 200
+
+
+class Memory(msgspec.Struct):
+    """What a reading of this client's files remembers beside the session."""
+
+    tree: Tree = msgspec.field(default_factory=Tree)
+    copied_from: list[str] = []
+    folder: str = ""
+    is_replay: bool = False
+
+
+class PiReader(Reader[Memory]):
+    """Takes entries in file order, which is the order they were written in.
+
+    Nothing in a file tells whether a person typed the prompts or a program gave them (`pi -p`, the RPC
+    mode): all three write the same. They count as typed.
+    """
+
+    def __init__(self, session: SessionDraft, memory: Memory, claims: Claims, *, resumed: bool) -> None:
+        super().__init__(session, memory, claims, resumed=resumed)
+        self.tree = memory.tree
+        self.copies = Copies(
+            f"{session.client}/{session.id}", claims, copied_from=memory.copied_from, resumed=resumed
+        )
+
+    def take(self, line: bytes) -> None:
+        found, bad = decode_line(line, Entry)
+        self.session.bad += bad
+        for entry in found:
+            self._take(entry)
+
+    def finish(self) -> None:
+        self.session.kind = Kind.REPLAY if self.memory.is_replay else Kind.HUMAN
+        self.tree.mark_abandoned(self.session)
+        self.copies.settle()
+        self.memory.copied_from = list(self.copies.sessions)
+
+    def _take(self, entry: Entry) -> None:
+        if entry.type == "session":
+            self._take_header(entry)
+            return
+        if entry.type not in records.KNOWN:
+            self.session.meet_unknown(entry.type or "(none)")
+        mark = _mark(entry)
+        if not self.copies.see(mark):
+            return
+        up = self.tree.find(entry.parent_id, has_id=entry.id is not None)
+        turn = self._take_message(entry, mark, up) if entry.message else up
+        if not entry.message and not self._is_copy(mark):
+            self.session.see(to_utc(entry.timestamp))
+            self._count(self.session, mark, entry.usage)
+        self.tree.pass_entry(entry.id, turn)
+
+    def _take_header(self, entry: Entry) -> None:
+        """Note the folder and the time. A file may hold a second header, when two processes wrote it."""
+        session, memory = self.session, self.memory
+        session.see(to_utc(entry.timestamp))
+        if entry.cwd:
+            session.project = session.project or entry.cwd
+            memory.folder = memory.folder or entry.cwd
+            memory.is_replay = memory.is_replay or is_own_folder(entry.cwd)
+
+    def _is_copy(self, mark: int) -> bool:
+        return self.copies.is_copy(mark)
+
+    def _take_message(self, entry: Entry, mark: int, up: int) -> int:
+        """Take a message and return the number of the turn it belongs to."""
+        message = entry.message or Message()
+        role = message.role
+        if role in {"user", "bashExecution"}:
+            return self._take_words(entry, message, mark, up)
+        if role == "assistant":
+            return self._take_assistant(entry, message, mark, up)
+        copied = self._is_copy(mark)
+        if not copied:
+            self.session.see(to_utc(entry.timestamp))
+        if role == "toolResult":
+            self._take_result(message, mark, copied=copied)
+        elif role == "system":
+            self._take_system(message)
+        elif role not in records.CLIENT_ROLES:
+            self.session.meet_unknown(f"message/{role or '(none)'}")
+        return up
+
+    def _take_words(self, entry: Entry, message: Message, mark: int, up: int) -> int:
+        if message.role == "bashExecution":
+            words = Words(prompt=message.command or "", command="!")
+        else:
+            words = find_words(message.text)
+        if not (words.prompt or words.command or message.has_image):
+            return up
+        copied = self.copies.opens_copy(mark)
+        time = to_utc(entry.timestamp)
+        if not copied:
+            self.session.see(time)
+        turn = self._open(
+            TurnDraft(prompt=words.prompt, command=words.command, started=time, copied=copied), up
+        )
+        if words.skill:
+            turn.skills[words.skill] = None
+        return self.tree.latest
+
+    def _open(self, turn: TurnDraft, up: int) -> TurnDraft:
+        opened = self.session.open_turn(turn)
+        if opened is turn:
+            self.tree.open(up, copied=turn.copied)
+        return opened
+
+    def _take_assistant(self, entry: Entry, message: Message, mark: int, up: int) -> int:
+        session, turn = self.session, self.session.turn
+        time = to_utc(entry.timestamp)
+        if turn is None or up != self.tree.latest:
+            # The agent goes on by itself, for instance from a place the user went back to.
+            copied = self.copies.opens_copy(mark)
+            turn = self._open(TurnDraft(typed=False, started=time, copied=copied), up)
+        else:
+            copied = self._is_copy(mark)
+        if not copied:
+            session.see(time)
+            session.model = message.model or session.model
+            self._count(turn if not turn.copied else session, mark, message.usage)
+        if copied and not turn.copied:
+            return self.tree.latest
+        if message.stop_reason == "aborted":
+            turn.signals.add(Signal.INTERRUPTION)
+        elif message.stop_reason == "error":
+            turn.signals.add(Signal.ERROR)
+        for block in message.blocks:
+            if block.type == "text" and block.text and block.text.strip():
+                turn.say(str(mark), block.text)
+            elif block.type == "toolCall":
+                self._take_call(turn, block)
+        return self.tree.latest
+
+    def _take_call(self, turn: TurnDraft, block: Block) -> None:
+        name = block.name or ""
+        call = CallDraft(name=name, id=(block.id or "")[:_MAX_ID], digest=digest_of(bytes(block.arguments)))
+        self._note_arguments(turn, call, decode_as(block.arguments, Arguments) or Arguments())
+        turn.add_call(call)
+
+    def _note_arguments(self, turn: TurnDraft, call: CallDraft, given: Arguments) -> None:
+        path = given.path or given.file_path or ""
+        if call.name in _SHELL_TOOLS:
+            call.command = given.command and clip(given.command, MAX_COMMAND)
+        elif call.name in _WRITING_TOOLS and path:
+            call.files = [self._resolve(path)]
+        elif call.name == "read" and PureWindowsPath(path).name == "SKILL.md":
+            turn.skills[PureWindowsPath(path).parent.name] = None
+
+    def _resolve(self, path: str) -> str:
+        """Paths are relative to the session's folder, as often as not."""
+        folder = self.memory.folder
+        absolute = path.startswith(("/", "~")) or PureWindowsPath(path).is_absolute()
+        return path if absolute or not folder else str(PurePath(folder) / path)
+
+    def _take_result(self, message: Message, mark: int, *, copied: bool) -> None:
+        found = self._find_call(message.tool_call_id or "")
+        if found is None:
+            return
+        turn, call = found
+        call.closed = True
+        if not copied:
+            self._count(turn if not turn.copied else self.session, mark, message.usage)
+        if not message.is_error:
+            call.exit_code = 0 if call.name in _SHELL_TOOLS else None
+        else:
+            text = message.text
+            call.error = clip(text[-2 * MAX_ERROR :], MAX_ERROR)
+            code = _EXIT_CODE.search(text[-200:])
+            call.exit_code = int(code[1]) if code and call.name in _SHELL_TOOLS else None
+            if _STOPPED.search(text[-200:]):
+                turn.signals.add(Signal.INTERRUPTION)
+        nested = decode_as(message.nested_calls, records.NestedCalls)
+        for inner in (nested.calls or []) if nested else []:
+            self._take_nested(turn, inner)
+
+    def _take_nested(self, turn: TurnDraft, inner: records.NestedCall) -> None:
+        """Take a call that a script of the agent made; the client keeps how it ended."""
+        call = CallDraft(name=inner.name or "", digest=digest_of(bytes(inner.arguments)), closed=True)
+        self._note_arguments(turn, call, decode_as(inner.arguments, Arguments) or Arguments())
+        if inner.status == "ok":
+            call.exit_code = 0 if call.name in _SHELL_TOOLS else None
+        elif inner.status == "error":
+            call.error = clip(inner.error or "failed", MAX_ERROR)
+            code = _EXIT_CODE.search(call.error[-200:])
+            call.exit_code = int(code[1]) if code and call.name in _SHELL_TOOLS else None
+        turn.add_call(call)
+
+    def _find_call(self, call_id: str) -> tuple[TurnDraft, CallDraft] | None:
+        for turn in reversed(self.session.turns) if call_id else ():
+            call = turn.find_call(call_id[:_MAX_ID])
+            if call and not call.closed:
+                return turn, call
+        return None
+
+    def _take_system(self, message: Message) -> None:
+        sections = decode_as(message.sections, records.Sections)
+        if sections and sections.skills:
+            self.session.offer_skills(name.strip() for name in _OFFERED.findall(sections.skills))
+
+    def _count(self, holder: TurnDraft | SessionDraft, mark: int, usage: Usage | None) -> None:
+        """Count a model call; the session counts those that belong to no turn, as summaries do."""
+        if usage is not None:
+            tokens = Tokens(
+                usage.input or 0, usage.output or 0, usage.cache_read or 0, usage.cache_write or 0
+            )
+            if tokens != Tokens():
+                holder.count(f"{mark:x}", tokens)
+
+
+def _mark(entry: Entry) -> int:
+    """Return the mark of an entry: what stays the same when it is copied or gets another id.
+
+    Ids are short, and made anew when the client brings an old file up to date.
+    """
+    message = entry.message
+    if message is None:
+        return mark_of(f"{entry.type}/{entry.timestamp}/{entry.id}")
+    own = message.tool_call_id or message.response_id or message.command or message.text[:1000]
+    return mark_of(f"{message.role}/{entry.timestamp}/{message.timestamp}/{own}")

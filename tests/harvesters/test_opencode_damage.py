@@ -1,0 +1,185 @@
+"""Databases and files of OpenCode, broken in every way a disk, a crash or another program can break them."""
+
+from __future__ import annotations
+
+import json
+import random
+import sqlite3
+import subprocess
+import sys
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skillopt_harvesters import SOURCES, MemoryClaims, Resume, read_file
+from tests.support.damage import ODD
+from tests.support.opencode_store import RECORDED, Store, build_database, restore
+
+OPENCODE = SOURCES["opencode"]
+DATABASES = sorted(RECORDED.glob("*/*.sql"))
+FILES = sorted(RECORDED.glob("*/storage.json"))
+TABLES = ("session", "message", "part")
+
+
+@given(
+    source=st.sampled_from(DATABASES),
+    seed=st.integers(0, 2**32),
+    amount=st.integers(1, 400),
+    cut=st.booleans(),
+)
+@settings(max_examples=60)
+def test_a_damaged_database_is_told_once_and_stops_nothing(tmp_path_factory, source, seed, amount, cut):
+    path = build_database(source, tmp_path_factory.mktemp("damaged") / "opencode.db")
+    chance = random.Random(seed)
+    data = bytearray(path.read_bytes())
+    for _ in range(amount):
+        data[chance.randrange(100, len(data))] = chance.randrange(256)
+    path.write_bytes(data[: chance.randrange(512, len(data))] if cut else data)
+    readings = read_file(OPENCODE, path)
+    assert len(readings[-1].warnings) <= 1
+    assert readings[-1].session is None
+    for reading in readings:
+        repr(reading.session).encode("utf-8")
+    assert list(path.parent.iterdir()) == [path]
+
+
+@given(data=st.data())
+@settings(max_examples=120)
+def test_a_value_that_is_replaced_costs_what_it_tells(tmp_path_factory, data):
+    source = data.draw(st.sampled_from(DATABASES))
+    path = build_database(source, tmp_path_factory.mktemp("odd") / "opencode.db")
+    with sqlite3.connect(path) as connection:
+        table = data.draw(st.sampled_from(TABLES))
+        columns = [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
+        column = data.draw(st.sampled_from([name for name in columns if name != "id"]))
+        ids = [row[0] for row in connection.execute(f"SELECT id FROM {table} ORDER BY id")]
+        value = data.draw(
+            st.sampled_from(["", "text", "[]", "{", b"\xff\xfe", 7, 1.5, -1, 2**62, "\x00", "ses_1"])
+        )
+        row = data.draw(st.sampled_from(ids))
+        connection.execute(f"UPDATE {table} SET {column} = ? WHERE id = ?", (value, row))
+        count = (
+            len(ids)
+            if table == "session"
+            else connection.execute("SELECT count(*) FROM session").fetchone()[0]
+        )
+    connection.close()
+    readings = read_file(OPENCODE, path)
+    assert len(readings) == count + 1
+    assert readings[-1].warnings == ()
+    again = read_file(OPENCODE, path, resume=Resume(offset=0, state=readings[-1].state, session=None))
+    assert len(again) == 1
+
+
+@given(data=st.data())
+@settings(max_examples=150)
+def test_a_key_that_is_replaced_costs_its_record(tmp_path_factory, data):
+    source = data.draw(st.sampled_from(FILES))
+    home = tmp_path_factory.mktemp("odd")
+    folder = restore(str(source.relative_to(RECORDED)), home)
+    paths = sorted(path for path in folder.rglob("*.json") if "session" in path.parts)
+    path = data.draw(st.sampled_from(paths))
+    record = json.loads(path.read_text(encoding="utf-8"))
+    places: list[tuple] = []
+
+    def walk(value) -> None:
+        for key in (
+            list(value) if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ()
+        ):
+            places.append((value, key))
+            walk(value[key])
+
+    walk(record)
+    container, key = data.draw(st.sampled_from(places))
+    container[key] = data.draw(ODD)
+    text = json.dumps(record).encode()
+    path.write_bytes(
+        data.draw(st.sampled_from([text, text[: len(text) // 2], b"\x00" * 9 + text, text + text]))
+    )
+    claims, prompts = MemoryClaims(), 0
+    for found in OPENCODE.discover(folder):
+        OPENCODE.stat(found)
+        for reading in read_file(OPENCODE, found, claims=claims):
+            repr(reading.session).encode("utf-8")
+            prompts += len(reading.session.prompts) if reading.session else 0
+    assert prompts > 0
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=8,
+)
+INFO = st.dictionaries(
+    st.sampled_from(
+        ["role", "time", "parentID", "tokens", "error", "summary", "path", "mode", "metadata", "parts"]
+    ),
+    JSON | st.sampled_from(["user", "assistant", "compaction"]),
+    max_size=6,
+)
+PART = st.dictionaries(
+    st.sampled_from(["type", "text", "state", "tool", "callID", "tokens", "synthetic", "prompt", "command"]),
+    JSON | st.sampled_from(["text", "tool", "step-finish", "subtask", "bash"]),
+    max_size=6,
+)
+
+
+@given(
+    messages=st.lists(st.tuples(INFO, st.lists(PART, max_size=3)), max_size=4),
+    newer=st.lists(JSON, max_size=3),
+)
+@settings(max_examples=150)
+def test_no_record_crashes_the_reader(tmp_path_factory, messages, newer):
+    path = tmp_path_factory.mktemp("any") / "opencode.db"
+    connection = sqlite3.connect(path)
+    connection.executescript(
+        "CREATE TABLE session (id, directory, parent_id, time_created);"
+        "INSERT INTO session VALUES ('s', '/p', NULL, 1);"
+        "CREATE TABLE message (id, session_id, time_created, data); CREATE TABLE part (id, message_id, data);"
+        "CREATE TABLE session_message (id, session_id, type, seq, data);"
+    )
+    for number, (info, parts) in enumerate(messages):
+        connection.execute(
+            "INSERT INTO message VALUES (?, 's', ?, ?)", (f"m{number}", number, json.dumps(info))
+        )
+        for part in parts:
+            connection.execute("INSERT INTO part VALUES ('p', ?, ?)", (f"m{number}", json.dumps(part)))
+    for number, data in enumerate(newer):
+        kind = ("user", "assistant", "shell")[number]
+        connection.execute(
+            "INSERT INTO session_message VALUES ('x', 's', ?, ?, ?)", (kind, number, json.dumps(data))
+        )
+    connection.commit()
+    connection.close()
+    readings = read_file(OPENCODE, path)
+    assert readings[0].session.id == "s"
+    repr(readings[0].session).encode("utf-8")
+
+
+def test_memory_does_not_grow_with_the_database(tmp_path):
+    """Reading 96 MB of tool output takes no more than reading 6 MB of it, give or take."""
+    measure = (
+        "import resource, sys, pathlib\n"
+        "from skillopt_harvesters import SOURCES, read_file\n"
+        "readings = read_file(SOURCES['opencode'], pathlib.Path(sys.argv[1]))\n"
+        "assert len(readings) == 2\n"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)\n"
+    )
+    output = {"type": "tool", "tool": "bash", "state": {"status": "completed", "output": "x" * 200_000}}
+    peaks = []
+    for count in (30, 480):
+        store = Store(tmp_path / f"{count}.db")
+        session = store.session()
+        user = store.user(session, "one")
+        message = store.agent(session, user, "working")
+        store.close()
+        with sqlite3.connect(store.path) as connection:
+            for number in range(count):
+                row = (f"prt_{number:09d}", message, session, json.dumps(output))
+                connection.execute("INSERT INTO part VALUES (?, ?, ?, 1, 1, ?)", row)
+        connection.close()
+        done = subprocess.run(
+            [sys.executable, "-c", measure, str(store.path)], capture_output=True, text=True, check=True
+        )
+        peaks.append(int(done.stdout))
+    assert peaks[1] < peaks[0] + 24 * 1024
