@@ -514,7 +514,9 @@ def test_nothing_planted_in_a_transcript_is_stored(transcript, read):
 
 
 def test_the_planted_secrets_would_be_stored_without_redaction(transcript, read, monkeypatch):
-    monkeypatch.setattr("skillopt_harvesters.drafts.redact_within", lambda text, limit: text[:limit])
+    for module in ("calls", "turns", "drafts"):
+        name = f"skillopt_harvesters.{module}.redact_within"
+        monkeypatch.setattr(name, lambda text, limit: text[:limit])
     count, found = secrets_stored(transcript, read)
     assert len(found) > count * 0.8
 
