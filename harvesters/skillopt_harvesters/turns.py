@@ -174,11 +174,15 @@ class TurnDraft(msgspec.Struct):
         self.refusals = [redact_within(words, MAX_PROMPT) for words in self.refusals[:MAX_NAMES] if words]
         for piece in self.texts:
             piece.text = redact_within(piece.text, MAX_ANSWER)
+        names: dict[str, str] = {}
         for call in self.calls:
             if call.command or call.error or call.files or call.exit_code:
                 call.redact()
             else:
-                call.name = redact_name(call.name)
+                name = names.get(call.name)
+                if name is None:
+                    name = names[call.name] = redact_name(call.name)
+                call.name = name
         self.skills = {redact_name(name): None for name in list(self.skills)[:MAX_NAMES]}
         self.usage = {call[:MAX_ID]: bound(counts) for call, counts in self.usage.items()}
 

@@ -89,15 +89,26 @@ class ClaudeReader(Reader[Memory]):
         openers = [self._may_open_turn(record) for record in found]
         if self.copies.are_own(marks, compress(marks, openers)):
             self.context.note(found)
-            if any(openers) or not self.session.turns or any(map(self._is_special, found)):
-                for record in found:
-                    self._take(record, copied=False)
-            else:
-                self.conversation.take_work(found)
+            self._take_own(found, openers)
         else:
             for record, mark, opens in zip(found, marks, openers, strict=True):
                 self._take_seen(record, mark, opens=opens)
         return True
+
+    def _take_own(self, found: list[Record], openers: list[bool]) -> None:
+        """Take records of the session's own; those between two prompts go together."""
+        work: list[Record] = []
+        turns = self.session.turns
+        for record, opens in zip(found, openers, strict=True):
+            if not opens and turns and not self._is_special(record):
+                work.append(record)
+                continue
+            if work:
+                self.conversation.take_work(work)
+                work = []
+            self._take(record, copied=False)
+        if work:
+            self.conversation.take_work(work)
 
     def _take_one(self, record: Record) -> None:
         if not record.uuid:
@@ -131,7 +142,9 @@ class ClaudeReader(Reader[Memory]):
             self.conversation.take_attachment(record, record.attachment, copied=copied)
 
     def _is_special(self, record: Record) -> bool:
-        return bool(record.is_sidechain and not self.is_agent) or _withdraws(record)
+        if record.is_sidechain and not self.is_agent:
+            return True
+        return record.retracted_message_uuids is not NULL or record.supersedes_uuids is not NULL
 
     def _may_open_turn(self, record: Record) -> bool:
         """Tell whether a record may be the head of a turn: a prompt, or the first answer of all."""
