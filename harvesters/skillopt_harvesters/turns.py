@@ -162,10 +162,11 @@ class TurnDraft(msgspec.Struct):
 
     @property
     def answer(self) -> str:
-        if not self.texts:
-            return ""
-        last = self.texts[-1].message
-        return "\n\n".join(piece.text for piece in self.texts if piece.message == last).strip()
+        return "\n\n".join(piece.text for piece in self._last_said()).strip()
+
+    def _last_said(self) -> list[TextDraft]:
+        """Return the pieces of the last message."""
+        return [piece for piece in self.texts if piece.message == self.texts[-1].message]
 
     def redact(self) -> None:
         """Redact and bound everything in place; doing it again changes nothing."""
@@ -188,6 +189,8 @@ class TurnDraft(msgspec.Struct):
 
     def close(self, before: Turn | None) -> Turn:
         """Return the finished turn. `before` is the turn whose answer the prompt may correct."""
+        # Nothing is withdrawn any more, so that the message before the last is not needed.
+        self.texts = self._last_said()
         self.redact()
         return self.build(before)
 
@@ -205,7 +208,7 @@ class TurnDraft(msgspec.Struct):
         if self.refusals:
             signals.add(Signal.REFUSAL)
         answer = self.answer
-        if len(self.texts) > 1:
+        if len(self._last_said()) > 1:
             # What is no secret in either piece may be one where they meet.
             answer = redact_within(answer, MAX_ANSWER)
         return Turn(
