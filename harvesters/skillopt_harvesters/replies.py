@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from enum import Enum
-from functools import cache
+from functools import cache, lru_cache
 
 from skillopt_harvesters.clauses import Act, read_clauses
 from skillopt_harvesters.folding import fold_marks
@@ -107,9 +107,15 @@ def lexicons() -> tuple[Phrases, ...]:
 
 def speakers_of(folded: str) -> list[Phrases]:
     """Return the lexicons of the languages a text is in, the one with most marks first; none is possible."""
+    return list(_find_speakers(folded))
+
+
+@lru_cache(maxsize=32)
+def _find_speakers(folded: str) -> tuple[Phrases, ...]:
+    """Do so once for a text that is asked about again and again."""
     counts = [(_count(one, "marks", folded), _count(one, "foreign", folded), one) for one in lexicons()]
     found = [(marks, one) for marks, foreign, one in counts if marks > foreign]
-    return [one for _, one in sorted(found, key=lambda pair: -pair[0])]
+    return tuple(one for _, one in sorted(found, key=lambda pair: -pair[0]))
 
 
 def readers_of(folded: str) -> list[Phrases]:
