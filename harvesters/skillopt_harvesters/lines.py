@@ -17,7 +17,7 @@ __all__ = ["MAX_LINE", "PADDING", "Chunk", "LineReader", "decode_leniently"]
 # A prompt with three pasted pictures of 5 MB fits.
 MAX_LINE = 16 * 1024 * 1024
 _BOM = b"\xef\xbb\xbf"
-_BUFFER = 512 * 1024
+_BUFFER = 1024 * 1024
 # A buffer to use again: a new one costs as much as reading a small file.
 _BUFFERS: list[bytearray] = []
 _OPENING, _CLOSING = {ord("{")}, {ord("}")}
