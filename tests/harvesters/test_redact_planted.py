@@ -10,6 +10,7 @@ import json
 import random
 import re
 import string
+import sys
 import uuid
 from collections.abc import Callable
 from itertools import product
@@ -514,9 +515,9 @@ def test_nothing_planted_in_a_transcript_is_stored(transcript, read):
 
 
 def test_the_planted_secrets_would_be_stored_without_redaction(transcript, read, monkeypatch):
-    for module in ("calls", "turns", "drafts"):
-        name = f"skillopt_harvesters.{module}.redact_within"
-        monkeypatch.setattr(name, lambda text, limit: text[:limit])
+    for name, module in list(sys.modules.items()):
+        if name.startswith("skillopt_harvesters.") and hasattr(module, "redact_within"):
+            monkeypatch.setattr(module, "redact_within", lambda text, limit: text[:limit])
     count, found = secrets_stored(transcript, read)
     assert len(found) > count * 0.8
 
