@@ -51,7 +51,7 @@ def classify_reply(text: str, *, asked: str = "", answer: str = "", outright: bo
     if shows_failure(text):
         return Reply.CORRECTION
     acts = read_clauses(said, readers_of(said))
-    if asked and _is_same_template(said, fold_marks(asked)) and not _OUTRIGHT & set(acts):
+    if asked and not _OUTRIGHT & set(acts) and _is_same_template(said, fold_marks(asked)):
         return Reply.ASK
     telling_counts = _is_known(said, asked) and len(said) <= _MAX_TELLING and not outright
     if Act.AGAIN in acts and _offers(answer):
@@ -195,8 +195,11 @@ def _directs(first: Act | None, done: set[Act], *, telling_counts: bool) -> bool
 
 def _is_same_template(said: str, asked: str) -> bool:
     """Whether a prompt is the one before with other values, as in a series of like asks."""
-    mine, theirs = (content_words(normalise(text[:_MAX_COMPARED])) for text in (said, asked))
-    if len(mine) < 2 or not theirs or mine[0] not in theirs[:2]:
+    mine = content_words(normalise(said[:_MAX_COMPARED]))
+    if len(mine) < 2:
+        return False
+    theirs = content_words(normalise(asked[:_MAX_COMPARED]))
+    if mine[0] not in theirs[:2]:
         return False
     one, other = set(mine), set(theirs)
     return len(one & other) >= _SAME_TEMPLATE * len(one | other)
