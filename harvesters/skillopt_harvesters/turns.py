@@ -156,11 +156,17 @@ class TurnDraft(msgspec.Struct):
         self.calls = [call for call in self.calls if call.source not in gone]
 
     @property
+    def tokens(self) -> Tokens:
+        """What was counted so far."""
+        return add_tokens([self.counted, *map(bound, self.usage.values())])
+
+    @property
     def answer(self) -> str:
-        if not self.texts:
-            return ""
-        last = self.texts[-1].message
-        return "\n\n".join(piece.text for piece in self.texts if piece.message == last).strip()
+        return "\n\n".join(piece.text for piece in self._last_said()).strip()
+
+    def _last_said(self) -> list[TextDraft]:
+        """Return the pieces of the last message."""
+        return [piece for piece in self.texts if piece.message == self.texts[-1].message]
 
     def redact(self) -> None:
         """Redact and bound everything in place; doing it again changes nothing."""
@@ -169,16 +175,22 @@ class TurnDraft(msgspec.Struct):
         self.refusals = [redact_within(words, MAX_PROMPT) for words in self.refusals[:MAX_NAMES] if words]
         for piece in self.texts:
             piece.text = redact_within(piece.text, MAX_ANSWER)
+        names: dict[str, str] = {}
         for call in self.calls:
             if call.command or call.error or call.files or call.exit_code:
                 call.redact()
             else:
-                call.name = redact_name(call.name)
+                name = names.get(call.name)
+                if name is None:
+                    name = names[call.name] = redact_name(call.name)
+                call.name = name
         self.skills = {redact_name(name): None for name in list(self.skills)[:MAX_NAMES]}
         self.usage = {call[:MAX_ID]: bound(counts) for call, counts in self.usage.items()}
 
     def close(self, before: Turn | None) -> Turn:
         """Return the finished turn. `before` is the turn whose answer the prompt may correct."""
+        # Nothing is withdrawn any more, so that the message before the last is not needed.
+        self.texts = self._last_said()
         self.redact()
         return self.build(before)
 
@@ -196,7 +208,7 @@ class TurnDraft(msgspec.Struct):
         if self.refusals:
             signals.add(Signal.REFUSAL)
         answer = self.answer
-        if len(self.texts) > 1:
+        if len(self._last_said()) > 1:
             # What is no secret in either piece may be one where they meet.
             answer = redact_within(answer, MAX_ANSWER)
         return Turn(
@@ -207,7 +219,7 @@ class TurnDraft(msgspec.Struct):
             refusals=tuple(self.refusals),
             signals=tuple(sorted(signals, key=lambda signal: signal.value)),
             skills=tuple(self.skills),
-            tokens=add_tokens([self.counted, *self.usage.values()]),
+            tokens=self.tokens,
             started=self.started,
             typed=self.typed,
             abandoned=self.abandoned,

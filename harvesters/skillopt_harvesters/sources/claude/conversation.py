@@ -39,6 +39,8 @@ class Conversation:
 
     def take_work(self, found: list[Record]) -> None:
         """Take records of the turn that is going on, none of them copied, in as few steps as can be."""
+        if not found:
+            return
         session = self.session
         turn = session.turns[-1]
         usage: dict[str, Usage] = {}

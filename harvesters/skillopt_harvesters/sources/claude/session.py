@@ -86,18 +86,38 @@ class ClaudeReader(Reader[Memory]):
         marks = marks_of([record.uuid or "" for record in found])
         if not self.copies.see_all(marks):
             return False
-        openers = [self._may_open_turn(record) for record in found]
+        openers = (
+            [record.type != "assistant" and self._may_open_turn(record) for record in found]
+            if self.memory.answered
+            else [self._may_open_turn(record) for record in found]
+        )
         if self.copies.are_own(marks, compress(marks, openers)):
             self.context.note(found)
-            if any(openers) or not self.session.turns or any(map(self._is_special, found)):
-                for record in found:
-                    self._take(record, copied=False)
-            else:
-                self.conversation.take_work(found)
+            self._take_own(found, openers)
         else:
             for record, mark, opens in zip(found, marks, openers, strict=True):
                 self._take_seen(record, mark, opens=opens)
         return True
+
+    def _take_own(self, found: list[Record], openers: list[bool]) -> None:
+        """Take records of the session's own; those between two prompts go together."""
+        aside = not self.is_agent
+        singly = [
+            place
+            for place, record in enumerate(found)
+            if openers[place]
+            or (aside and record.is_sidechain)
+            or record.retracted_message_uuids is not NULL
+            or record.supersedes_uuids is not NULL
+        ]
+        start = 0
+        for place in [*singly, len(found)]:
+            if self.session.turns:
+                self.conversation.take_work(found[start:place])
+                start = place
+            for record in found[start : place + 1]:
+                self._take(record, copied=False)
+            start = place + 1
 
     def _take_one(self, record: Record) -> None:
         if not record.uuid:
@@ -129,9 +149,6 @@ class ClaudeReader(Reader[Memory]):
             self.conversation.take_user(record, copied=copied)
         elif kind == "attachment" and record.attachment is not None:
             self.conversation.take_attachment(record, record.attachment, copied=copied)
-
-    def _is_special(self, record: Record) -> bool:
-        return bool(record.is_sidechain and not self.is_agent) or _withdraws(record)
 
     def _may_open_turn(self, record: Record) -> bool:
         """Tell whether a record may be the head of a turn: a prompt, or the first answer of all."""
