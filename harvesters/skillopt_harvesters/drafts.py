@@ -38,8 +38,7 @@ class SessionDraft(msgspec.Struct):
     """A session being read. Its fields are what is carried over; `closed` is taken from the stored session.
 
     `closed` are the session's own turns that have ended, `kept` their number, `size` their characters.
-    `parents` says by the mark of a record which turn answered it and where among the own ones that stands;
-    `previous` is the last closed turn, also when it is another session's.
+    `parents` says by the mark of a record which turn answered it and where among the own ones that stands.
     """
 
     id: str
@@ -66,7 +65,6 @@ class SessionDraft(msgspec.Struct):
     calls_left_out: int = 0
     closed_turns: int = 0
     parents: dict[int, tuple[int, int]] = {}
-    previous: Turn | None = None
     before: Turn | None = None
     closed: list[Turn] = []
     kept: int = 0
@@ -131,10 +129,8 @@ class SessionDraft(msgspec.Struct):
         if not draft.copied and (len(self.closed) >= MAX_TURNS or self.size > MAX_SIZE):
             self.left_out += 1
             self.counted = self.counted.plus(draft.tokens)
-            self.previous = None
             return
-        turn = draft.close(self.previous)
-        self.previous = turn
+        turn = draft.close()
         if draft.copied:
             self.before = turn
             return
@@ -214,10 +210,9 @@ class SessionDraft(msgspec.Struct):
         return draft
 
     def _build(self) -> Session:
-        closed, before, previous = list(self.closed), self.before, self.previous
+        closed, before = list(self.closed), self.before
         for draft in self.turns:
-            turn = draft.build(previous)
-            previous = turn
+            turn = draft.build()
             if draft.copied:
                 before = turn
             else:

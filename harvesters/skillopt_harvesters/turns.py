@@ -20,7 +20,6 @@ from skillopt_harvesters.calls import (
     digest_of,
     redact_name,
 )
-from skillopt_harvesters.corrections import is_correction
 from skillopt_harvesters.records import Signal, Tokens, ToolCall, Turn
 from skillopt_harvesters.redact import redact_within
 from skillopt_harvesters.tokens import MAX_OPEN_CALLS, Counts, add_tokens, bound, fold
@@ -187,14 +186,14 @@ class TurnDraft(msgspec.Struct):
         self.skills = {redact_name(name): None for name in list(self.skills)[:MAX_NAMES]}
         self.usage = {call[:MAX_ID]: bound(counts) for call, counts in self.usage.items()}
 
-    def close(self, before: Turn | None) -> Turn:
-        """Return the finished turn. `before` is the turn whose answer the prompt may correct."""
+    def close(self) -> Turn:
+        """Return the finished turn."""
         # Nothing is withdrawn any more, so that the message before the last is not needed.
         self.texts = self._last_said()
         self.redact()
-        return self.build(before)
+        return self.build()
 
-    def build(self, before: Turn | None) -> Turn:
+    def build(self) -> Turn:
         """Return the turn as it is so far; it has been redacted."""
         calls = tuple([call.build() for call in self.calls])
         signals = set(self.signals)
@@ -202,9 +201,6 @@ class TurnDraft(msgspec.Struct):
             signals.add(Signal.ERROR)
         if any(map(_verifies, calls)):
             signals.add(Signal.VERIFIED)
-        answered = before is not None and bool(before.answer or before.tool_calls)
-        if answered and self.command is None and is_correction(self.prompt, before):
-            signals.add(Signal.CORRECTION)
         if self.refusals:
             signals.add(Signal.REFUSAL)
         answer = self.answer
