@@ -33,7 +33,7 @@ class Counts(Protocol):
 def fold(usage: dict[str, Tokens], counted: Tokens) -> Tokens:
     """Take the older half of the calls out of `usage` and return what was counted with them."""
     oldest = list(usage)[: len(usage) // 2]
-    return add_tokens([counted, *(bound(usage.pop(call)) for call in oldest)])
+    return add_tokens([counted, *map(bound, map(usage.pop, oldest))])
 
 
 def add_tokens(parts: Iterable[Tokens]) -> Tokens:

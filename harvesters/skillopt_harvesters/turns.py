@@ -106,7 +106,11 @@ class TurnDraft(msgspec.Struct):
         """Add visible text. Only the last two messages are kept: the last one may be withdrawn."""
         texts = self.texts
         message, source = message[:MAX_ID], source[:MAX_ID]
-        if texts and sum(len(piece.text) for piece in texts if piece.message == message) > MAX_ANSWER:
+        size = 0
+        for piece in texts:
+            if piece.message == message:
+                size += len(piece.text)
+        if size > MAX_ANSWER:
             return
         texts.append(TextDraft(message, clip(text, MAX_ANSWER), source))
         if len(texts) > 2:

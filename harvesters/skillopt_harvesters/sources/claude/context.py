@@ -33,26 +33,24 @@ class Context:
         self.session = session
         self.memory = memory
         self.is_agent = is_agent
-        self._contexts: set[tuple[str | None, ...]] = set()
+        self._latest: tuple[str | None, ...] = ()
 
     def note(self, found: list[Record]) -> None:
         """Note when and where records were written, and by which client."""
         for time in first_and_last([record.timestamp for record in found]):
             self.session.see(time)
-        # Nearly all records of a session were written in the same one; the first of each kind tells it.
-        contexts = {
-            (record.cwd, record.version, record.git_branch, record.entrypoint, record.session_id): record
-            for record in reversed(found)
-        }
-        if len(contexts) > 1 or contexts.keys() != self._contexts:
-            self._contexts = set(contexts)
-            for record in reversed(contexts.values()):
+        # Nearly all records of a session were written in the same one.
+        latest = self._latest
+        for record in found:
+            context = (record.cwd, record.version, record.git_branch, record.entrypoint, record.session_id)
+            if context != latest:
+                latest = context
                 self._take_context(record)
-            versions = (record.version for record in reversed(found) if record.version)
-            self.session.client_version = next(versions, self.session.client_version)
+        self._latest = latest
 
     def _take_context(self, record: Record) -> None:
         session, memory = self.session, self.memory
+        session.client_version = record.version or session.client_version
         session.branch = session.branch or record.git_branch or None
         if self.is_agent:
             session.parent = session.parent or record.session_id or None

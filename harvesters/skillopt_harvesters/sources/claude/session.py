@@ -86,11 +86,8 @@ class ClaudeReader(Reader[Memory]):
         marks = marks_of([record.uuid or "" for record in found])
         if not self.copies.see_all(marks):
             return False
-        openers = (
-            [record.type != "assistant" and self._may_open_turn(record) for record in found]
-            if self.memory.answered
-            else [self._may_open_turn(record) for record in found]
-        )
+        may_open, answered = self._may_open_turn, self.memory.answered
+        openers = [not (answered and record.type == "assistant") and may_open(record) for record in found]
         if self.copies.are_own(marks, compress(marks, openers)):
             self.context.note(found)
             self._take_own(found, openers)
@@ -104,8 +101,8 @@ class ClaudeReader(Reader[Memory]):
         aside = not self.is_agent
         singly = [
             place
-            for place, record in enumerate(found)
-            if openers[place]
+            for place, (record, opens) in enumerate(zip(found, openers, strict=True))
+            if opens
             or (aside and record.is_sidechain)
             or record.retracted_message_uuids is not NULL
             or record.supersedes_uuids is not NULL
@@ -159,12 +156,8 @@ class ClaudeReader(Reader[Memory]):
             return first
         if kind == "user":
             content = record.message.content if record.message else None
-            return (
-                not content
-                or isinstance(content, str)
-                or not isinstance(content[0], Block)
-                or content[0].type != "tool_result"
-            )
+            opening = content[0] if content else None
+            return not (isinstance(opening, Block) and opening.type == "tool_result")
         return record.attachment is not None and record.attachment.type == "queued_command"
 
     def _withdraw(self, record: Record) -> None:
