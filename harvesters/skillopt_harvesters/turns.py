@@ -22,7 +22,7 @@ from skillopt_harvesters.calls import (
 )
 from skillopt_harvesters.records import Signal, Tokens, ToolCall, Turn
 from skillopt_harvesters.redact import redact_within
-from skillopt_harvesters.tokens import MAX_OPEN_CALLS, Counts, add_tokens, bound, fold
+from skillopt_harvesters.tokens import MAX_OPEN_CALLS, Counts, add_counts, add_tokens, bound, fold
 from skillopt_harvesters.verify import is_verification
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ class TurnDraft(msgspec.Struct):
     @property
     def tokens(self) -> Tokens:
         """What was counted so far."""
-        return add_tokens([self.counted, *map(bound, self.usage.values())])
+        return self.counted.plus(add_counts([*self.usage.values()]))
 
     @property
     def answer(self) -> str:

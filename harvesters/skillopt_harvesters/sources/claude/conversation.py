@@ -39,8 +39,6 @@ class Conversation:
 
     def take_work(self, found: list[Record]) -> None:
         """Take records of the turn that is going on, none of them copied, in as few steps as can be."""
-        if not found:
-            return
         session = self.session
         turn = session.turns[-1]
         usage: dict[str, Usage] = {}
@@ -59,12 +57,15 @@ class Conversation:
                 if message.usage is not None:
                     usage[message.id or source] = message.usage
                 model = message.model or model
-                self._take_blocks(turn, message, source)
+                only = _only_block(message)
+                if only is None or only.type == "text":
+                    self._take_blocks(turn, message, source)
+                elif only.type == "tool_use":
+                    self._take_call(turn, only, source)
                 continue
             elif record.type == "user":
-                content = message.content
-                only = content[0] if isinstance(content, list) and len(content) == 1 else None
-                if isinstance(only, Block) and only.type == "tool_result":
+                only = _only_block(message)
+                if only is not None and only.type == "tool_result":
                     # Nearly all are this: the result of one call, and no words.
                     self._take_result(record, only)
                     continue
@@ -263,3 +264,10 @@ class Conversation:
             turn = self.session.turn
             if match and turn:
                 self._load_skill(turn, PureWindowsPath(match["folder"].strip()).name)
+
+
+def _only_block(message: Message) -> Block | None:
+    """Return the block of a message that has one, as nearly all have."""
+    content = message.content
+    only = content[0] if isinstance(content, list) and len(content) == 1 else None
+    return only if isinstance(only, Block) else None
