@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,12 @@ _MAX_SKILLS = 200
 _PLAIN_ID = re.compile(r"[\w.-]{1,100}")
 # Some servers number their calls; only what looks like chance names one call in all the world.
 _CALL_ID = re.compile(r"call_[A-Za-z0-9]{16,}")
+
+
+@lru_cache(maxsize=64)
+def _mark_of(name: str) -> int:
+    """Return a mark; those of the latest turns are asked for with every record."""
+    return mark_of(name)
 
 
 class TurnBook:
@@ -141,7 +148,7 @@ class TurnBook:
         turn = self.latest
         if turn is None or not name or turn.head is None:
             return turn
-        head = mark_of(name)
+        head = _mark_of(name)
         return next((turn for turn in reversed(self.session.turns) if turn.head == head), None)
 
     def claim(self, turn: TurnDraft | None, name: str | None) -> None:
@@ -149,7 +156,7 @@ class TurnBook:
         if turn is None or turn.head is not None or turn.copied or not name:
             return
         if UUID.fullmatch(name) or _CALL_ID.fullmatch(name):
-            turn.head = mark_of(name)
+            turn.head = _mark_of(name)
             turn.copied = self._copies.opens_copy(turn.head)
 
     def may_be_typed(self) -> bool:
