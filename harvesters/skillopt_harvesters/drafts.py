@@ -92,7 +92,9 @@ class SessionDraft(msgspec.Struct):
             return last
         turn.number = self.closed_turns + len(self.turns)
         if turn.parent is not None:
-            place = len(self.closed) + sum(not other.copied for other in self.turns)
+            place = len(self.closed)
+            for other in self.turns:
+                place += not other.copied
             mark = mark_of(turn.parent)
             earlier = self.parents.get(mark)
             if earlier is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import sys
 from array import array
 from collections.abc import Collection, Iterable, Iterator, Sequence, Sized
 
@@ -19,7 +20,9 @@ _GATHER = pow(_SPREAD, -1, 1 << 64)
 
 def mark_of(record: str) -> int:
     """Return a record's id as a number of 64 bits, signed, the same in every process."""
-    return marks_of([record])[0]
+    numbers = _digest_of(record)
+    first = int.from_bytes(numbers[:8], sys.byteorder, signed=True)
+    return first ^ int.from_bytes(numbers[8:], sys.byteorder, signed=True)
 
 
 def marks_of(records: Sequence[str]) -> list[int]:
@@ -30,7 +33,7 @@ def marks_of(records: Sequence[str]) -> list[int]:
             return _fold(bytes.fromhex(digits))
         except ValueError:
             pass
-    return [mark for record in records for mark in _fold(_digest_of(record))]
+    return list(map(mark_of, records))
 
 
 def _fold(numbers: bytes) -> list[int]:
