@@ -12,7 +12,7 @@ from skillopt_harvesters.redact.names import ANCHOR
 from skillopt_harvesters.redact.runs import are_dull
 
 # Longer texts nearly always have a word that is not plain.
-_LONGEST = 512
+_LONGEST = 256
 # So many words are known at most; later ones are looked at each time.
 _MANY = 20_000
 # Words, paths and numbers, perhaps in quotes, with at most one sign behind them; and what stands between them

@@ -56,7 +56,8 @@ class TurnBook:
     @property
     def latest(self) -> TurnDraft | None:
         """The turn that goes on; None before the first of the session's own."""
-        return None if self.memory.starting else self.session.turn
+        turns = self.session.turns
+        return turns[-1] if turns and not self.memory.starting else None
 
     def name_session(self, name: str | None) -> None:
         """Take the session's id from its own record when the file's name holds none."""

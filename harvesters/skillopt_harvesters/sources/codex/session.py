@@ -89,7 +89,7 @@ class CodexReader(Reader[Memory]):
             else:
                 self._see(time)
                 self._hour = hour if to_utc(time) == time else None
-            if route.is_noise(line, self._repeats):
+            if (route.decode is None or route.skim is not None) and route.is_noise(line, self._repeats):
                 if self.memory.gate.copying:
                     self.turns.pass_time(time)
                 return
@@ -109,17 +109,17 @@ class CodexReader(Reader[Memory]):
         self.turns.settle()
 
     def _take(self, record: Record) -> None:
-        memory = self.memory
+        memory, payload = self.memory, record.payload
         if memory.gate.copying:
             self.turns.pass_time(record.time)
-        if record.payload is None:
+        if payload is None:
             if record.kind not in records.KINDS and record.kind not in records.NOISE:
                 self.session.meet_unknown(record.kind)
             return
         if record.bare:
             memory.bare = True
         self.talk.fresh, memory.ledger.fresh = memory.ledger.fresh, 0
-        self._takers[record.kind](record.payload, record)
+        self._takers[record.kind](payload, record)
 
     def _see(self, time: str | int | float | None) -> None:
         utc = to_utc(time)
