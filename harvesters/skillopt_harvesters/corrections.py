@@ -81,7 +81,8 @@ def is_correction(text: str, before: Turn | None = None) -> bool:
 def mark_corrections(session: Session) -> Session:
     """Return the session with `Signal.CORRECTION` on the turns that correct the answer before, on no others.
 
-    A harvest leaves this signal out: to tell takes longer than to read the turn, and few need to know.
+    A harvest leaves this signal out: to tell takes longer than to read the turn, and few need to know. The
+    turn before a fork is another session's, and stays as it is.
     """
     before = session.before
     marked = []
