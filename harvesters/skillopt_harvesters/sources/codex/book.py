@@ -68,7 +68,7 @@ class TurnBook:
 
     def knows(self, name: str | None) -> bool:
         """Whether an id is this session's."""
-        return name in {self.memory.own, self.session.id, *self.names}
+        return name in (self.memory.own, self.session.id) or name in self.names
 
     def belongs_to_older(self, name: str | None) -> bool:
         """Whether the first id in a file is that of an older session: then the file's own record is lost."""

@@ -113,10 +113,10 @@ class CallBook:
             name = (told.tool or _NAMELESS.get(told.type or "", "mcp"))[:_MAX_NAME]
             call = CallDraft(name=name, id=call_id, closed=True)
             self._keep(turn, call)
-        command = _read_command(told.command)
-        if command and call.command is None:
-            call.command = clip(command, MAX_COMMAND)
-        changes = decode_any(told.changes)
+        if call.command is None:
+            command = _read_command(told.command)
+            call.command = clip(command, MAX_COMMAND) if command else None
+        changes = None if told.changes is NULL else decode_any(told.changes)
         if isinstance(changes, dict):
             files = [
                 patches.resolve(str(path)[:_MAX_PATH], self.memory.folder) for path in list(changes)[:200]
