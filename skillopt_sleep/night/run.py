@@ -17,7 +17,6 @@ from skillopt_sleep.events import Event, Listener, ignore
 from skillopt_sleep.files import write_atomically
 from skillopt_sleep.night.backends import Backends
 from skillopt_sleep.night.bench import Bench
-from skillopt_sleep.night.forecast import Forecast
 from skillopt_sleep.night.judging import admit, collect_samples
 from skillopt_sleep.night.planned import Plan
 from skillopt_sleep.night.report import NightReport, SkillReport, to_json, to_markdown
@@ -36,7 +35,6 @@ async def run_night(
     night: str,
     plan: Plan,
     *,
-    forecast: Forecast | None = None,
     listen: Listener = ignore,
 ) -> NightReport:
     """Work on every skill of the plan, write the report and close the night.
@@ -89,7 +87,6 @@ async def run_night(
         reports,
         ledger,
         judge=judge.identity if judge else "",
-        forecast=forecast,
         notes=(*backends.notes, *unfit, *failed, *([f"stopped by a ceiling: {stopped}"] if stopped else [])),
         seconds=time.monotonic() - began,
     )
@@ -125,7 +122,6 @@ def make_report(
     ledger: SqliteLedger,
     *,
     judge: str = "",
-    forecast: Forecast | None = None,
     notes: tuple[str, ...],
     seconds: float,
 ) -> NightReport:
@@ -147,7 +143,7 @@ def make_report(
         mode=settings.gate.mode,
         control=settings.gate.control,
         judge=judge,
-        forecast=forecast,
+        forecast=plan.forecast,
     )
 
 
