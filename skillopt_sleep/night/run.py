@@ -22,9 +22,11 @@ from skillopt_sleep.night.planned import Plan
 from skillopt_sleep.night.report import NightReport, SkillReport, to_json, to_markdown
 from skillopt_sleep.night.roller import make_roller
 from skillopt_sleep.night.skill import work_on
+from skillopt_sleep.night.titling import Titles, find_titles
 from skillopt_sleep.paths import Paths
 from skillopt_sleep.store.ledger import SqliteLedger
 from skillopt_sleep.store.nights import close_night
+from skillopt_sleep.store.titles import read_titles, save_titles
 
 
 async def run_night(
@@ -77,6 +79,9 @@ async def run_night(
         if stopped:
             break
     listen(Event(stage="skills", done=len(reports), total=len(plan.skills)))
+    # Last, so that titles never take from what the night is for.
+    better = await _better_titles(connection, bench, plan)
+    reports = [msgspec.structs.replace(one, title=better.found.get(one.title, one.title)) for one in reports]
     state = "failed" if len(failed) == len(plan.skills) else "done"
     report_ = make_report(
         settings,
@@ -87,7 +92,13 @@ async def run_night(
         reports,
         ledger,
         judge=judge.identity if judge else "",
-        notes=(*backends.notes, *unfit, *failed, *([f"stopped by a ceiling: {stopped}"] if stopped else [])),
+        notes=(
+            *backends.notes,
+            *better.notes,
+            *unfit,
+            *failed,
+            *([f"stopped by a ceiling: {stopped}"] if stopped else []),
+        ),
         seconds=time.monotonic() - began,
     )
     write_report(paths, report_)
@@ -110,6 +121,15 @@ async def _admit_judge(
     except CeilingReached as error:
         unfit = f"the judge was not tried: {error.message}"
     return (None, (unfit,)) if unfit else (judge, ())
+
+
+async def _better_titles(connection: sqlite3.Connection, bench: Bench, plan: Plan) -> Titles:
+    if bench.settings.mine.titles != "model":
+        return Titles({})
+    known = read_titles(connection)
+    better = await find_titles(bench.backends.optimizer, bench.ledger, plan.skills, tuple(known))
+    save_titles(connection, better.found)
+    return Titles({**known, **better.found}, better.notes)
 
 
 def make_report(
