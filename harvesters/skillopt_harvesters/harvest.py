@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 import msgspec
 
@@ -15,6 +15,7 @@ from skillopt_harvesters.files import open_regular, resolve
 from skillopt_harvesters.records import Session
 from skillopt_harvesters.richness import replaces
 from skillopt_harvesters.sources.base import Marks, Reading, Resume, Source
+from skillopt_harvesters.sources.lined import LinedSource
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -88,19 +89,23 @@ class HarvestStats(msgspec.Struct, kw_only=True):
 
 
 class _Found(NamedTuple):
-    """A changed file: whether it has a cursor, and about how many bytes of it are new."""
+    """A changed file: whether it has a cursor, and about how many bytes of it are new.
+
+    `began` is when it began, if it is a fork whose turn to be read has come.
+    """
 
     path: str
     is_known: bool
     growth: int
+    began: str = ""
 
 
 class Harvest:
     """Iterates over what is new; `stats` says what was done so far.
 
     Unchanged files are not opened; of one that grew what is new is read, if `recall` still knows its
-    session. Files come oldest first, so that of two sessions with common records the one that was forked
-    owns them.
+    session. Files come oldest first, and after them the forks, those that began first before the others: so
+    that of two sessions with common records the one that was forked owns them.
     """
 
     def __init__(
@@ -130,14 +135,23 @@ class Harvest:
         found = [(source, file) for source in self._sources for file in self._find_changed(source, seen)]
         self.stats.files_found = len(found)
         self.stats.bytes_found = sum(file.growth for _, file in found)
+        forks: list[tuple[Source, _Found]] = []
         for source, file in found:
-            before = self.stats.bytes_done
-            self._progress(self.stats)
-            yield from self._take(source, file)
-            self.stats.files_done += 1
-            self.stats.bytes_done = before + file.growth
+            yield from self._take_next(source, file, forks)
+        for source, file in sorted(forks, key=lambda fork: fork[1].began):
+            yield from self._take_next(source, file, forks)
         missing = (path for path in self._cursors if path not in seen)
         self.stats.gone.extend(sorted(path for path in missing if not os.path.lexists(path)))
+
+    def _take_next(
+        self, source: Source, file: _Found, forks: list[tuple[Source, _Found]]
+    ) -> Iterator[Harvested]:
+        before, waiting = self.stats.bytes_done, len(forks)
+        self._progress(self.stats)
+        yield from self._take(source, file, forks)
+        if len(forks) == waiting:
+            self.stats.files_done += 1
+            self.stats.bytes_done = before + file.growth
 
     def _load_marks(self, path: str) -> Marks | None:
         cursor = self._cursors.get(path)
@@ -183,7 +197,9 @@ class Harvest:
             return None
         return marks.mtime_ns, _Found(real, before is not None, _measure(before, marks))
 
-    def _take(self, source: Source, found: _Found) -> Iterator[Harvested]:
+    def _take(
+        self, source: Source, found: _Found, forks: list[tuple[Source, _Found]]
+    ) -> Iterator[Harvested]:
         path = Path(found.path)
         cursor = self._cursors.get(found.path) if found.is_known else None
         try:
@@ -194,7 +210,12 @@ class Harvest:
                 resume = self._resume(source, path, cursor, change)
                 file.seek(0)
                 reading: Reading | None = None
-                if resume or source.recognise(file.peek()[:HEAD]):
+                head = b"" if resume else file.peek()[:HEAD]
+                if resume or source.recognise(head):
+                    began = None if resume or found.began else _find_fork(source, head, file, path)
+                    if began is not None:
+                        forks.append((source, found._replace(began=began)))
+                        return
                     self.stats.files_read += 1
                     before = resume.offset if resume else 0
                     for reading in source.read(file, path, claims=self._claims, resume=resume):
@@ -274,6 +295,14 @@ class Harvest:
         self.stats.skipped += 1
         reason = error.strerror if isinstance(error, OSError) else "its name is not valid text"
         self.stats.warn(f"cannot read {os.fsencode(path).decode('utf-8', 'replace')}: {reason}")
+
+
+def _find_fork(source: Source, head: bytes, file: BinaryIO, path: Path) -> str | None:
+    """Return when a fork began; None for what is none."""
+    began = source.find_fork(head, file, path) if isinstance(source, LinedSource) else None
+    if began is None:
+        file.seek(0)
+    return began
 
 
 def _measure(before: Marks | None, now: Marks) -> int:

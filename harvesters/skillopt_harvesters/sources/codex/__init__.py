@@ -33,7 +33,8 @@ from typing import TYPE_CHECKING, BinaryIO, ClassVar
 from skillopt_harvesters.sources.base import Reading
 from skillopt_harvesters.sources.codex import discover
 from skillopt_harvesters.sources.codex.book import UUID
-from skillopt_harvesters.sources.codex.compressed import SUFFIX, Unpacked
+from skillopt_harvesters.sources.codex.compressed import MAGIC, SUFFIX, Unpacked, unpack_head
+from skillopt_harvesters.sources.codex.forks import find_fork
 from skillopt_harvesters.sources.codex.memory import Memory
 from skillopt_harvesters.sources.codex.session import CodexReader
 from skillopt_harvesters.sources.lined import LinedSource
@@ -72,6 +73,9 @@ class CodexSource(LinedSource[Memory]):
         """Return the last id in the file's name: a fork's name may begin with the id it came from."""
         names = UUID.findall(path.name)
         return names[-1] if names else path.name.removesuffix(SUFFIX).removesuffix(".jsonl")
+
+    def find_fork(self, head: bytes, file: BinaryIO, path: Path) -> str | None:
+        return find_fork(unpack_head(head, len(head)) if head.startswith(MAGIC) else head, self.identify(path))
 
     def open_reader(
         self, session: SessionDraft, memory: Memory, claims: Claims, *, resumed: bool
