@@ -15,7 +15,7 @@ from skillopt_harvesters.calls import redact_name
 from skillopt_harvesters.marks import mark_of
 from skillopt_harvesters.records import Kind, Session, Tokens, Turn
 from skillopt_harvesters.redact import redact, redact_within
-from skillopt_harvesters.tokens import MAX_OPEN_CALLS, Counts, add_tokens, bound, fold
+from skillopt_harvesters.tokens import MAX_OPEN_CALLS, Counts, add_tokens, bound, exchange, fold
 from skillopt_harvesters.turns import MAX_PROMPT, TurnDraft
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ MAX_WARNINGS = 20
 _MAX_NAME = 200
 _MAX_NAMES = 100
 _MAX_SKILLS = 1_000
+_MAX_SETTLED = 256
 _MAX_PATH = 4_096
 _TURN_SIZE = 400
 _CALL_SIZE = 200
@@ -39,7 +40,9 @@ class SessionDraft(msgspec.Struct):
 
     `closed` are the session's own turns that have ended, `kept` their number, `size` their characters.
     `parents` says by the mark of a record which turn answered it and where among the own ones that stands;
-    `previous` is the last closed turn, also when it is another session's.
+    `previous` is the last closed turn, also when it is another session's. `settled` are the latest model
+    calls of turns that have ended, by id, with the place of the turn (-1: left out), for a client that sets
+    `tells_again`: it may correct them later.
     """
 
     id: str
@@ -57,6 +60,8 @@ class SessionDraft(msgspec.Struct):
     turns: list[TurnDraft] = []
     usage: dict[str, Tokens] = {}
     counted: Tokens = Tokens()
+    settled: dict[str, tuple[int, Tokens]] = {}
+    tells_again: bool = False
     skills_offered: dict[str, None] = {}
     warnings: list[str] = []
     bad: int = 0
@@ -136,15 +141,36 @@ class SessionDraft(msgspec.Struct):
         self.size += _measure(turn)
         if len(self.closed) < MAX_TURNS and self.size <= MAX_SIZE:
             self.closed.append(turn)
+            place = len(self.closed) - 1
         else:
             self.left_out += 1
             self.counted = self.counted.plus(turn.tokens)
+            place = -1
+        if self.tells_again:
+            self.settled.update((call, (place, counts)) for call, counts in draft.usage.items())
+            for call in list(self.settled)[:-_MAX_SETTLED]:
+                del self.settled[call]
 
     def count(self, call: str, counts: Counts) -> None:
         """Count a model call that belongs to no turn, or correct what was counted of it."""
         self.usage[call] = counts  # type: ignore[assignment]  # `redact` makes tokens of them
         if len(self.usage) >= 2 * MAX_OPEN_CALLS:
             self.counted = fold(self.usage, self.counted)
+
+    def correct(self, call: str, counts: Counts) -> bool:
+        """Correct a model call of a turn that has ended; False when it is not known (any more)."""
+        found = self.settled.get(call)
+        if found is None:
+            return False
+        (place, before), now = found, bound(counts)
+        if place < 0:
+            self.counted = exchange(self.counted, before, now)
+        else:
+            turn = self.closed[place]
+            tokens = exchange(turn.tokens, before, now)
+            self.closed[place] = msgspec.structs.replace(turn, tokens=tokens)
+        self.settled[call] = (place, now)
+        return True
 
     def meet_unknown(self, name: str) -> None:
         """Count a record of a type that is not known."""

@@ -12,7 +12,7 @@ import msgspec
 from skillopt_harvesters.claims import Claims, MemoryClaims
 from skillopt_harvesters.cursor import Change, Cursors, FileCursor, compare, make_cursor
 from skillopt_harvesters.files import open_regular, resolve
-from skillopt_harvesters.records import Session
+from skillopt_harvesters.records import Session, Tokens
 from skillopt_harvesters.richness import replaces
 from skillopt_harvesters.sources.base import Marks, Reading, Resume, Source
 from skillopt_harvesters.sources.lined import LinedSource
@@ -197,9 +197,7 @@ class Harvest:
             return None
         return marks.mtime_ns, _Found(real, before is not None, _measure(before, marks))
 
-    def _take(
-        self, source: Source, found: _Found, forks: list[tuple[Source, _Found]]
-    ) -> Iterator[Harvested]:
+    def _take(self, source: Source, found: _Found, forks: list[tuple[Source, _Found]]) -> Iterator[Harvested]:
         path = Path(found.path)
         cursor = self._cursors.get(found.path) if found.is_known else None
         try:
@@ -227,6 +225,9 @@ class Harvest:
                             else:
                                 reading = msgspec.structs.replace(reading, state=b"")  # noqa: PLW2901
                     self.stats.bytes_read += max(reading.offset - before, 0) if reading else 0
+                elif isinstance(source, LinedSource) and (damage := source.find_damage(head, path)):
+                    self.stats.skipped += 1
+                    self.stats.warn(f"{path}: {damage}")
                 yield Harvested(session=None, cursor=make_cursor(path, marks, file, reading), change=change)
         except FileNotFoundError:
             return
@@ -257,6 +258,8 @@ class Harvest:
         """Count a session that was read, and tell whether it takes the place of what is stored of it."""
         stats = self.stats
         stored = goes_on or self._recall(session.client, session.id)
+        if stored is None and _is_copy(session):
+            return False
         known = stored if stored is not None and stored.path == session.path else None
         stats.skipped += max(session.skipped - (known.skipped if known else 0), 0)
         for warning in session.warnings:
@@ -295,6 +298,11 @@ class Harvest:
         self.stats.skipped += 1
         reason = error.strerror if isinstance(error, OSError) else "its name is not valid text"
         self.stats.warn(f"cannot read {os.fsencode(path).decode('utf-8', 'replace')}: {reason}")
+
+
+def _is_copy(session: Session) -> bool:
+    """Tell whether all there is in a session is another one's: its file was renamed, or forked just now."""
+    return session.before is not None and not session.turns and session.tokens == Tokens()
 
 
 def _find_fork(source: Source, head: bytes, file: BinaryIO, path: Path) -> str | None:

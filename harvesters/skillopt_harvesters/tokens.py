@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 # So many of the latest calls can still be corrected.
-MAX_OPEN_CALLS = 16
+MAX_OPEN_CALLS = 64
 _TOKEN_BITS = 48
 
 
@@ -34,6 +34,16 @@ def fold(usage: dict[str, Tokens], counted: Tokens) -> Tokens:
     """Take the older half of the calls out of `usage` and return what was counted with them."""
     oldest = list(usage)[: len(usage) // 2]
     return add_tokens([counted, *(bound(usage.pop(call)) for call in oldest)])
+
+
+def exchange(total: Tokens, before: Tokens, now: Tokens) -> Tokens:
+    """Return a sum with one of its parts exchanged."""
+    return Tokens(
+        total.input - before.input + now.input,
+        total.output - before.output + now.output,
+        total.cache_read - before.cache_read + now.cache_read,
+        total.cache_write - before.cache_write + now.cache_write,
+    )
 
 
 def add_tokens(parts: Iterable[Tokens]) -> Tokens:

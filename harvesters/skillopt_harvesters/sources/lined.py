@@ -90,6 +90,10 @@ class LinedSource(ABC, Generic[MemoryT]):
     def stat(self, path: Path) -> Marks:
         return stat_file(path)
 
+    def find_damage(self, head: bytes, path: Path) -> str:
+        """Return why a file that is not recognised may be this client's all the same; "" when it is not."""
+        return ""
+
     def find_fork(self, head: bytes, file: BinaryIO, path: Path) -> str | None:
         """Return when a session began whose file begins with another one's records, None for any other.
 

@@ -36,6 +36,7 @@ class Conversation:
     def __init__(self, session: SessionDraft, *, is_agent: bool) -> None:
         self.session = session
         self.is_agent = is_agent
+        session.tells_again = True
 
     def take_work(self, found: list[Record]) -> None:
         """Take records of the turn that is going on, none of them copied, in as few steps as can be."""
@@ -203,6 +204,8 @@ class Conversation:
             if earlier is not turn:
                 for call in usage.keys() & earlier.usage.keys():
                     earlier.count(call, usage.pop(call))
+        for call in usage.keys() & self.session.settled.keys():
+            self.session.correct(call, usage.pop(call))
         if turn.copied:
             for call, counts in usage.items():
                 self.session.count(call, counts)
@@ -219,6 +222,8 @@ class Conversation:
                 if call in earlier.usage:
                     earlier.count(call, usage)
                     return
+            if self.session.correct(call, usage):
+                return
         (self.session if turn is None or turn.copied else turn).count(call, usage)
 
     def _find_call(self, call_id: str) -> CallDraft | None:
