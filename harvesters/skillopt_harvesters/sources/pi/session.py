@@ -26,6 +26,7 @@ _EXIT_CODE = re.compile(r"\bCommand exited with code (\d{1,10})\s*\Z")
 _STOPPED = re.compile(r"\b(?:Command|Operation) aborted\s*\Z")
 _OFFERED = re.compile(r"<name>([^<\n]{1,100})</name>")
 _MAX_ID = 200
+_MAX_SAME = 1000
 
 
 class Memory(msgspec.Struct):
@@ -69,8 +70,8 @@ class PiReader(Reader[Memory]):
             return
         if entry.type not in records.KNOWN:
             self.session.meet_unknown(entry.type or "(none)")
-        mark = _mark(entry)
-        if not self.copies.see(mark):
+        mark = self._see(entry)
+        if mark is None:
             return
         up = self.tree.find(entry.parent_id, has_id=entry.id is not None)
         turn = self._take_message(entry, mark, up) if entry.message else up
@@ -78,6 +79,19 @@ class PiReader(Reader[Memory]):
             self.session.see(to_utc(entry.timestamp))
             self._count(self.session, mark, entry.usage)
         self.tree.pass_entry(entry.id, turn)
+
+    def _see(self, entry: Entry) -> int | None:
+        """Return an entry's mark, None when it is written once more.
+
+        The same words at the same time are said again when their id is another one.
+        """
+        number, mark = 1, _mark(entry)
+        while not self.copies.see(mark):
+            if entry.id is None or self.tree.knows(entry.id) or number == _MAX_SAME:
+                return None
+            number += 1
+            mark = _mark(entry, number)
+        return mark
 
     def _take_header(self, entry: Entry) -> None:
         """Note the folder and the time. A file may hold a second header, when two processes wrote it."""
@@ -236,13 +250,15 @@ class PiReader(Reader[Memory]):
                 holder.count(f"{mark:x}", tokens)
 
 
-def _mark(entry: Entry) -> int:
+def _mark(entry: Entry, number: int = 1) -> int:
     """Return the mark of an entry: what stays the same when it is copied or gets another id.
 
-    Ids are short, and made anew when the client brings an old file up to date.
+    Ids are short, and made anew when the client brings an old file up to date. `number` counts the entries of
+    a file that are the same but for their ids.
     """
     message = entry.message
+    again = f"#{number}" if number > 1 else ""
     if message is None:
-        return mark_of(f"{entry.type}/{entry.timestamp}/{entry.id}")
+        return mark_of(f"{entry.type}/{entry.timestamp}/{entry.id}{again}")
     own = message.tool_call_id or message.response_id or message.command or message.text[:1000]
-    return mark_of(f"{message.role}/{entry.timestamp}/{message.timestamp}/{own}")
+    return mark_of(f"{message.role}/{entry.timestamp}/{message.timestamp}/{own}{again}")
