@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import sqlite3
 
     # The readers of all clients come with it: too much for commands that need none.
-    from skillopt_harvesters.records import Session, Turn
+    from skillopt_harvesters.records import Session
 
 
 @explain
@@ -90,7 +90,7 @@ def describe(session: Session) -> dict[str, Any]:
         "branch": session.branch,
         "started": session.started,
         "ended": session.ended,
-        "prompts": [_spoken(turn.command, turn.prompt) for turn in session.turns if _is_asked(turn)],
+        "prompts": list(session.prompts),
         "tool_calls": [
             {"name": call.name, "exit_code": call.exit_code, "error": call.error}
             for turn in session.turns
@@ -114,15 +114,6 @@ def _show_one(session: Session, *, as_json: bool) -> None:
         as_json=as_json,
         render=lambda: preview_session(session, gone=gone),
     )
-
-
-def _is_asked(turn: Turn) -> bool:
-    """Tell whether somebody asked for the turn; a picture alone is a prompt without words."""
-    return turn.typed or bool(turn.prompt or turn.command)
-
-
-def _spoken(command: str | None, prompt: str) -> str:
-    return f"{command} {prompt}".strip() if command else prompt
 
 
 def _line(session: dict[str, Any], short: str) -> str:

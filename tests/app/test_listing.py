@@ -236,3 +236,14 @@ def test_a_turn_nobody_asked_for_is_not_listed_as_a_prompt(sleeper: Sleeper) -> 
     [session] = json.loads(run("sessions", "--json").stdout)
     assert session["prompts"] == ["and now the tests"]
     assert session["tokens"]["output"] > 0
+
+
+def test_shell_lines_and_pictures_are_no_prompts(sleeper: Sleeper) -> None:
+    turns = [("<bash-input>ls</bash-input>", ""), ("PICTURE", "A cat.")]
+    turns += [("<command-name>/review</command-name><command-args>a.py</command-args>", "Fine.")]
+    path = write_session(sleeper.projects / "-w", "lines", turns, cwd="/w")
+    path.write_text(path.read_text().replace('"PICTURE"', '[{"type": "image", "source": {}}]'))
+    assert run("harvest").returncode == 0
+    [session] = json.loads(run("sessions", "--json").stdout)
+    assert session["prompts"] == ["/review a.py"]
+    assert "1 prompt:" in run("sessions").stdout

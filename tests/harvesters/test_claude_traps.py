@@ -430,3 +430,17 @@ def test_a_long_turns_early_call_may_be_corrected_at_its_end(transcript, read):
         t.agent("a", message=f"msg_{number}", tokens=(1, 1))
     t.agent("a", message="msg_0", tokens=(1, 5))
     assert read(t).tokens.output == 64
+
+
+def test_a_picture_alone_is_a_turn_and_one_a_tool_returned_is_none(transcript, read):
+    t = transcript()
+    t.user("look at it")
+    picture = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "aaaa"}}
+    t.call("Read", [picture], file_path="/a.png")
+    t.user([picture], isMeta=True)
+    t.agent("seen")
+    t.user([picture])
+    t.agent("a cat")
+    session = read(t)
+    assert session.prompts == ("look at it",)
+    assert [turn.answer for turn in session.turns] == ["seen", "a cat"]

@@ -71,6 +71,7 @@ class Conversation:
             return
         content = message.content
         texts: list[str] = []
+        picture = False
         if isinstance(content, str):
             texts = [content] if content else []
         else:
@@ -81,7 +82,9 @@ class Conversation:
                     self._take_result(record, block)
                 elif block.type == "text" and block.text:
                     texts.append(block.text)
-        if not texts:
+                elif block.type == "image":
+                    picture = True
+        if not (texts or picture):
             return
         if record.is_meta:
             self._note_skill(texts)
@@ -91,13 +94,13 @@ class Conversation:
             or record.prompt_source == "system"
             or (record.origin is not NULL and evidence.is_from_client(record.origin))
         ):
-            self._take_words(record, words.find_words(texts), copied=copied)
+            self._take_words(record, words.find_words(texts), copied=copied, picture=picture)
 
-    def _take_words(self, record: Record, found: words.Words, *, copied: bool) -> None:
+    def _take_words(self, record: Record, found: words.Words, *, copied: bool, picture: bool = False) -> None:
         turn = self.session.turn
         if found.interrupted and turn:
             turn.signals.add(Signal.INTERRUPTION)
-        if found.is_act:
+        if found.is_act or (picture and not found.interrupted):
             typed = not self.is_agent and record.entrypoint in {*evidence.PEOPLE, None}
             self.session.open_turn(
                 TurnDraft(
