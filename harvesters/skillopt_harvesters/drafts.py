@@ -14,7 +14,7 @@ import msgspec
 from skillopt_harvesters.calls import redact_name
 from skillopt_harvesters.marks import mark_of
 from skillopt_harvesters.records import Kind, Session, Tokens, Turn
-from skillopt_harvesters.redact import redact, redact_within
+from skillopt_harvesters.redact import redact, redact_ends
 from skillopt_harvesters.tokens import MAX_OPEN_CALLS, Counts, add_tokens, bound, exchange, fold
 from skillopt_harvesters.turns import MAX_PROMPT, TurnDraft
 
@@ -287,7 +287,7 @@ def _is_repeated(last: TurnDraft, turn: TurnDraft) -> bool:
     """Tell whether a turn has the prompt of the last one, which may have been redacted since."""
     if last.command != turn.command:
         return False
-    return last.prompt == turn.prompt or last.prompt == redact_within(turn.prompt, MAX_PROMPT)
+    return last.prompt == turn.prompt or last.prompt == redact_ends(turn.prompt, MAX_PROMPT)
 
 
 def _measure(turn: Turn) -> int:

@@ -22,7 +22,7 @@ from skillopt_harvesters.calls import (
 )
 from skillopt_harvesters.corrections import is_correction
 from skillopt_harvesters.records import Signal, Tokens, ToolCall, Turn
-from skillopt_harvesters.redact import redact_within
+from skillopt_harvesters.redact import redact_ends, redact_within
 from skillopt_harvesters.tokens import MAX_OPEN_CALLS, Counts, add_tokens, bound, fold
 from skillopt_harvesters.verify import is_verification
 
@@ -164,7 +164,7 @@ class TurnDraft(msgspec.Struct):
 
     def redact(self) -> None:
         """Redact and bound everything in place; doing it again changes nothing."""
-        self.prompt = redact_within(self.prompt, MAX_PROMPT)
+        self.prompt = redact_ends(self.prompt, MAX_PROMPT)
         self.command = self.command and redact_name(self.command)
         self.refusals = [redact_within(words, MAX_PROMPT) for words in self.refusals[:MAX_NAMES] if words]
         for piece in self.texts:

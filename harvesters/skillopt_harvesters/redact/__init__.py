@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from skillopt_harvesters.redact.assignments import find_assigned
 from skillopt_harvesters.redact.blocks import find_key_blocks
 from skillopt_harvesters.redact.chance import looks_random
-from skillopt_harvesters.redact.marks import CUT_MARK, without_invisible
+from skillopt_harvesters.redact.marks import CUT_MARK, MARK_END, without_invisible
 from skillopt_harvesters.redact.people import find_emails
 from skillopt_harvesters.redact.places import find_in_places
 from skillopt_harvesters.redact.programs import find_arguments
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from skillopt_harvesters.redact.view import Edit
 
-__all__ = ["looks_random", "redact", "redact_within"]
+__all__ = ["looks_random", "redact", "redact_ends", "redact_within"]
 
 # The specific kinds come first, so that the mark says what it was.
 _STAGES: tuple[Callable[[View], Iterator[Edit]], ...] = (
@@ -77,3 +77,16 @@ def redact_within(text: str, limit: int) -> str:
         return redacted
     kept = redacted[: limit - 1]
     return CUT_MARK.sub("", kept) + "…"
+
+
+def redact_ends(text: str, limit: int) -> str:
+    """Redact, then keep `limit` characters of the beginning and the end, the first three quarters."""
+    if len(text) <= limit:
+        text = redact(text)
+    if len(text) <= limit:
+        return text
+    tail = limit // 4
+    head = redact_within(text, limit - tail)
+    # As at the other end: what the window's start cuts in two is left out.
+    end = redact(text[-tail - _MARGIN :])[_MARGIN:][-tail:]
+    return head + MARK_END.sub("", end)

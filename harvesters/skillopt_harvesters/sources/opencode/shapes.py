@@ -52,8 +52,8 @@ def is_headless(permission: msgspec.Raw | bytes) -> bool:
     rules = decode_any(permission)
     for rule in rules if isinstance(rules, list) else ():
         if isinstance(rule, dict):
-            names = {rule.get("permission"), rule.get("action")}
-            effects = {rule.get("action"), rule.get("effect")}
+            names = (rule.get("permission"), rule.get("action"))
+            effects = (rule.get("action"), rule.get("effect"))
             if "question" in names and "deny" in effects:
                 return True
     return False
