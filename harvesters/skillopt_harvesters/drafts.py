@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from skillopt_harvesters.calls import redact_name
+from skillopt_harvesters.calls import clip, keep_id, redact_folder, redact_name
 from skillopt_harvesters.marks import mark_of
 from skillopt_harvesters.records import Kind, Session, Tokens, Turn
 from skillopt_harvesters.redact import redact, redact_ends
@@ -27,6 +27,9 @@ MAX_SIZE = 16 * 1024 * 1024
 MAX_WARNINGS = 20
 _MAX_NAME = 200
 _MAX_NAMES = 100
+_MAX_TYPE = 80
+# Ids are made so; that alone is no secret.
+_BY_CHANCE = "[redacted:random]"
 _MAX_SKILLS = 1_000
 _MAX_SETTLED = 256
 _MAX_PATH = 4_096
@@ -174,7 +177,7 @@ class SessionDraft(msgspec.Struct):
 
     def meet_unknown(self, name: str) -> None:
         """Count a record of a type that is not known."""
-        key = redact_name(name[:80])
+        key = redact_name(name)[:_MAX_TYPE]
         if key not in self.unknown and len(self.unknown) >= _MAX_NAMES:
             key = "(others)"
         self.unknown[key] = self.unknown.get(key, 0) + 1
@@ -188,7 +191,7 @@ class SessionDraft(msgspec.Struct):
         """Note skills that were on offer."""
         for name in names:
             if len(self.skills_offered) < _MAX_SKILLS:
-                self.skills_offered[name[:_MAX_NAME]] = None
+                self.skills_offered[clip(name, _MAX_NAME)] = None
 
     def finish(self) -> tuple[Session, bytes]:
         """Return the session as it is so far and what the next reading needs beside it, all redacted."""
@@ -209,16 +212,16 @@ class SessionDraft(msgspec.Struct):
         """Redact and bound everything in place; doing it again changes nothing."""
         for turn in self.turns:
             turn.redact()
-        for name in ("client_version", "project", "branch", "commit", "model", "parent"):
-            value = getattr(self, name)
-            if value is not None and len(value) > _MAX_PATH:
-                setattr(self, name, value[:_MAX_PATH])
-        # Not the folder and the commit: a replay goes there.
         self.client_version = redact_name(self.client_version)
+        # Grouped by and gone to, so that all of a harmless one must stay.
+        self.project = self.project and redact_folder(self.project)[:_MAX_PATH]
+        self.commit = self.commit and redact_folder(self.commit)[:_MAX_PATH]
+        if self.parent and redact_folder(self.parent) != _BY_CHANCE:
+            self.parent = redact_folder(self.parent)[:_MAX_PATH]
         self.branch = self.branch and redact_name(self.branch)
         self.model = self.model and redact_name(self.model)
         self.skills_offered = {redact_name(name): None for name in self.skills_offered}
-        self.usage = {call[:_MAX_NAME]: bound(counts) for call, counts in self.usage.items()}
+        self.usage = {keep_id(call): bound(counts) for call, counts in self.usage.items()}
 
     def _freeze(self) -> bytes:
         return msgspec.msgpack.encode(msgspec.structs.replace(self, closed=[], kept=len(self.closed)))

@@ -13,11 +13,11 @@ import msgspec
 from skillopt_harvesters.calls import (
     MAX_COMMAND,
     MAX_ERROR,
-    MAX_ID,
     MAX_NAMES,
     CallDraft,
     clip,
     digest_of,
+    keep_id,
     redact_name,
 )
 from skillopt_harvesters.corrections import is_correction
@@ -106,7 +106,7 @@ class TurnDraft(msgspec.Struct):
     def say(self, message: str, text: str, source: str = "") -> None:
         """Add visible text. Only the last two messages are kept: the last one may be withdrawn."""
         texts = self.texts
-        message, source = message[:MAX_ID], source[:MAX_ID]
+        message, source = keep_id(message), keep_id(source)
         if texts and sum(len(piece.text) for piece in texts if piece.message == message) > MAX_ANSWER:
             return
         texts.append(TextDraft(message, clip(text, MAX_ANSWER), source))
@@ -125,8 +125,7 @@ class TurnDraft(msgspec.Struct):
 
     def find_call(self, call_id: str) -> CallDraft | None:
         """Return the latest call with the client's id."""
-        if len(call_id) > MAX_ID:
-            call_id = call_id[:MAX_ID]
+        call_id = keep_id(call_id)
         if self.calls_left_out > _LATE:
             # Most calls are not here to be found, and the last that are have their results by now.
             return None
@@ -151,7 +150,7 @@ class TurnDraft(msgspec.Struct):
 
     def withdraw(self, sources: Iterable[str]) -> None:
         """Forget what the named records said and did."""
-        gone = set(sources)
+        gone = set(map(keep_id, sources))
         self.texts = [piece for piece in self.texts if piece.source not in gone]
         self.calls = [call for call in self.calls if call.source not in gone]
 
@@ -175,7 +174,7 @@ class TurnDraft(msgspec.Struct):
             else:
                 call.name = redact_name(call.name)
         self.skills = {redact_name(name): None for name in list(self.skills)[:MAX_NAMES]}
-        self.usage = {call[:MAX_ID]: bound(counts) for call, counts in self.usage.items()}
+        self.usage = {keep_id(call): bound(counts) for call, counts in self.usage.items()}
 
     def close(self, before: Turn | None) -> Turn:
         """Return the finished turn. `before` is the turn whose answer the prompt may correct."""

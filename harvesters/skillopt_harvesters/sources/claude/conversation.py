@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import PureWindowsPath
 
+from skillopt_harvesters.calls import clip, keep_id
 from skillopt_harvesters.drafts import SessionDraft
 from skillopt_harvesters.records import Signal
 from skillopt_harvesters.sources.claude import evidence, records, words
@@ -56,7 +57,7 @@ class Conversation:
                     continue
                 source = record.uuid or ""
                 if message.usage is not None:
-                    usage[message.id or source] = message.usage
+                    usage[keep_id(message.id or source)] = message.usage
                 session.model = message.model or session.model
                 self._take_blocks(turn, message, source)
             if session.turns[-1] is not turn:
@@ -153,7 +154,7 @@ class Conversation:
         if model == "<synthetic>" or (copied and not turn.copied):
             return
         source = record.uuid or ""
-        name = message.id or source
+        name = keep_id(message.id or source)
         if not copied:
             if model is not None:
                 self.session.model = model
@@ -200,7 +201,7 @@ class Conversation:
 
     def _load_skill(self, turn: TurnDraft, name: str) -> None:
         if len(turn.skills) < _MAX_NAMES:
-            turn.skills[name[:_MAX_NAME]] = None
+            turn.skills[clip(name, _MAX_NAME)] = None
 
     def _count_all(self, usage: dict[str, Usage], turn: TurnDraft) -> None:
         for earlier in self.session.turns:
@@ -218,8 +219,6 @@ class Conversation:
     def count(self, call: str, usage: Usage, turn: TurnDraft | None) -> None:
         """Count a model call once: its records share the message id, and the last has the final numbers."""
         turns = self.session.turns
-        if len(call) > _MAX_NAME:
-            call = call[:_MAX_NAME]
         if turn is None or turn.copied or (len(turns) > 1 and call not in turn.usage):
             for earlier in turns:
                 if call in earlier.usage:

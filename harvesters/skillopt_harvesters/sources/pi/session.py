@@ -7,6 +7,7 @@ from pathlib import PurePath, PureWindowsPath
 
 import msgspec
 
+from skillopt_harvesters.calls import redact_folder
 from skillopt_harvesters.claims import Claims, Copies, mark_of
 from skillopt_harvesters.drafts import SessionDraft
 from skillopt_harvesters.records import Kind, Signal, Tokens
@@ -18,14 +19,13 @@ from skillopt_harvesters.sources.pi.records import Arguments, Block, Entry, Mess
 from skillopt_harvesters.sources.pi.tree import Tree
 from skillopt_harvesters.sources.pi.words import Words, find_words
 from skillopt_harvesters.times import to_utc
-from skillopt_harvesters.turns import MAX_COMMAND, MAX_ERROR, CallDraft, TurnDraft, clip, digest_of
+from skillopt_harvesters.turns import MAX_COMMAND, CallDraft, TurnDraft, clip, digest_of
 
 _SHELL_TOOLS = frozenset({"bash", "powershell"})
 _WRITING_TOOLS = frozenset({"write", "edit"})
 _EXIT_CODE = re.compile(r"\bCommand exited with code (\d{1,10})\s*\Z")
 _STOPPED = re.compile(r"\b(?:Command|Operation) aborted\s*\Z")
 _OFFERED = re.compile(r"<name>([^<\n]{1,100})</name>")
-_MAX_ID = 200
 _MAX_SAME = 1000
 
 
@@ -61,6 +61,7 @@ class PiReader(Reader[Memory]):
     def finish(self) -> None:
         self.session.kind = Kind.REPLAY if self.memory.is_replay else Kind.HUMAN
         self.tree.mark_abandoned(self.session)
+        self.memory.folder = redact_folder(self.memory.folder)
         self.copies.settle()
         self.memory.copied_from = list(self.copies.sessions)
 
@@ -176,7 +177,7 @@ class PiReader(Reader[Memory]):
 
     def _take_call(self, turn: TurnDraft, block: Block) -> None:
         name = block.name or ""
-        call = CallDraft(name=name, id=(block.id or "")[:_MAX_ID], digest=digest_of(bytes(block.arguments)))
+        call = CallDraft(name=name, id=block.id or "", digest=digest_of(bytes(block.arguments)))
         self._note_arguments(turn, call, decode_as(block.arguments, Arguments) or Arguments())
         turn.add_call(call)
 
@@ -207,7 +208,7 @@ class PiReader(Reader[Memory]):
             call.exit_code = 0 if call.name in _SHELL_TOOLS else None
         else:
             text = message.text
-            call.error = clip(text[-2 * MAX_ERROR :], MAX_ERROR)
+            call.fail_at_end(text)
             code = _EXIT_CODE.search(text[-200:])
             call.exit_code = int(code[1]) if code and call.name in _SHELL_TOOLS else None
             if _STOPPED.search(text[-200:]):
@@ -223,14 +224,14 @@ class PiReader(Reader[Memory]):
         if inner.status == "ok":
             call.exit_code = 0 if call.name in _SHELL_TOOLS else None
         elif inner.status == "error":
-            call.error = clip(inner.error or "failed", MAX_ERROR)
-            code = _EXIT_CODE.search(call.error[-200:])
+            call.fail_at_end(inner.error or "failed")
+            code = _EXIT_CODE.search((inner.error or "")[-200:])
             call.exit_code = int(code[1]) if code and call.name in _SHELL_TOOLS else None
         turn.add_call(call)
 
     def _find_call(self, call_id: str) -> tuple[TurnDraft, CallDraft] | None:
         for turn in reversed(self.session.turns) if call_id else ():
-            call = turn.find_call(call_id[:_MAX_ID])
+            call = turn.find_call(call_id)
             if call and not call.closed:
                 return turn, call
         return None
