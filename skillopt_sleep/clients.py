@@ -14,17 +14,20 @@ if TYPE_CHECKING:
 
 
 def check_clients(names: Iterable[str], *, also: Collection[str] = ()) -> tuple[str, ...]:
-    """Return the names, each once. Raises UsageError for one that cannot be read and is not in `also`."""
+    """Return the names, each once; several may stand in one text, with commas between.
+
+    Raises UsageError for one that cannot be read and is not in `also`.
+    """
     from skillopt_harvesters.sources import load_sources
 
-    chosen = tuple(dict.fromkeys(names))
+    chosen = tuple(dict.fromkeys(part.strip() for name in names for part in name.split(",")))
     known = sorted({*load_sources(), *also})
     for name in chosen:
         if name not in known:
             near = difflib.get_close_matches(name, known, n=1)
             raise UsageError(
                 f"there is no client {name!r}",
-                hint=f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}",
+                hint=(f"did you mean {near[0]}? " if near else "") + f"known are {', '.join(known)}",
             )
     return chosen
 

@@ -275,14 +275,23 @@ class SessionDraft(msgspec.Struct):
     def _describe_losses(self) -> list[str]:
         told = []
         if self.overlong:
-            told.append(f"{self.overlong} lines too long to be records were skipped")
+            are = (
+                "line too long to be a record was"
+                if self.overlong == 1
+                else "lines too long to be records were"
+            )
+            told.append(f"{self.overlong} {are} skipped")
         if self.bad:
-            told.append(f"{self.bad} lines are not readable records")
+            are = "line is not a readable record" if self.bad == 1 else "lines are not readable records"
+            told.append(f"{self.bad} {are}")
         if self.unknown:
             names = ", ".join(sorted(self.unknown)[:5])
-            told.append(f"{sum(self.unknown.values())} records of unknown types were skipped: {names}")
+            number = sum(self.unknown.values())
+            are = "record of an unknown type was" if number == 1 else "records of unknown types were"
+            told.append(f"{number} {are} skipped: {names}")
         if self.left_out:
-            told.append(f"{self.left_out} turns beyond the first {len(self.closed)} were left out")
+            are = "turn was" if self.left_out == 1 else "turns were"
+            told.append(f"{self.left_out} {are} left out, beyond the first {len(self.closed)}")
         return told
 
 

@@ -15,7 +15,6 @@ from skillopt_harvesters.files import open_regular, resolve
 from skillopt_harvesters.records import Session, Tokens
 from skillopt_harvesters.richness import replaces
 from skillopt_harvesters.sources.base import Marks, Reading, Resume, Source
-from skillopt_harvesters.sources.lined import LinedSource
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -84,7 +83,7 @@ class HarvestStats(msgspec.Struct, kw_only=True):
     @property
     def told(self) -> tuple[str, ...]:
         """The warnings, and how many more there were."""
-        more = (f"and {self.unsaid} more warnings",) if self.unsaid else ()
+        more = (f"and {self.unsaid} more warning{'s' * (self.unsaid > 1)}",) if self.unsaid else ()
         return (*self.warnings, *more)
 
 
@@ -225,7 +224,7 @@ class Harvest:
                             else:
                                 reading = msgspec.structs.replace(reading, state=b"")  # noqa: PLW2901
                     self.stats.bytes_read += max(reading.offset - before, 0) if reading else 0
-                elif isinstance(source, LinedSource) and (damage := source.find_damage(head, path)):
+                elif damage := _find_damage(source, head, path):
                     self.stats.skipped += 1
                     self.stats.warn(f"{path}: {damage}")
                 yield Harvested(session=None, cursor=make_cursor(path, marks, file, reading), change=change)
@@ -307,10 +306,16 @@ def _is_copy(session: Session) -> bool:
 
 def _find_fork(source: Source, head: bytes, file: BinaryIO, path: Path) -> str | None:
     """Return when a fork began; None for what is none."""
-    began = source.find_fork(head, file, path) if isinstance(source, LinedSource) else None
-    if began is None:
-        file.seek(0)
+    find: Callable[[bytes, BinaryIO, Path], str | None] | None = getattr(source, "find_fork", None)
+    began = find(head, file, path) if find else None
+    file.seek(0)
     return began
+
+
+def _find_damage(source: Source, head: bytes, path: Path) -> str:
+    """Return why a file that was not recognised should have been; "" for one of another program."""
+    find: Callable[[bytes, Path], str] | None = getattr(source, "find_damage", None)
+    return find(head, path) if find else ""
 
 
 def _measure(before: Marks | None, now: Marks) -> int:

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     # The readers of all clients come with it: too much for commands that need none.
     from skillopt_harvesters.records import Session
 
+# As many characters tell the ids of sessions apart that Codex began in the same minute.
+_ID = 13
+
 
 @explain
 def sessions(
@@ -121,7 +124,7 @@ def _line(session: dict[str, Any], short: str) -> str:
     marks = f", {len(session['corrections'])} corrected" if session["corrections"] else ""
     return (
         f"{as_local(session['started']) or '(no time)':22}  {session['client']:8} {session['kind']:8} "
-        f"{short:8}  {count(len(session['prompts']), 'prompt')}{marks}: {first}"
+        f"{short:{_ID}}  {count(len(session['prompts']), 'prompt')}{marks}: {first}"
     )
 
 

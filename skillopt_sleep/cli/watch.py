@@ -22,7 +22,6 @@ from skillopt_sleep.review.visible import show_line
 from skillopt_sleep.review.wording import count
 
 if TYPE_CHECKING:
-    from skillopt_sleep.night.harvesting import HarvestReport
     from skillopt_sleep.watching import Update
 
 _REDRAW_S = 0.1
@@ -100,7 +99,7 @@ class _Silence:
 
 
 class _Lines(_Silence):
-    """A line for every harvest that found something, and for the first one."""
+    """A line for every harvest that found something."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -113,7 +112,7 @@ class _Lines(_Silence):
 
 
 class _JsonLines:
-    """One JSON object in a line for every harvest that found something, and for the first one."""
+    """One JSON object in a line for every harvest that found something."""
 
     def __init__(self) -> None:
         self._news = _News()
@@ -143,11 +142,11 @@ class _StatusLine:
 
     def __init__(self) -> None:
         self._news = _News()
-        self._told = "watching"
+        self._told = ""
         self._drawn = 0.0
 
     def update(self, update: Update) -> None:
-        if self._news.is_new(update):
+        if self._news.is_new(update) or not self._told:
             self._told = show_line(_word(update))
         self._draw(self._told)
 
@@ -172,16 +171,16 @@ class _News:
     """Tells whether an update is worth a line. Warnings that stay are told once."""
 
     def __init__(self) -> None:
-        self._last: HarvestReport | None = None
+        self._warned: tuple[str, ...] = ()
         self._put_off = ""
 
     def is_new(self, update: Update) -> bool:
-        report, last = update.report, self._last
+        report = update.report
         put_off, self._put_off = self._put_off, update.put_off
         if report is None:
             return update.put_off != put_off
-        self._last = report
-        return last is None or bool(put_off) or bool(report.files_read) or report.warnings != last.warnings
+        warned, self._warned = self._warned, report.warnings
+        return bool(put_off) or bool(report.sessions) or report.warnings != warned
 
 
 def _word(update: Update) -> str:
