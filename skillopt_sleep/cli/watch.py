@@ -112,10 +112,10 @@ class _Lines(_Silence):
 
 
 class _JsonLines:
-    """One JSON object in a line for every harvest that found something."""
+    """One JSON object in a line for every harvest that read something, and for the first one."""
 
     def __init__(self) -> None:
-        self._news = _News()
+        self._news = _News(reads_count=True)
 
     def update(self, update: Update) -> None:
         if not self._news.is_new(update):
@@ -168,9 +168,14 @@ class _StatusLine:
 
 
 class _News:
-    """Tells whether an update is worth a line. Warnings that stay are told once."""
+    """Tells whether an update is worth a line. Warnings that stay are told once.
 
-    def __init__(self) -> None:
+    With `reads_count` the first harvest is, and every one that opened a file.
+    """
+
+    def __init__(self, *, reads_count: bool = False) -> None:
+        self._reads_count = reads_count
+        self._is_first = True
         self._warned: tuple[str, ...] = ()
         self._put_off = ""
 
@@ -180,7 +185,8 @@ class _News:
         if report is None:
             return update.put_off != put_off
         warned, self._warned = self._warned, report.warnings
-        return bool(put_off) or bool(report.sessions) or report.warnings != warned
+        counts, self._is_first = self._reads_count and (self._is_first or report.files_read > 0), False
+        return bool(put_off) or counts or report.sessions > 0 or report.warnings != warned
 
 
 def _word(update: Update) -> str:
