@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import msgspec
 
-from skillopt_replay.rollouts import Usage
+from skillopt_replay.rollouts import Fault, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -18,12 +18,20 @@ if TYPE_CHECKING:
 
 
 class Limits(msgspec.Struct, frozen=True):
-    """Limits of one run: wall seconds, agent turns, US dollars (None: no limit), bytes of output kept."""
+    """Limits of one run, None for no limit.
+
+    Wall seconds, agent turns, US dollars, bytes of output kept, tokens (cached ones included), processes at
+    a time, bytes of memory of the whole tree, and bytes it may add on disk.
+    """
 
     seconds: float = 600.0
     turns: int = 40
     usd: float | None = 1.0
     output_bytes: int = 4_000_000
+    tokens: int | None = None
+    processes: int | None = 512
+    memory_bytes: int | None = 8 << 30
+    disk_bytes: int | None = 4 << 30
 
 
 class Message(msgspec.Struct, frozen=True):
@@ -36,7 +44,7 @@ class Message(msgspec.Struct, frozen=True):
 class Completion(msgspec.Struct, frozen=True, kw_only=True):
     """A model's reply. `value` is the decoded JSON object when a schema was asked for.
 
-    `error` is set, and `text` empty, when the infrastructure failed.
+    `error` and `fault` are set, and `text` empty, when the infrastructure failed.
     """
 
     text: str
@@ -45,6 +53,7 @@ class Completion(msgspec.Struct, frozen=True, kw_only=True):
     usage: Usage = Usage()
     seconds: float = 0.0
     error: str | None = None
+    fault: Fault | None = None
 
 
 class Agent(Protocol):

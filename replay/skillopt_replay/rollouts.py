@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import Enum
+from typing import TypeAlias
 
 import msgspec
 
@@ -41,19 +43,67 @@ class Outcome(str, Enum):
     INFRASTRUCTURE = "infrastructure"  # rate limit, sign-in, network, crash: not the skill's fault
 
 
+class Fault(str, Enum):
+    """Why the infrastructure failed. A permanent fault meets every later call as well."""
+
+    SIGN_IN = "sign-in"  # the key or account is refused
+    MODEL = "model"  # the model is unknown, or not for this account
+    MONEY = "money"  # the account is empty or over its quota
+    RATE = "rate"  # too many requests
+    OVERLOAD = "overload"  # the service is overloaded or broken
+    NETWORK = "network"  # not reached, or silent
+    CUT = "cut"  # the reply ended in the middle
+    REPLY = "reply"  # the reply is not what was asked for: empty, or no structured output
+    CLIENT = "client"  # the client does not start, crashed, or wrote what cannot be read
+    SANDBOX = "sandbox"  # the sandbox or the workspace could not be made
+    CHECK = "check"  # a check could not be run
+    WORKER = "worker"  # the machine that ran it went away
+
+    @property
+    def permanent(self) -> bool:
+        """Whether waiting does not help and a person has to do something."""
+        return self in (Fault.SIGN_IN, Fault.MODEL, Fault.MONEY)
+
+
 class RolloutCall(msgspec.Struct, frozen=True):
-    """One tool call of the agent; `command` is set when the tool ran a command line."""
+    """One tool call of the agent; `command` is set when the tool ran a command line.
+
+    `error` is what the tool said when it failed, `exit_code` the command's (None: not told). `arguments`
+    (JSON, for tools that ran no command) and `output` are cut to a bounded size, marked where cut.
+    """
 
     name: str
     command: str | None = None
     error: str | None = None
+    exit_code: int | None = None
+    arguments: str = ""
+    output: str = ""
+
+
+class Said(msgspec.Struct, frozen=True, tag="said"):
+    """Words of the agent between its tool calls, cut to a bounded size."""
+
+    text: str
+
+
+class Called(msgspec.Struct, frozen=True, tag="called"):
+    """The tool call at this place of the rollout's `calls`."""
+
+    call: int
+
+
+Step: TypeAlias = Said | Called
 
 
 class CheckResult(msgspec.Struct, frozen=True):
-    """The result of the check at the same index of the task; `detail` is one line for a person."""
+    """The result of the check at the same index of the task; `detail` is one line for a person.
+
+    `pending`: a model has to judge it, and has not yet; it counts as not passed.
+    """
 
     passed: bool
     detail: str
+    pending: bool = False
 
 
 class Score(msgspec.Struct, frozen=True):
@@ -64,12 +114,22 @@ class Score(msgspec.Struct, frozen=True):
     results: tuple[CheckResult, ...]
 
 
+def make_score(results: Sequence[CheckResult]) -> Score:
+    """Return the score of a task by the results of all its checks. Raises ValueError without any."""
+    if not results:
+        raise ValueError("a task without checks cannot be scored")
+    passed = sum(result.passed for result in results)
+    return Score(hard=float(passed == len(results)), soft=passed / len(results), results=tuple(results))
+
+
 class Rollout(msgspec.Struct, frozen=True, kw_only=True):
     """One run of one task. `score` is None until checked, and stays None for infrastructure failures.
 
     `skill` is the digest of the skill in force ("" for none), `agent` names the agent with its version,
-    `model` the model that answered ("" when none did). `seconds` is wall time. `notes` are facts for the
-    report (which commit, which sandbox).
+    `model` the model that answered ("" when none did). `seconds` is wall time. `steps` is
+    the trace in order; `diff` is what the run changed in the workspace (unified, cut to a bounded size).
+    `fault` is set for infrastructure failures. `notes` are facts for the report (which commit, which
+    sandbox).
     """
 
     task: str
@@ -79,9 +139,12 @@ class Rollout(msgspec.Struct, frozen=True, kw_only=True):
     outcome: Outcome
     answer: str
     calls: tuple[RolloutCall, ...] = ()
+    steps: tuple[Step, ...] = ()
+    diff: str = ""
     usage: Usage = Usage()
     seconds: float = 0.0
     score: Score | None = None
     skill_loaded: bool | None = None
     error: str | None = None
+    fault: Fault | None = None
     notes: tuple[str, ...] = ()
