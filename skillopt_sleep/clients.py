@@ -27,7 +27,7 @@ def check_clients(names: Iterable[str], *, also: Collection[str] = ()) -> tuple[
             near = difflib.get_close_matches(name, known, n=1)
             raise UsageError(
                 f"there is no client {name!r}",
-                hint=(f"did you mean {near[0]}? " if near else "") + f"known are {', '.join(known)}",
+                hint=f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}",
             )
     return chosen
 

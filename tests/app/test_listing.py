@@ -255,7 +255,7 @@ def test_several_clients_may_be_named_with_commas_between(sleeper: Sleeper) -> N
     assert len(json.loads(run("sessions", "--json", "--client", "claude,codex").stdout)) == 2
     assert run("sessions", "--client", "codex,pi").returncode == 3
     done = run("harvest", "--client", "claude,codx")
-    assert (done.returncode, "did you mean codex? known are claude, codex" in done.stderr) == (2, True)
+    assert (done.returncode, "did you mean codex?" in done.stderr) == (2, True)
     done = run("config", "set", "harvest.clients", "nope")
     assert (done.returncode, "known are claude, codex, copilot" in done.stderr) == (2, True)
 
