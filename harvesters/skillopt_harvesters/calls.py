@@ -20,8 +20,10 @@ _MAX_CODE = 1 << 31
 _SLACK = 8_192
 _REPEATED = 512
 # What no secret looks like: shorter than what redaction takes for chance, or made by a client as ids are.
+_SHORT_ID = 20
 _PLAIN_ID = re.compile(
-    r"(?:[a-z]{2,9} )?(?:.{0,19}|#[0-9a-f]{16}|(?:msg|toolu|call|resp|fc|req)_\w{1,80}"
+    r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?:msg|toolu|call|resp|fc|req)_\w{1,80}"
+    r"|(?:[a-z]{2,9} )?(?:.{0,19}|#[0-9a-f]{16}|(?:msg|call|resp)_\w{1,80}"
     r"|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})",
     re.DOTALL,
 )
@@ -63,7 +65,7 @@ def keep_id(name: str) -> str:
 
     Ids are compared and never shown.
     """
-    if _PLAIN_ID.fullmatch(name):
+    if len(name) < _SHORT_ID or _PLAIN_ID.fullmatch(name):
         return name
     return f"#{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
 

@@ -16,7 +16,8 @@ from skillopt_harvesters.sources.forks import UNDATED, find_time
 
 _SESSION = re.compile(rb'"sessionId":\s?"([^"\\]*)"')
 _COPIED = re.compile(rb'"forkedFrom":\s?\{')
-_QUEUED = re.compile(rb'"type":\s?"queue-operation"')
+_FORKED = b'"forkedFrom"'
+_QUEUED = b'"queue-operation"'
 _RECORD = re.compile(rb'"uuid":\s?"')
 # So much of a fork is looked through for its first own record.
 _MAX_COPIES = 64 * 1024 * 1024
@@ -28,13 +29,14 @@ def find_fork(head: bytes, file: BinaryIO, path: Path) -> str | None:
         return None
     named = _SESSION.search(head)
     own = path.stem.encode("utf-8", "surrogateescape")
-    if (named is not None and named[1] != own) or _COPIED.search(head):
+    if (named is not None and named[1] != own) or (_FORKED in head and _COPIED.search(head)):
         return _find_first(file, own) or UNDATED
-    queued = _QUEUED.search(head)
-    first = _RECORD.search(head) if queued else None
-    if queued is None or first is None or first.start() < queued.start():
+    # Only what stands before the first record matters.
+    first = _RECORD.search(head)
+    queued = head.find(_QUEUED, 0, first.start()) if first else -1
+    if first is None or queued < 0:
         return None
-    began = find_time(head, head.rfind(b"\n", 0, queued.start()) + 1)
+    began = find_time(head, head.rfind(b"\n", 0, queued) + 1)
     earliest = find_time(head, head.rfind(b"\n", 0, first.start()) + 1)
     return began if began and earliest and earliest < began else None
 
@@ -46,7 +48,7 @@ def _find_first(file: BinaryIO, own: bytes) -> str | None:
     while read < _MAX_COPIES and (line := file.readline(MAX_LINE)):
         read += len(line)
         named = _SESSION.search(line)
-        if named is not None and named[1] == own and not _COPIED.search(line):
+        if named is not None and named[1] == own and not (_FORKED in line and _COPIED.search(line)):
             time = find_time(line)
             if time is not None:
                 return time
