@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 MAX_TURNS = 20_000
 # Characters that the turns of a session hold; what comes after is left out and told.
-MAX_SIZE = 16 * 1024 * 1024
+MAX_SIZE = 8 * 1024 * 1024
 MAX_WARNINGS = 20
 _MAX_NAME = 200
 _MAX_NAMES = 100
@@ -42,10 +42,9 @@ class SessionDraft(msgspec.Struct):
     """A session being read. Its fields are what is carried over; `closed` is taken from the stored session.
 
     `closed` are the session's own turns that have ended, `kept` their number, `size` their characters.
-    `parents` says by the mark of a record which turn answered it and where among the own ones that stands;
-    `previous` is the last closed turn, also when it is another session's. `settled` are the latest model
-    calls of turns that have ended, by id, with the place of the turn (-1: left out), for a client that sets
-    `tells_again`: it may correct them later.
+    `parents` says by the mark of a record which turn answered it and where among the own ones that stands.
+    `settled` are the latest model calls of turns that have ended, by id, with the place of the turn (-1: left
+    out), for a client that sets `tells_again`: it may correct them later.
     """
 
     id: str
@@ -71,9 +70,9 @@ class SessionDraft(msgspec.Struct):
     overlong: int = 0
     unknown: dict[str, int] = {}
     left_out: int = 0
+    calls_left_out: int = 0
     closed_turns: int = 0
     parents: dict[int, tuple[int, int]] = {}
-    previous: Turn | None = None
     before: Turn | None = None
     closed: list[Turn] = []
     kept: int = 0
@@ -101,7 +100,9 @@ class SessionDraft(msgspec.Struct):
             return last
         turn.number = self.closed_turns + len(self.turns)
         if turn.parent is not None:
-            place = len(self.closed) + sum(not other.copied for other in self.turns)
+            place = len(self.closed)
+            for other in self.turns:
+                place += not other.copied
             mark = mark_of(turn.parent)
             earlier = self.parents.get(mark)
             if earlier is not None:
@@ -133,24 +134,25 @@ class SessionDraft(msgspec.Struct):
             turn.abandoned = turn.abandoned or turn.number >= number
 
     def _close_turn(self, draft: TurnDraft) -> None:
-        turn = draft.close(self.previous)
-        self.previous = turn
         self.closed_turns += 1
-        if draft.calls_left_out:
-            self.warn("tool calls of turns with very many were left out")
+        self.calls_left_out += draft.calls_left_out
+        if not draft.copied and (len(self.closed) >= MAX_TURNS or self.size > MAX_SIZE):
+            self.left_out += 1
+            self.counted = self.counted.plus(draft.tokens)
+            self._settle(draft, -1)
+            return
+        turn = draft.close()
         if draft.copied:
             self.before = turn
             return
         self.size += _measure(turn)
-        if len(self.closed) < MAX_TURNS and self.size <= MAX_SIZE:
-            self.closed.append(turn)
-            place = len(self.closed) - 1
-        else:
-            self.left_out += 1
-            self.counted = self.counted.plus(turn.tokens)
-            place = -1
+        self.closed.append(turn)
+        self._settle(draft, len(self.closed) - 1)
+
+    def _settle(self, draft: TurnDraft, place: int) -> None:
+        """Remember the latest model calls of a turn that has ended, if they may be told once more."""
         if self.tells_again:
-            self.settled.update((call, (place, counts)) for call, counts in draft.usage.items())
+            self.settled.update((call, (place, bound(counts))) for call, counts in draft.usage.items())
             for call in list(self.settled)[:-_MAX_SETTLED]:
                 del self.settled[call]
 
@@ -242,10 +244,9 @@ class SessionDraft(msgspec.Struct):
         return draft
 
     def _build(self) -> Session:
-        closed, before, previous = list(self.closed), self.before, self.previous
+        closed, before = list(self.closed), self.before
         for draft in self.turns:
-            turn = draft.build(previous)
-            previous = turn
+            turn = draft.build()
             if draft.copied:
                 before = turn
             else:
@@ -292,6 +293,10 @@ class SessionDraft(msgspec.Struct):
         if self.left_out:
             are = "turn was" if self.left_out == 1 else "turns were"
             told.append(f"{self.left_out} {are} left out, beyond the first {len(self.closed)}")
+        calls = self.calls_left_out + sum(turn.calls_left_out for turn in self.turns)
+        if calls:
+            are = "tool call of a turn" if calls == 1 else "tool calls of turns"
+            told.append(f"{calls} {are} with very many {'was' if calls == 1 else 'were'} left out")
         return told
 
 
@@ -299,7 +304,10 @@ def _is_repeated(last: TurnDraft, turn: TurnDraft) -> bool:
     """Tell whether a turn has the prompt of the last one, which may have been redacted since."""
     if last.command != turn.command:
         return False
-    return last.prompt == turn.prompt or last.prompt == redact_ends(turn.prompt, MAX_PROMPT)
+    if last.prompt == turn.prompt:
+        return True
+    is_other = "[redacted:" in last.prompt or len(turn.prompt) > MAX_PROMPT
+    return is_other and last.prompt == redact_ends(turn.prompt, MAX_PROMPT)
 
 
 def _measure(turn: Turn) -> int:

@@ -8,7 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillopt_harvesters import SOURCES, Kind, MemoryClaims, Resume, Signal, read_file
+from skillopt_harvesters import (
+    SOURCES,
+    Kind,
+    MemoryClaims,
+    Resume,
+    Signal,
+    mark_corrections,
+    read_file,
+)
 from skillopt_harvesters.sources.claude.words import find_refusal, find_words, strip_injected
 
 REFUSED = (
@@ -210,7 +218,7 @@ def test_a_resumed_session_is_named_by_its_file_and_owns_only_what_is_new(transc
     assert (first.prompts, second.prompts) == (("write the parser",), ("no, use `lark`, not `ply`",))
     assert second.id == new.id
     assert second.before.prompt == "write the parser"
-    assert second.turns[0].signals == (Signal.CORRECTION,)
+    assert mark_corrections(second).turns[0].signals == (Signal.CORRECTION,)
     assert second.tokens.output == 3
 
 

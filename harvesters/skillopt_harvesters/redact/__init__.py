@@ -14,6 +14,7 @@ from skillopt_harvesters.redact.chance import looks_random
 from skillopt_harvesters.redact.marks import CUT_MARK, MARK_END, without_invisible
 from skillopt_harvesters.redact.people import find_emails
 from skillopt_harvesters.redact.places import find_in_places
+from skillopt_harvesters.redact.plain import is_plain
 from skillopt_harvesters.redact.programs import find_arguments
 from skillopt_harvesters.redact.runs import find_in_runs
 from skillopt_harvesters.redact.tables import find_in_tables
@@ -49,7 +50,7 @@ def redact(text: str) -> str:
     Works on decoded strings, and on JSON, URL and HTML escapes inside them. Redacting twice changes nothing
     more. Hashes, UUIDs, paths, code and prose stay. Time is linear in the length of the text.
     """
-    return _redact(text, (*_STAGES, find_emails))
+    return text if len(text) < _SHORTEST or is_plain(text) else _redact(text)
 
 
 def redact_path(path: str) -> str:
@@ -57,14 +58,15 @@ def redact_path(path: str) -> str:
 
     E-mail addresses and what only looks random stay: folders are named by both.
     """
-    return _redact(path, _STAGES, passing=_HARMLESS_IN_PATHS)
+    return path if len(path) < _SHORTEST else _redact(path, _STAGES, passing=_HARMLESS_IN_PATHS)
 
 
 def _redact(
-    text: str, stages: tuple[Callable[[View], Iterator[Edit]], ...], passing: frozenset[str] = frozenset()
+    text: str,
+    stages: tuple[Callable[[View], Iterator[Edit]], ...] = (*_STAGES, find_emails),
+    passing: frozenset[str] = frozenset(),
 ) -> str:
-    if len(text) < _SHORTEST:
-        return text
+    """Take a text through all stages."""
     view = View.of(text if text.isascii() else without_invisible(text))
     # A mark ends words that ran on before, so a second look may see more. Clean text takes one round.
     for _ in range(_ROUNDS):
