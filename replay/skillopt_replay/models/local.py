@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from skillopt_replay.errors import Unavailable
 from skillopt_replay.models.openai_compatible import OpenAICompatible
-from skillopt_replay.models.replies import FREE
+from skillopt_replay.models.prices import FREE
 from skillopt_replay.models.retries import Patience
 from skillopt_replay.models.serving import Server, ServerSettings
 from skillopt_replay.protocols import Completion

@@ -1,4 +1,4 @@
-"""Opens a chat model by what the user calls it: `local`, `openai:URL#MODEL`, `claude:MODEL`."""
+"""Opens a chat model by what the user calls it: `local`, `openai:MODEL`, `claude`."""
 
 from __future__ import annotations
 
@@ -8,28 +8,27 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import TypeAlias
-from urllib.parse import urlsplit
 
 import msgspec
 
 from skillopt_replay.errors import Unavailable
 from skillopt_replay.models.catalogue import Entry, Source
 from skillopt_replay.models.fetch import Progress, fetch
-from skillopt_replay.models.places import is_loopback
 from skillopt_replay.models.places import locate as locate_local
-from skillopt_replay.models.replies import FREE, Price
+from skillopt_replay.models.presets import PRESETS, Preset
+from skillopt_replay.models.prices import Price
+from skillopt_replay.models.servers import locate_server, make_remedies
 from skillopt_replay.protocols import ChatModel
-
-OPENAI_KEY = "OPENAI_API_KEY"
 
 
 class Opening(msgspec.Struct, frozen=True, kw_only=True):
     """What an opener may use. `rest` is the spec behind the first colon ("" when there is none).
 
     `env` is where keys, PATH and the client's settings are looked up; `cache_dir` keeps model files.
-    `key_name` names the variable that holds the key of an OpenAI-compatible server (None: OPENAI_API_KEY,
-    which is sent to servers on other machines only). `slots` is how many requests a local model works on.
-    `work` is where a client's private folders are made (None: the temporary folder).
+    `key_name` names the variable that holds a server's key (None: the one of its preset). `price` is what
+    the model's tokens cost; else `prices`, by model name, and the table of list prices tell. `slots` is how
+    many requests a local model works on. `work` is where a client's private folders are made (None: the
+    temporary folder).
     """
 
     rest: str
@@ -38,6 +37,7 @@ class Opening(msgspec.Struct, frozen=True, kw_only=True):
     progress: Progress | None = None
     key_name: str | None = None
     price: Price | None = None
+    prices: Mapping[str, Price] = {}
     sources: tuple[Source, ...] | None = None
     slots: int = 4
     work: Path | None = None
@@ -72,6 +72,7 @@ async def open_model(
     progress: Progress | None = None,
     key_name: str | None = None,
     price: Price | None = None,
+    prices: Mapping[str, Price] | None = None,
     sources: tuple[Source, ...] | None = None,
     slots: int = 4,
     work: Path | None = None,
@@ -91,6 +92,7 @@ async def open_model(
         progress=progress,
         key_name=key_name,
         price=price,
+        prices=prices or {},
         sources=sources,
         slots=slots,
         work=work,
@@ -143,35 +145,60 @@ class _Stopped(Exception):
     """The one who waits for the download is gone."""
 
 
-@register("openai", "openai:BASE_URL#MODEL")
+def _make_opener(preset: Preset) -> Opener:
+    @asynccontextmanager
+    async def open_preset(opening: Opening) -> AsyncIterator[ChatModel]:
+        from skillopt_replay.models.openai_compatible import OpenAICompatible
+
+        server = locate_server(
+            preset,
+            opening.rest,
+            opening.env,
+            key_name=opening.key_name,
+            price=opening.price,
+            prices=opening.prices,
+        )
+        async with OpenAICompatible(
+            server.base_url,
+            server.model,
+            api_key=server.key,
+            price=server.price,
+            preset=server.preset,
+            url=server.url,
+            headers=dict(server.headers) if server.headers is not None else None,
+            remedies=make_remedies(server),
+        ) as client:
+            yield client
+
+    return open_preset
+
+
+for _preset in PRESETS:
+    register(_preset.name, _preset.form)(_make_opener(_preset))
+
+
+@register("anthropic", "anthropic:MODEL")
 @asynccontextmanager
-async def _open_openai(opening: Opening) -> AsyncIterator[ChatModel]:
-    from skillopt_replay.models.openai_compatible import OpenAICompatible
+async def _open_anthropic(opening: Opening) -> AsyncIterator[ChatModel]:
+    from skillopt_replay.models.anthropic import AnthropicModel
+    from skillopt_replay.models.servers import locate_anthropic
 
-    base_url, _, model = opening.rest.rpartition("#")
-    if not base_url or not model:
-        raise Unavailable(
-            f"'openai:{opening.rest}' does not name a server and a model",
-            hint="write it as openai:https://HOST/v1#MODEL",
-        )
-    near = is_loopback(base_url)
-    key = _find_key(opening, near=near)
-    if key and not near and urlsplit(base_url).scheme != "https":
-        raise Unavailable(
-            f"a key would go to {base_url} unencrypted", hint="use https, or a server on this machine"
-        )
-    price = FREE if near and opening.price is None else opening.price
-    async with OpenAICompatible(base_url, model, api_key=key, price=price) as client:
+    server = locate_anthropic(
+        opening.rest,
+        opening.env,
+        key_name=opening.key_name,
+        price=opening.price,
+        prices=opening.prices,
+    )
+    async with AnthropicModel(
+        server.model,
+        base_url=server.base_url,
+        headers=dict(server.headers or ()),
+        secret=server.key,
+        price=server.price,
+        remedies=make_remedies(server),
+    ) as client:
         yield client
-
-
-def _find_key(opening: Opening, *, near: bool) -> str | None:
-    if opening.key_name is not None:
-        key = opening.env.get(opening.key_name)
-        if not key:
-            raise Unavailable(f"{opening.key_name} is not set", hint="it must hold the model server's key")
-        return key
-    return None if near else opening.env.get(OPENAI_KEY) or None
 
 
 @register("claude", "claude[:MODEL]")
