@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillopt_replay.agents.claude_stream import StreamReader
-from skillopt_replay.rollouts import Outcome, RolloutCall, Usage
+from skillopt_replay.rollouts import Called, Outcome, RolloutCall, Said, Usage
 
 INIT = {"type": "system", "subtype": "init", "model": "claude-opus-5-5", "tools": ["Bash"]}
 RETRY = {"type": "system", "subtype": "api_retry", "attempt": 1, "error_status": 429, "error": "rate_limit"}
@@ -72,7 +72,11 @@ def test_a_good_run_is_told_in_full_however_it_is_cut_into_pieces(piece):
         piece=piece,
     )
     assert (reading.outcome, reading.answer, reading.error) == (Outcome.FINISHED, "Done.", None)
-    assert reading.calls == (RolloutCall("Bash", "npm test", "Exit code 3\nboom"), RolloutCall("Read"))
+    assert reading.calls == (
+        RolloutCall("Bash", "npm test", "Exit code 3\nboom", exit_code=3, output="Exit code 3\nboom"),
+        RolloutCall("Read", arguments='{"file_path":"a"}', output="text"),
+    )
+    assert reading.steps == (Said("I look."), Called(0), Called(1), Said("Done."))
     assert reading.usage == Usage(11, 3, 3, 4, 0.5)
     assert reading.model == "claude-opus-5-5"
     assert reading.skipped == 0
@@ -184,7 +188,7 @@ def test_memory_does_not_grow_with_a_line_without_an_end():
     reader = StreamReader(max_line=1000)
     for _ in range(1000):
         reader.feed(b"x" * 1000)
-    assert len(reader._part) <= 1000
+    assert len(reader._lines._part) <= 1000
 
 
 JSON = st.recursive(

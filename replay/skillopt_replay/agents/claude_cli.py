@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import os
 import platform
-import re
 import shutil
-import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from skillopt_replay.errors import Unavailable
+from skillopt_replay.agents.clients import Client, Credentials, read_version
 from skillopt_replay.sandbox.contract import SYSTEM_PATH
 
 if TYPE_CHECKING:
@@ -28,7 +25,7 @@ _ROUTES = (
     "NODE_EXTRA_CA_CERTS",
 )  # fmt: skip
 CREDENTIAL_FILE = ".credentials.json"
-_VERSION = re.compile(r"\d+\.\d+\.\d+")
+_QUIET = (("DISABLE_AUTOUPDATER", "1"),)
 _HINT = "install Claude Code (npm install -g @anthropic-ai/claude-code)"
 _SIGN_IN_HINT = (
     "run `claude setup-token` and set CLAUDE_CODE_OAUTH_TOKEN, "
@@ -36,39 +33,6 @@ _SIGN_IN_HINT = (
 )
 
 _RETRIES = 4
-
-
-class Credentials(msgspec.Struct, frozen=True, kw_only=True):
-    """The one thing that signs the client in, and the route to the service.
-
-    `env` goes to the client's environment; `file` is the content of its credential file, without the
-    token that renews it: a copy that renewed itself would sign the user out.
-    """
-
-    source: str
-    env: tuple[tuple[str, str], ...] = ()
-    file: bytes | None = None
-    expires: float | None = None
-
-    @property
-    def expired(self) -> bool:
-        return self.expires is not None and self.expires <= time.time()
-
-    def __repr__(self) -> str:
-        return f"Credentials(source={self.source!r})"
-
-
-class ClaudeCli(msgspec.Struct, frozen=True, kw_only=True):
-    """The client found on this machine. `credentials` is None when nobody is signed in."""
-
-    binary: Path
-    version: str
-    credentials: Credentials | None
-    hint: str = ""
-
-    @property
-    def signed_in(self) -> bool:
-        return self.credentials is not None and not self.credentials.expired
 
 
 def make_environment(
@@ -98,7 +62,7 @@ def make_environment(
     }
 
 
-def find_claude(env: Mapping[str, str], binary: Path | None = None) -> ClaudeCli | None:
+def find_claude(env: Mapping[str, str], binary: Path | None = None) -> Client | None:
     """Return the client at `binary`, or the one on the PATH in `env`; None when there is none.
 
     Raises Unavailable when the program is there but does not start.
@@ -112,7 +76,9 @@ def find_claude(env: Mapping[str, str], binary: Path | None = None) -> ClaudeCli
         hint = _SIGN_IN_HINT
     elif credentials.expired:
         hint = f"the sign-in has run out: start `claude` once to renew it; for nights: {_SIGN_IN_HINT}"
-    return ClaudeCli(binary=path, version=read_version(path), credentials=credentials, hint=hint)
+    return Client(
+        binary=path, version=read_version(path, hint=_HINT, env=_QUIET), credentials=credentials, hint=hint
+    )
 
 
 def locate(env: Mapping[str, str], binary: Path | None = None) -> Path | None:
@@ -146,29 +112,6 @@ def _native(folder: Path) -> Path | None:
         if os.access(place / "claude", os.X_OK):
             return place / "claude"
     return None
-
-
-def read_version(binary: Path) -> str:
-    """Return what `--version` says. Raises Unavailable when it says nothing of use."""
-    try:
-        finished = subprocess.run(
-            [str(binary), "--version"],
-            env={"PATH": SYSTEM_PATH, "HOME": "/nonexistent", "DISABLE_AUTOUPDATER": "1"},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=30.0,
-            check=False,
-            start_new_session=True,
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise Unavailable(f"{binary} does not start: {error}", hint=_HINT) from error
-    match = _VERSION.search(finished.stdout)
-    if finished.returncode != 0 or match is None:
-        said = (finished.stderr or finished.stdout).strip()[-200:]
-        raise Unavailable(f"{binary} --version does not tell a version: {said}", hint=_HINT)
-    return match.group()
 
 
 def find_credentials(env: Mapping[str, str]) -> Credentials | None:

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import asyncio
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from skillopt_replay import process
 from skillopt_replay.agents.claude_cli import CREDENTIAL_FILE, make_environment
-from skillopt_replay.agents.claude_stream import Reading, StreamReader
+from skillopt_replay.agents.claude_stream import StreamReader
+from skillopt_replay.agents.harness import Launch, Run, run_client
 from skillopt_replay.errors import Unavailable
-from skillopt_replay.folders import PRIVATE_PREFIX, discard, make_folder
 from skillopt_replay.protocols import Limits
-from skillopt_replay.rollouts import Outcome, Rollout, Usage
+from skillopt_replay.rollouts import Usage
 from skillopt_replay.sandbox.contract import Toolchains
-from skillopt_replay.workspace import root_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from skillopt_replay.agents.claude_cli import ClaudeCli
+    from skillopt_replay.agents.clients import Client
+    from skillopt_replay.rollouts import Rollout
     from skillopt_replay.sandbox.contract import Sandbox
     from skillopt_replay.skills import Skill
     from skillopt_replay.tasks import Task
@@ -32,7 +29,6 @@ ENTRYPOINT = "skillopt-sleep-replay"  # recorded by the client; harvesters leave
 TOOLS = ("Bash", "Edit", "Glob", "Grep", "NotebookEdit", "Read", "Skill", "Task", "TodoWrite", "Write")
 # One run in a real project: the system prompt, its tools and some twenty turns, most of it cached.
 TYPICAL = Usage(input_tokens=150_000, output_tokens=10_000, cost_usd=Limits().usd)
-_FLOOD_BYTES = 512_000_000
 
 
 class ClaudeCode:
@@ -46,7 +42,7 @@ class ClaudeCode:
 
     def __init__(
         self,
-        cli: ClaudeCli,
+        cli: Client,
         sandbox: Sandbox,
         *,
         model: str | None = None,
@@ -77,36 +73,28 @@ class ClaudeCode:
 
     async def run(self, task: Task, skill: Skill | None, workspace: Path, limits: Limits) -> Rollout:
         """Let the client work on the task in `workspace`; see Agent.run."""
-        started = time.monotonic()
-        root = root_of(workspace)
-        private = await asyncio.to_thread(make_folder, root.parent, PRIVATE_PREFIX)
-        reader = StreamReader(
-            [skill.name, f"{PLUGIN}:{skill.name}"] if skill else (), max_line=limits.output_bytes
+        names = [skill.name, f"{PLUGIN}:{skill.name}"] if skill else ()
+        run = Run(
+            program="claude",
+            agent=self.identity,
+            model=self._model or "",
+            task=task,
+            skill=skill,
+            workspace=workspace,
+            limits=limits,
+            sandbox=self._sandbox,
         )
-        try:
-            await asyncio.to_thread(self._furnish, private, skill)
-            argv = self._sandbox.wrap(
-                self._command(private / "plugin" if skill else None, limits),
-                writable=[root, private / "home", private / "tmp"],
-                readable=self._readable(private, skill),
-                cwd=workspace,
-            )
-            finished = await process.run(
-                argv,
-                cwd=workspace,
+
+        def furnish(private: Path) -> Launch:
+            self._furnish(private, skill)
+            return Launch(
+                argv=tuple(self._command(private / "plugin" if skill else None, limits)),
                 env=self._environment(private),
-                seconds=limits.seconds,
-                stdin=task.prompt.encode(),
-                keep_bytes=20_000,
-                flood_bytes=_FLOOD_BYTES,
-                on_stdout=reader.feed,
+                readable=tuple(self._readable(private, skill)),
+                stdin=task.prompt.encode("utf-8", "replace"),
             )
-        except OSError as error:
-            return self._failed(task, skill, f"claude does not start: {error}", time.monotonic() - started)
-        finally:
-            left = await discard(private)
-        rollout = self._report(task, skill, limits, finished, reader.finish())
-        return msgspec.structs.replace(rollout, notes=(*rollout.notes, *left))
+
+        return await run_client(run, furnish, StreamReader(names, max_line=limits.output_bytes))
 
     def _command(self, plugin: Path | None, limits: Limits) -> list[str]:
         command = [str(self._cli.binary), "--print", "--output-format", "stream-json", "--verbose"]
@@ -124,7 +112,6 @@ class ClaudeCode:
         """Lay out the private home and, with a skill, the plugin that offers it."""
         config = private / "home" / ".claude"
         config.mkdir(parents=True)
-        (private / "tmp").mkdir()
         if self._credentials.file is not None:
             path = config / CREDENTIAL_FILE
             path.touch(mode=0o600)
@@ -148,51 +135,3 @@ class ClaudeCode:
 
     def _environment(self, private: Path) -> dict[str, str]:
         return make_environment(self._credentials, private, path=self._toolchains.path, entrypoint=ENTRYPOINT)
-
-    def _report(
-        self, task: Task, skill: Skill | None, limits: Limits, finished: process.Finished, reading: Reading
-    ) -> Rollout:
-        outcome, error = _conclude(finished, reading, limits)
-        notes = [f"tools refused: {', '.join(sorted(set(reading.denied)))}"] if reading.denied else []
-        if reading.skipped:
-            notes.append(f"{reading.skipped} lines of the client's output could not be read")
-        return Rollout(
-            task=task.id,
-            skill=skill.digest if skill else "",
-            agent=self.identity,
-            model=reading.model or self._model or "",
-            outcome=outcome,
-            answer=reading.answer,
-            calls=reading.calls,
-            usage=reading.usage,
-            seconds=finished.seconds,
-            skill_loaded=reading.skill_loaded if skill else None,
-            error=error,
-            notes=tuple(notes),
-        )
-
-    def _failed(self, task: Task, skill: Skill | None, error: str, seconds: float) -> Rollout:
-        return Rollout(
-            task=task.id,
-            skill=skill.digest if skill else "",
-            agent=self.identity,
-            model=self._model or "",
-            outcome=Outcome.INFRASTRUCTURE,
-            answer="",
-            seconds=seconds,
-            error=error,
-        )
-
-
-def _conclude(finished: process.Finished, reading: Reading, limits: Limits) -> tuple[Outcome, str | None]:
-    """Tell a failed run from a failed infrastructure. A result that came counts, whatever came after."""
-    if reading.outcome is not None:
-        return reading.outcome, reading.error
-    if finished.timed_out:
-        if reading.waiting_for_service:
-            return Outcome.INFRASTRUCTURE, f"no reply from the service within {limits.seconds:g} s"
-        return Outcome.LIMIT, f"stopped after {limits.seconds:g} s"
-    if finished.flooded:
-        return Outcome.INFRASTRUCTURE, "the client wrote without end and was stopped"
-    said = finished.stderr.strip()[-500:] or "it wrote nothing on the error channel"
-    return Outcome.INFRASTRUCTURE, f"claude ended with {finished.returncode} and no result: {said}"

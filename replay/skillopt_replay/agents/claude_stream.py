@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from skillopt_replay.agents.claude_usage import ModelTokens, Tokens, add_up, to_usage
-from skillopt_replay.rollouts import Outcome, RolloutCall, Usage
+from skillopt_replay.agents.faults import fault_of
+from skillopt_replay.agents.traces import MAX_ERROR, Lines, Reading, Trace
+from skillopt_replay.rollouts import Fault, Outcome, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-MAX_CALLS = 2_000
-MAX_TEXT = 2_000
+_EXIT = re.compile(r"(?:Error: )?Exit code (\d+)\b")
 _CUT = "cut off mid-stream"  # the client's own words when it asks the model to go on
 
 
@@ -50,27 +52,13 @@ class _Event(msgspec.Struct, frozen=True):
     errors: list[Any] | None = None
     stop_reason: str | msgspec.UnsetType | None = msgspec.UNSET
     api_error_status: int | str | None = None
+    error_status: int | None = None
+    error: str | None = None
     total_cost_usd: float | None = None
     usage: Tokens | None = None
     permission_denials: list[_Denial] | None = None
     model_usage: dict[str, ModelTokens] | None = msgspec.field(default=None, name="modelUsage")
     is_synthetic: bool = msgspec.field(default=False, name="isSynthetic")
-
-
-class Reading(msgspec.Struct, frozen=True, kw_only=True):
-    """What the stream told. `outcome` is None when it ended without a result."""
-
-    outcome: Outcome | None
-    answer: str
-    error: str | None
-    model: str
-    calls: tuple[RolloutCall, ...]
-    usage: Usage
-    skill_loaded: bool
-    denied: tuple[str, ...]
-    replied: bool
-    waiting_for_service: bool
-    skipped: int
 
 
 class StreamReader:
@@ -84,48 +72,29 @@ class StreamReader:
 
     def __init__(self, skill_names: Collection[str] = (), *, max_line: int = 4_000_000) -> None:
         self._skill_names = frozenset(skill_names)
-        self._max_line = max_line
-        self._part = bytearray()
-        self._overlong = False
-        self._skipped = 0
+        self._lines = Lines(self._read, max_line=max_line)
         self._decoder = msgspec.json.Decoder(_Event)
         self._model = ""
-        self._calls: dict[str, RolloutCall] = {}
+        self._trace = Trace()
         self._skill_calls: set[str] = set()
         self._loaded = False
         self._text = ""
         self._usage = Usage()
         self._last_message = ("", Usage())
+        self._fault: Fault | None = None
         self._retrying = False
         self._cut = False
         self._replied = False
         self._result: _Event | None = None
 
     def feed(self, data: bytes) -> None:
-        *lines, rest = data.split(b"\n")
-        for line in lines:
-            self._add(line)
-            if self._overlong:
-                self._skipped += 1
-            elif self._part.strip():
-                self._read(bytes(self._part))
-            self._part.clear()
-            self._overlong = False
-        self._add(rest)
+        self._lines.feed(data)
 
-    def _add(self, piece: bytes) -> None:
-        if len(self._part) + len(piece) > self._max_line:
-            self._overlong = True
-            self._part.clear()
-        if not self._overlong:
-            self._part += piece
-
-    def _read(self, line: bytes) -> None:
+    def _read(self, line: bytes) -> bool:
         try:
             event = self._decoder.decode(line)
         except msgspec.DecodeError:
-            self._skipped += 1
-            return
+            return False
         if event.type == "system":
             self._read_system(event)
         elif event.type == "assistant" and event.message:
@@ -135,12 +104,14 @@ class StreamReader:
             self._cut = event.is_synthetic and _CUT in _text(event.message)
         elif event.type == "result":
             self._result = event
+        return True
 
     def _read_system(self, event: _Event) -> None:
         if event.subtype == "init":
             self._model = event.model or ""
         elif event.subtype == "api_retry":
             self._retrying = True
+            self._fault = fault_of(event.error_status, event.error or "")
 
     def _read_reply(self, message: _Message, *, aside: bool) -> None:
         if message.model == "<synthetic>":
@@ -154,8 +125,10 @@ class StreamReader:
         for block in blocks:
             if block.type == "text":
                 self._text = block.text
-            elif block.type == "tool_use" and len(self._calls) < MAX_CALLS:
-                self._calls[block.id] = RolloutCall(block.name, _command(block))
+                if not aside:
+                    self._trace.say(block.text)
+            elif block.type == "tool_use":
+                self._trace.call(block.id, block.name, command=_command(block), arguments=_arguments(block))
                 if block.name == "Skill" and self._names_our_skill(block.input or {}):
                     self._skill_calls.add(block.id)
 
@@ -176,17 +149,15 @@ class StreamReader:
                 continue
             if block.tool_use_id in self._skill_calls and not block.is_error:
                 self._loaded = True
-            call = self._calls.get(block.tool_use_id)
-            if call is not None and block.is_error:
-                self._calls[block.tool_use_id] = RolloutCall(call.name, call.command, _plain(block.content))
+            output = _plain(block.content)
+            error = (output or "error") if block.is_error else None
+            self._trace.end(block.tool_use_id, error=error, exit_code=_exit_code(error), output=output)
 
     def finish(self) -> Reading:
         """Return what was read; a last line without its line end counts as well."""
-        if self._part.strip() and not self._overlong:
-            self._read(bytes(self._part))
-            self._part.clear()
+        self._lines.finish()
         result = self._result
-        outcome, error = (None, None) if result is None else _judge(result, cut=self._cut)
+        outcome, error, fault = (None, None, self._fault) if result is None else _judge(result, cut=self._cut)
         usage = (
             self._usage.plus(self._last_message[1])
             if result is None
@@ -196,30 +167,34 @@ class StreamReader:
             outcome=outcome,
             answer=(result.result or "") if result and outcome is Outcome.FINISHED else self._text,
             error=error,
+            fault=fault,
             model=self._model,
-            calls=tuple(self._calls.values()),
+            calls=self._trace.calls,
+            steps=self._trace.steps,
             usage=usage,
             skill_loaded=self._loaded,
             denied=tuple(d.tool_name for d in (result.permission_denials or []) if result) if result else (),
             replied=self._replied,
             waiting_for_service=result is None and (self._retrying or not self._replied),
-            skipped=self._skipped,
+            skipped=self._lines.skipped,
         )
 
 
-def _judge(result: _Event, *, cut: bool) -> tuple[Outcome, str | None]:
+def _judge(result: _Event, *, cut: bool) -> tuple[Outcome, str | None, Fault | None]:
     said = (
         result.result or "; ".join(str(e) for e in result.errors or ()) or result.subtype or "no reason given"
     )
     if result.subtype in ("error_max_turns", "error_max_budget_usd"):
-        return Outcome.LIMIT, said
+        return Outcome.LIMIT, said, None
     if result.is_error or result.subtype != "success":
         status = f" (status {result.api_error_status})" if result.api_error_status else ""
-        return Outcome.INFRASTRUCTURE, said[:MAX_TEXT] + status
+        fault = fault_of(result.api_error_status, said)
+        return Outcome.INFRASTRUCTURE, said[:MAX_ERROR] + status, fault
     if cut or result.stop_reason is None:
         # Reported as a success, with the half that arrived or the half that came after.
-        return Outcome.INFRASTRUCTURE, "the connection was cut in the middle of the last reply"
-    return Outcome.FINISHED, None
+        error = "the connection was cut in the middle of the last reply"
+        return Outcome.INFRASTRUCTURE, error, Fault.CUT
+    return Outcome.FINISHED, None, None
 
 
 def _command(block: _Block) -> str | None:
@@ -233,8 +208,20 @@ def _text(message: _Message) -> str:
     return "\n".join(block.text for block in message.content)
 
 
+def _arguments(block: _Block) -> str:
+    if not block.input or _command(block) is not None:
+        return ""
+    return msgspec.json.encode(block.input).decode("utf-8", "replace")
+
+
+def _exit_code(error: str | None) -> int | None:
+    """Return the exit status the client writes before what a failed command said."""
+    match = _EXIT.match(error or "")
+    return int(match.group(1)) if match else None
+
+
 def _plain(content: object) -> str:
     if isinstance(content, list):
         texts = [part.get("text", "") for part in content if isinstance(part, dict)]
         content = "\n".join(str(text) for text in texts)
-    return str(content or "error")[:MAX_TEXT]
+    return str(content or "")

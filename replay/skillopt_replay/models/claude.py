@@ -23,7 +23,7 @@ from skillopt_replay.sandbox.contract import SYSTEM_PATH
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from skillopt_replay.agents.claude_cli import ClaudeCli
+    from skillopt_replay.agents.clients import Client
     from skillopt_replay.protocols import Message
 
 ENTRYPOINT = "skillopt-sleep-optimizer"  # recorded by the client; harvesters leave such sessions out
@@ -74,7 +74,7 @@ class ClaudeModel:
 
     def __init__(
         self,
-        cli: ClaudeCli,
+        cli: Client,
         *,
         model: str | None = None,
         seconds: float = 600.0,

@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillopt_replay.agents.claude_cli import ClaudeCli, Credentials, find_claude
+from skillopt_replay.agents.claude_cli import find_claude
+from skillopt_replay.agents.clients import Client, Credentials
 from skillopt_replay.errors import Unavailable
 from skillopt_replay.models import claude as module
 from skillopt_replay.models.claude import ClaudeModel, render
@@ -71,7 +72,7 @@ def program(tmp_path):
         )
         path.chmod(0o755)
         credentials = Credentials(source="test", env=(("ANTHROPIC_API_KEY", "sk-fake"),))
-        return ClaudeCli(binary=path, version="9.9.9", credentials=credentials)
+        return Client(binary=path, version="9.9.9", credentials=credentials)
 
     return make
 
@@ -101,7 +102,7 @@ async def test_the_client_gets_the_question_and_nothing_of_the_user(program, tmp
 async def test_a_credential_file_is_copied_for_the_client_alone(program, tmp_path):
     cli = program(GOOD)
     signed = Credentials(source="file", file=b'{"claudeAiOauth": {"accessToken": "t"}}')
-    cli = ClaudeCli(binary=cli.binary, version="9", credentials=signed)
+    cli = Client(binary=cli.binary, version="9", credentials=signed)
     assert (await ClaudeModel(cli, work=tmp_path / "w").complete(ASK)).error is None
     assert note(tmp_path)["files"] == [".credentials.json"]
     assert list((tmp_path / "w").iterdir()) == []
@@ -171,7 +172,7 @@ async def test_a_client_that_does_not_start_is_an_error(program, tmp_path):
 
 
 def test_nobody_signed_in_is_said_at_once(tmp_path):
-    cli = ClaudeCli(binary=tmp_path, version="1", credentials=None, hint="sign in")
+    cli = Client(binary=tmp_path, version="1", credentials=None, hint="sign in")
     with pytest.raises(Unavailable, match="not signed in"):
         ClaudeModel(cli)
 

@@ -1,0 +1,71 @@
+"""A client program as found on this machine, and the one thing that signs it in."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import time
+from pathlib import Path
+
+import msgspec
+
+from skillopt_replay.errors import Unavailable
+from skillopt_replay.sandbox.contract import SYSTEM_PATH
+
+_VERSION = re.compile(r"\d+\.\d+\.\d+")
+
+
+class Credentials(msgspec.Struct, frozen=True, kw_only=True):
+    """The one thing that signs a client in, and the route to its service.
+
+    `env` goes to the client's environment; `file` is the content of its credential file, without the
+    token that renews it: a copy that renewed itself would sign the user out. `expires` is Unix time.
+    """
+
+    source: str
+    env: tuple[tuple[str, str], ...] = ()
+    file: bytes | None = None
+    expires: float | None = None
+
+    @property
+    def expired(self) -> bool:
+        return self.expires is not None and self.expires <= time.time()
+
+    def __repr__(self) -> str:
+        return f"Credentials(source={self.source!r})"
+
+
+class Client(msgspec.Struct, frozen=True, kw_only=True):
+    """The program, its version, and its sign-in (None when nobody is signed in; `hint` says what to do)."""
+
+    binary: Path
+    version: str
+    credentials: Credentials | None
+    hint: str = ""
+
+    @property
+    def signed_in(self) -> bool:
+        return self.credentials is not None and not self.credentials.expired
+
+
+def read_version(binary: Path, *, hint: str, env: tuple[tuple[str, str], ...] = ()) -> str:
+    """Return what `--version` says. Raises Unavailable, with the hint, when it says nothing of use."""
+    try:
+        finished = subprocess.run(
+            [str(binary), "--version"],
+            env={"PATH": SYSTEM_PATH, "HOME": "/nonexistent", **dict(env)},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=30.0,
+            check=False,
+            start_new_session=True,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise Unavailable(f"{binary} does not start: {error}", hint=hint) from error
+    match = _VERSION.search(finished.stdout)
+    if finished.returncode != 0 or match is None:
+        said = (finished.stderr or finished.stdout).strip()[-200:]
+        raise Unavailable(f"{binary} --version does not tell a version: {said}", hint=hint)
+    return match.group()

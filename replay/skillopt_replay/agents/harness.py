@@ -1,0 +1,158 @@
+"""Runs a client program on a task: a private home, the sandbox, the limits, and the rollout at the end."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING, Protocol
+
+import msgspec
+
+from skillopt_replay import process
+from skillopt_replay.folders import PRIVATE_PREFIX, discard, make_folder
+from skillopt_replay.rollouts import Fault, Outcome, Rollout
+from skillopt_replay.workspace import root_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from skillopt_replay.agents.traces import Reading
+    from skillopt_replay.protocols import Limits
+    from skillopt_replay.sandbox.contract import Sandbox
+    from skillopt_replay.skills import Skill
+    from skillopt_replay.tasks import Task
+
+_FLOOD_BYTES = 512_000_000
+
+
+class Launch(msgspec.Struct, frozen=True, kw_only=True):
+    """How to start the client once its private folder is laid out.
+
+    The client may write to the workspace, to `home` and `tmp` below the private folder, and to `writable`;
+    it may read `readable` besides the system.
+    """
+
+    argv: tuple[str, ...]
+    env: dict[str, str]
+    readable: tuple[Path, ...] = ()
+    writable: tuple[Path, ...] = ()
+    stdin: bytes = b""
+
+
+class Reader(Protocol):
+    """Takes the client's standard output in pieces."""
+
+    def feed(self, data: bytes) -> None: ...
+
+    def finish(self) -> Reading: ...
+
+
+class Run(msgspec.Struct, frozen=True, kw_only=True):
+    """One run of one client: `program` is its name for messages, `agent` its identity."""
+
+    program: str
+    agent: str
+    model: str
+    task: Task
+    skill: Skill | None
+    workspace: Path
+    limits: Limits
+    sandbox: Sandbox
+
+
+async def run_client(run: Run, furnish: Callable[[Path], Launch], reader: Reader) -> Rollout:
+    """Lay out a private folder with `furnish`, run the client, remove the folder, and return the rollout.
+
+    `furnish` gets the new folder, in which `home` and `tmp` exist, and runs in a thread. Nothing is raised
+    for a failed run: that is an outcome.
+    """
+    started = time.monotonic()
+    root = root_of(run.workspace)
+    private = await asyncio.to_thread(make_folder, root.parent, PRIVATE_PREFIX)
+    try:
+        launch = await asyncio.to_thread(_lay_out, private, furnish)
+        argv = run.sandbox.wrap(
+            launch.argv,
+            writable=[root, private / "home", private / "tmp", *launch.writable],
+            readable=launch.readable,
+            cwd=run.workspace,
+        )
+        finished = await process.run(
+            argv,
+            cwd=run.workspace,
+            env=launch.env,
+            seconds=run.limits.seconds,
+            stdin=launch.stdin,
+            keep_bytes=20_000,
+            flood_bytes=_FLOOD_BYTES,
+            on_stdout=reader.feed,
+        )
+    except OSError as error:
+        return _failed(run, f"{run.program} does not start: {error}", time.monotonic() - started)
+    finally:
+        left = await discard(private)
+    rollout = _report(run, finished, reader.finish())
+    return msgspec.structs.replace(rollout, notes=(*rollout.notes, *left))
+
+
+def _lay_out(private: Path, furnish: Callable[[Path], Launch]) -> Launch:
+    (private / "home").mkdir()
+    (private / "tmp").mkdir()
+    return furnish(private)
+
+
+def _report(run: Run, finished: process.Finished, reading: Reading) -> Rollout:
+    outcome, error, fault = conclude(run.program, finished, reading, run.limits)
+    notes = [f"tools refused: {', '.join(sorted(set(reading.denied)))}"] if reading.denied else []
+    if reading.skipped:
+        notes.append(f"{reading.skipped} lines of the client's output could not be read")
+    return Rollout(
+        task=run.task.id,
+        skill=run.skill.digest if run.skill else "",
+        agent=run.agent,
+        model=reading.model or run.model,
+        outcome=outcome,
+        answer=reading.answer,
+        calls=reading.calls,
+        steps=reading.steps,
+        usage=reading.usage,
+        seconds=finished.seconds,
+        skill_loaded=reading.skill_loaded if run.skill else None,
+        error=error,
+        fault=fault,
+        notes=tuple(notes),
+    )
+
+
+def conclude(
+    program: str, finished: process.Finished, reading: Reading, limits: Limits
+) -> tuple[Outcome, str | None, Fault | None]:
+    """Tell a failed run from a failed infrastructure. A result that came counts, whatever came after."""
+    if reading.outcome is not None:
+        fault = (reading.fault or Fault.CLIENT) if reading.outcome is Outcome.INFRASTRUCTURE else None
+        return reading.outcome, reading.error, fault
+    if finished.timed_out:
+        if reading.waiting_for_service:
+            error = f"no reply from the service within {limits.seconds:g} s"
+            return Outcome.INFRASTRUCTURE, error, reading.fault or Fault.NETWORK
+        return Outcome.LIMIT, f"stopped after {limits.seconds:g} s", None
+    if finished.flooded:
+        return Outcome.INFRASTRUCTURE, "the client wrote without end and was stopped", Fault.CLIENT
+    said = finished.stderr.strip()[-500:] or "it wrote nothing on the error channel"
+    error = f"{program} ended with {finished.returncode} and no result: {said}"
+    return Outcome.INFRASTRUCTURE, error, reading.fault or Fault.CLIENT
+
+
+def _failed(run: Run, error: str, seconds: float) -> Rollout:
+    return Rollout(
+        task=run.task.id,
+        skill=run.skill.digest if run.skill else "",
+        agent=run.agent,
+        model=run.model,
+        outcome=Outcome.INFRASTRUCTURE,
+        answer="",
+        seconds=seconds,
+        error=error,
+        fault=Fault.CLIENT,
+    )

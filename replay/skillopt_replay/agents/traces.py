@@ -1,0 +1,142 @@
+"""Collects what a client's stream tells, in bounded memory, and says what came of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from skillopt_replay.rollouts import Called, Fault, Outcome, RolloutCall, Said, Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from skillopt_replay.rollouts import Step
+
+MAX_CALLS = 2_000
+MAX_TEXT = 4_000
+MAX_ERROR = 2_000
+MAX_TRACE = 400_000
+CUT_MARK = " [...] "
+
+
+class Reading(msgspec.Struct, frozen=True, kw_only=True):
+    """What a client's output told. `outcome` is None when it ended without a result.
+
+    `replied`: the model answered at least once. `waiting_for_service`: it ended while it waited for the
+    service. `denied` names the tools that were refused; `skipped` counts lines that could not be read.
+    """
+
+    outcome: Outcome | None
+    answer: str
+    error: str | None
+    fault: Fault | None
+    model: str
+    calls: tuple[RolloutCall, ...]
+    steps: tuple[Step, ...]
+    usage: Usage
+    skill_loaded: bool
+    denied: tuple[str, ...] = ()
+    replied: bool = True
+    waiting_for_service: bool = False
+    skipped: int = 0
+
+
+class Lines:
+    """Cuts what comes in pieces into lines and hands each to `take`, without its line end.
+
+    Lines longer than `max_line` bytes, and lines that `take` returns False for, are counted in `skipped`.
+    """
+
+    def __init__(self, take: Callable[[bytes], bool], *, max_line: int) -> None:
+        self._take = take
+        self._max_line = max_line
+        self._part = bytearray()
+        self._overlong = False
+        self.skipped = 0
+
+    def feed(self, data: bytes) -> None:
+        *lines, rest = data.split(b"\n")
+        for line in lines:
+            self._add(line)
+            self.finish()
+        self._add(rest)
+
+    def finish(self) -> None:
+        """Take what there is of the last line."""
+        if self._overlong or (self._part.strip() and not self._take(bytes(self._part))):
+            self.skipped += 1
+        self._part.clear()
+        self._overlong = False
+
+    def _add(self, piece: bytes) -> None:
+        if len(self._part) + len(piece) > self._max_line:
+            self._overlong = True
+            self._part.clear()
+        if not self._overlong:
+            self._part += piece
+
+
+class Trace:
+    """The calls and words of a run in their order; what is over the bounds is left out."""
+
+    def __init__(self) -> None:
+        self._calls: dict[str, RolloutCall] = {}
+        self._steps: list[Step] = []
+        self._places: dict[str, int] = {}
+        self._room = MAX_TRACE
+
+    @property
+    def calls(self) -> tuple[RolloutCall, ...]:
+        return tuple(self._calls.values())
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        return tuple(self._steps)
+
+    def say(self, text: str) -> None:
+        """Add words of the agent."""
+        if text.strip() and len(self._steps) < 2 * MAX_CALLS:
+            kept = self._keep(text)
+            if kept:
+                self._steps.append(Said(kept))
+
+    def call(self, key: str, name: str, *, command: str | None = None, arguments: str = "") -> None:
+        """Add the beginning of a call; a key seen before changes nothing."""
+        if key in self._calls or len(self._calls) >= MAX_CALLS:
+            return
+        self._steps.append(Called(len(self._calls)))
+        self._calls[key] = RolloutCall(name, command, arguments=self._keep(arguments))
+
+    def end(
+        self, key: str, *, error: str | None = None, exit_code: int | None = None, output: str = ""
+    ) -> None:
+        """Add how a call ended; a key that is not known changes nothing."""
+        call = self._calls.get(key)
+        if call is None:
+            return
+        self._calls[key] = msgspec.structs.replace(
+            call,
+            error=cut(error, MAX_ERROR) if error is not None else call.error,
+            exit_code=exit_code if exit_code is not None else call.exit_code,
+            output=self._keep(output) or call.output,
+        )
+
+    def _keep(self, text: str) -> str:
+        kept = cut(text, min(MAX_TEXT, max(self._room, 0)))
+        self._room -= len(kept)
+        return kept
+
+
+def cut(text: str, limit: int) -> str:
+    """Return the text, or its head and tail around a mark when it has more than `limit` characters.
+
+    How a command ended is told by its last lines, what it was by the first.
+    """
+    if len(text) <= limit:
+        return text
+    if limit <= len(CUT_MARK):
+        return ""
+    tail = (limit - len(CUT_MARK)) // 2
+    head = limit - len(CUT_MARK) - tail
+    return text[:head] + CUT_MARK + (text[-tail:] if tail else "")

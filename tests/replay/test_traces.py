@@ -1,0 +1,61 @@
+"""The trace of a run: in order, bounded, and marked where it was cut."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skillopt_replay.agents.traces import CUT_MARK, MAX_CALLS, MAX_TRACE, Lines, Trace, cut
+from skillopt_replay.rollouts import Called, Said
+
+
+def test_words_and_calls_keep_their_order():
+    trace = Trace()
+    trace.say("first")
+    trace.call("a", "Bash", command="make")
+    trace.end("a", exit_code=2, error="no rule", output="no rule")
+    trace.say("second")
+    assert trace.steps == (Said("first"), Called(0), Said("second"))
+    assert (trace.calls[0].exit_code, trace.calls[0].error) == (2, "no rule")
+
+
+def test_a_call_told_twice_counts_once_and_an_unknown_end_changes_nothing():
+    trace = Trace()
+    trace.call("a", "Read")
+    trace.call("a", "Read")
+    trace.end("b", error="lost")
+    assert [call.error for call in trace.calls] == [None]
+    assert trace.steps == (Called(0),)
+
+
+def test_a_run_without_end_is_kept_in_bounded_memory():
+    trace = Trace()
+    for number in range(3 * MAX_CALLS):
+        trace.say("x" * 1000)
+        trace.call(str(number), "Bash", command="true")
+        trace.end(str(number), output="y" * 100_000)
+    assert len(trace.calls) == MAX_CALLS
+    said = sum(len(step.text) for step in trace.steps if isinstance(step, Said))
+    assert said + sum(len(call.output) for call in trace.calls) <= MAX_TRACE
+
+
+@given(st.text(), st.integers(0, 60))
+def test_a_cut_text_is_no_longer_than_allowed_and_keeps_head_and_tail(text, limit):
+    kept = cut(text, limit)
+    assert len(kept) <= limit
+    if len(text) > limit and kept:
+        head, tail = kept.split(CUT_MARK, 1)
+        assert text.startswith(head)
+        assert text.endswith(tail)
+
+
+@given(st.lists(st.binary(max_size=30).filter(lambda line: b"\n" not in line)), st.integers(1, 9))
+def test_lines_are_the_same_however_they_are_cut(lines, step):
+    taken: list[bytes] = []
+    reader = Lines(lambda line: taken.append(line) is None, max_line=20)
+    data = b"\n".join(lines)
+    for start in range(0, len(data), step):
+        reader.feed(data[start : start + step])
+    reader.finish()
+    assert taken == [line for line in lines if len(line) <= 20 and line.strip()]
+    assert reader.skipped == sum(len(line) > 20 for line in lines)
