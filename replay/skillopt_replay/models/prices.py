@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -85,6 +85,13 @@ _OPENAI = {
     "o4-mini": Price(1.1, 4.4, 0.275),
 }
 TABLES: Mapping[str, Mapping[str, Price]] = {"anthropic": _ANTHROPIC, "openai": _OPENAI}
+
+
+def make_price(values: Sequence[float]) -> Price:
+    """Return a price from its two to four numbers: input, output, cache read, cache write."""
+    into, out, *cached = values
+    read, write = (*cached, None, None)[:2]
+    return Price(into, out, read, write)
 
 
 def find_price(model: str, vendor: str, overrides: Mapping[str, Price] | None = None) -> Price | None:

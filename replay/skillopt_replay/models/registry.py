@@ -11,13 +11,14 @@ from typing import TypeAlias
 
 import msgspec
 
+from skillopt_replay.agents.clients import Client
 from skillopt_replay.errors import Unavailable
 from skillopt_replay.models.catalogue import Entry, Source
 from skillopt_replay.models.fetch import Progress, fetch
 from skillopt_replay.models.places import locate as locate_local
-from skillopt_replay.models.presets import PRESETS, Preset
+from skillopt_replay.models.presets import ANTHROPIC, BY_NAME, PRESETS, Preset
 from skillopt_replay.models.prices import Price
-from skillopt_replay.models.servers import locate_server, make_remedies
+from skillopt_replay.models.servers import describe_server, locate_server, make_remedies
 from skillopt_replay.protocols import ChatModel
 
 
@@ -99,6 +100,25 @@ async def open_model(
     )
     async with _OPENERS[kind][0](opening) as model:
         yield model
+
+
+def check_model(spec: str, *, env: Mapping[str, str], prices: Mapping[str, Price] | None = None) -> str:
+    """Return a few words on what `spec` would open: which server, whose key, what it costs.
+
+    Nothing is started, fetched or asked. Raises Unavailable as `open_model` would, as far as that shows here.
+    """
+    kind, _, rest = spec.strip().partition(":")
+    if kind not in _OPENERS:
+        raise Unavailable(f"no model is called {spec!r}", hint=f"known are {'; '.join(list_forms())}")
+    if kind == "local":
+        from skillopt_replay.models.serving import require_runtime
+
+        require_runtime()
+        return f"{spec}, on this machine"
+    if kind in CLIENTS:
+        return f"{spec} {CLIENTS[kind](env).version}"
+    preset = ANTHROPIC if kind == ANTHROPIC.name else BY_NAME.get(kind)
+    return describe_server(locate_server(preset, rest, env, prices=prices)) if preset else spec
 
 
 @register("local", "local[:NAME or :/PATH/MODEL.gguf]")
@@ -201,15 +221,26 @@ async def _open_anthropic(opening: Opening) -> AsyncIterator[ChatModel]:
         yield client
 
 
-@register("claude", "claude[:MODEL]")
-@asynccontextmanager
-async def _open_claude(opening: Opening) -> AsyncIterator[ChatModel]:
+def _require_claude(env: Mapping[str, str]) -> Client:
     from skillopt_replay.agents.claude_cli import find_claude
-    from skillopt_replay.models.claude import ClaudeModel
 
-    cli = await asyncio.to_thread(find_claude, opening.env)
+    cli = find_claude(env)
     if cli is None:
         raise Unavailable(
             "Claude Code is not installed", hint="install it (npm install -g @anthropic-ai/claude-code)"
         )
+    if not cli.signed_in:
+        raise Unavailable("Claude Code is not signed in", hint=cli.hint)
+    return cli
+
+
+@register("claude", "claude[:MODEL]")
+@asynccontextmanager
+async def _open_claude(opening: Opening) -> AsyncIterator[ChatModel]:
+    from skillopt_replay.models.claude import ClaudeModel
+
+    cli = await asyncio.to_thread(_require_claude, opening.env)
     yield ClaudeModel(cli, model=opening.rest or None, work=opening.work)
+
+
+CLIENTS: dict[str, Callable[[Mapping[str, str]], Client]] = {"claude": _require_claude}

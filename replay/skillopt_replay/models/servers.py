@@ -90,6 +90,17 @@ def locate_anthropic(
     return msgspec.structs.replace(server, headers=headers)
 
 
+def describe_server(server: Server) -> str:
+    """Return in a few words which model is asked where, with whose key, and what it costs."""
+    key = f", key from {server.key_name}" if server.key_name else ""
+    cost = ""
+    if server.price is None:
+        cost = ", price not known (set prices)"
+    elif server.price != FREE:
+        cost = f", ${server.price.input:g} in and ${server.price.output:g} out per million tokens"
+    return f"{server.model} at {_host(server.base_url)}{key}{cost}"
+
+
 def make_remedies(server: Server) -> dict[Fault, str]:
     """Return for the faults that last what the user can do, by variable and setting."""
     preset = server.preset
