@@ -40,9 +40,7 @@ def choose_target(
     and the first of the table when none has any. With none it takes a chat model that is set.
     Raises Unavailable when auto finds nobody, UsageError for an unknown name.
     """
-    wanted = settings.target.agent
-    if wanted not in NAMES:
-        raise UsageError(f"target.agent is {wanted!r}", hint=f"it must be one of {', '.join(NAMES)}")
+    wanted = check_name(settings)
     if wanted != "auto":
         return Choice(agent=wanted)
     ready = [kind for kind in AGENTS if kind.name in found and found[kind.name].signed_in]
@@ -60,6 +58,14 @@ def choose_target(
     if others:
         why += f" ({', '.join(others)} could be named by target.agent)"
     return Choice(agent=best.name, why=why)
+
+
+def check_name(settings: Settings) -> str:
+    """Return target.agent. Raises UsageError for an unknown name."""
+    wanted = settings.target.agent
+    if wanted not in NAMES:
+        raise UsageError(f"target.agent is {wanted!r}", hint=f"it must be one of {', '.join(NAMES)}")
+    return wanted
 
 
 def choose_optimizer(settings: Settings, target: str) -> Choice:

@@ -17,6 +17,7 @@ from skillopt_sleep.clock import today
 from skillopt_sleep.config import Settings
 from skillopt_sleep.events import Event, Listener, ignore
 from skillopt_sleep.night.backends import Progress, open_backends, pick_target, suits
+from skillopt_sleep.night.choosing import check_name
 from skillopt_sleep.night.harvesting import update_index
 from skillopt_sleep.night.mining import keep_mined, mine_tasks
 from skillopt_sleep.night.places import make_locator
@@ -47,6 +48,7 @@ async def whole_night(
     Call it only while holding the lock: what lies among the replays is taken for a killed run's, and removed.
     When nothing can be worked on, no night is begun and the report's state is "nothing".
     """
+    check_name(settings)
     # Clones of projects, and copies of a sign-in, that a killed run could not remove.
     with contextlib.suppress(OSError):
         clear_leftovers(paths.replays, older_than=0)

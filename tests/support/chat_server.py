@@ -43,8 +43,9 @@ class ChatModel:
 
     `obeys(request)` says whether it does as the skill says, `knows(request)` whether it gets the task right
     without one. `rules` are what it proposes, one a call, the last for ever; `propose(request)`, if set, says
-    what instead. `answers_as` is the model it says it is. `refuses(request)` may return an HTTP status. A
-    request for which `hangs` is true gets no answer before `release` is set.
+    what instead. `answers_as` is the model it says it is. `refuses(request)` may return an HTTP status (501
+    is not tried again, so that no test waits); `refusal` is the error that goes with it. A request for which
+    `hangs` is true gets no answer before `release` is set.
     """
 
     def __init__(self, rules: Sequence[str] = (RULE,)) -> None:
@@ -53,6 +54,7 @@ class ChatModel:
         self.knows: Callable[[Request], bool] = lambda request: False
         self.propose: Callable[[Request], str] | None = None
         self.refuses: Callable[[Request], int] = lambda request: 0
+        self.refusal: dict[str, str] = {"message": "no more for you"}
         self.hangs: Callable[[Request], bool] = lambda request: False
         self.release = threading.Event()
         self.hanging = threading.Event()
@@ -93,8 +95,7 @@ class ChatModel:
             self.release.wait(30)
         status = self.refuses(request)
         if status:
-            # What an empty account is told: not worth a second try, so that no test waits for one.
-            return status, {"error": {"message": "no more for you", "code": "insufficient_quota"}}
+            return status, {"error": self.refusal}
         if request.is_optimizer:
             rule = self.rules[min(proposed, len(self.rules)) - 1]
             if self.propose is not None:
