@@ -63,10 +63,10 @@ def _target(settings: Settings, paths: Paths, env: Mapping[str, str]) -> str:
 
 
 def _optimizer(settings: Settings, paths: Paths, env: Mapping[str, str]) -> str:
-    from skillopt_sleep.night.choosing import choose_optimizer
+    from skillopt_sleep.night.backends import pick_optimizer
 
     target = CHAT if settings.optimizer.model != "auto" else _pick(settings, paths, env).agent
-    picked = choose_optimizer(settings, target)
+    picked = pick_optimizer(settings, env, target)
     because = f": {picked.why}" if picked.why else ""
     return f"{_check(picked.agent, settings, env)} would write the edits{because}"
 

@@ -17,7 +17,14 @@ from skillopt_replay.sandbox import Probe, choose
 from skillopt_replay.tasks import CommandMatched, Contains, Exact, Matches, SectionPresent, Task
 from skillopt_sleep.agents import AGENTS, BY_NAME, CHAT, AgentKind, Wishes
 from skillopt_sleep.config import Settings
-from skillopt_sleep.night.choosing import LOCAL, Choice, Found, choose_optimizer, choose_target
+from skillopt_sleep.night.choosing import (
+    LOCAL,
+    Choice,
+    Found,
+    choose_optimizer,
+    choose_target,
+    needs_found,
+)
 from skillopt_sleep.paths import Paths, make_private
 
 if TYPE_CHECKING:
@@ -92,6 +99,11 @@ def pick_target(settings: Settings, env: Mapping[str, str], clients_of_sessions:
     return choose_target(settings, found, clients_of_sessions)
 
 
+def pick_optimizer(settings: Settings, env: Mapping[str, str], target: str) -> Choice:
+    """Return which model writes the edits, as `optimizer.model` names models."""
+    return choose_optimizer(settings, target, find_agents(env) if needs_found(settings, target) else {})
+
+
 def suits(agent: str, task: Task) -> bool:
     """Say whether the target can be judged by the task's checks: a chat model only by what it writes."""
     if agent != CHAT:
@@ -137,7 +149,7 @@ async def open_backends(
         else:
             sandbox = choose(settings.replay.sandbox)
             agent = _open_agent(BY_NAME[picked.agent], settings, env, sandbox)
-        writer = choose_optimizer(settings, picked.agent)
+        writer = pick_optimizer(settings, env, picked.agent)
         optimizer = await model(writer.agent)
         yield Backends(
             agent=agent,

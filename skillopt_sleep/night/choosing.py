@@ -68,17 +68,29 @@ def check_name(settings: Settings) -> str:
     return wanted
 
 
-def choose_optimizer(settings: Settings, target: str) -> Choice:
+def choose_optimizer(settings: Settings, target: str, found: Mapping[str, Found]) -> Choice:
     """Return the model that writes edits, as `optimizer.model` names models.
 
-    Auto takes the target's own client, or the chat model that runs the tasks.
+    Auto takes the chat model or the client that runs the tasks. Where that client is no chat model, it takes
+    another one that is signed in (`found`), and the local model when there is none.
     """
     wanted = settings.optimizer.model
     if wanted != "auto":
         return Choice(agent=wanted)
-    if target in BY_NAME and BY_NAME[target].model:
-        return Choice(agent=BY_NAME[target].model, why=f"{BY_NAME[target].title} runs the tasks")
-    return Choice(agent=settings.target.model or LOCAL, why="it runs the tasks as well")
+    if target == CHAT:
+        return Choice(agent=settings.target.model or LOCAL, why="it runs the tasks as well")
+    title = BY_NAME[target].title
+    if BY_NAME[target].model:
+        return Choice(agent=BY_NAME[target].model, why=f"{title} runs the tasks")
+    for kind in AGENTS:
+        if kind.model and kind.name in found and found[kind.name].signed_in:
+            return Choice(agent=kind.model, why=f"{title} is no chat model, and {kind.title} is signed in")
+    return Choice(agent=LOCAL, why=f"{title} is no chat model, and no other client is signed in")
+
+
+def needs_found(settings: Settings, target: str) -> bool:
+    """Say whether `choose_optimizer` has to know what is installed."""
+    return settings.optimizer.model == "auto" and target != CHAT and not BY_NAME[target].model
 
 
 def _say_missing(found: Mapping[str, Found]) -> list[str]:

@@ -17,7 +17,7 @@ from skillopt_replay.models.catalogue import Entry, Source
 from skillopt_replay.models.fetch import Progress, fetch
 from skillopt_replay.models.places import locate as locate_local
 from skillopt_replay.models.presets import ANTHROPIC, BY_NAME, PRESETS, Preset
-from skillopt_replay.models.prices import Price
+from skillopt_replay.models.prices import Price, find_price
 from skillopt_replay.models.servers import describe_server, locate_server, make_remedies
 from skillopt_replay.protocols import ChatModel
 
@@ -243,4 +243,28 @@ async def _open_claude(opening: Opening) -> AsyncIterator[ChatModel]:
     yield ClaudeModel(cli, model=opening.rest or None, work=opening.work)
 
 
-CLIENTS: dict[str, Callable[[Mapping[str, str]], Client]] = {"claude": _require_claude}
+def _require_codex(env: Mapping[str, str]) -> Client:
+    from skillopt_replay.models.codex_program import HINT, find_codex
+
+    cli = find_codex(env)
+    if cli is None:
+        raise Unavailable("Codex is not installed", hint=HINT)
+    if not cli.signed_in:
+        raise Unavailable("Codex is not signed in", hint=cli.hint)
+    return cli
+
+
+@register("codex", "codex[:MODEL]")
+@asynccontextmanager
+async def _open_codex(opening: Opening) -> AsyncIterator[ChatModel]:
+    from skillopt_replay.models.codex import CodexModel
+
+    cli = await asyncio.to_thread(_require_codex, opening.env)
+    price = opening.price or find_price(opening.rest, "openai", opening.prices)
+    yield CodexModel(cli, model=opening.rest or None, price=price, work=opening.work)
+
+
+CLIENTS: dict[str, Callable[[Mapping[str, str]], Client]] = {
+    "claude": _require_claude,
+    "codex": _require_codex,
+}
