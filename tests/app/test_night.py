@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from skillopt_sleep.config import set_value
 from skillopt_sleep.paths import locate
 from skillopt_sleep.store.candidates import read_rejected_edits
 from skillopt_sleep.store.database import connect
@@ -346,6 +347,17 @@ def test_a_server_that_refuses_everything_learns_nothing_and_says_why(sleeper: S
     assert report["verdicts"] == []
     assert "the infrastructure failed" in report["skills"][0]["note"]
     assert "HTTP 501" in report["skills"][0]["note"]
+
+
+def test_a_price_in_the_settings_makes_the_ceiling_in_dollars_hold(sleeper: Sleeper, model: ChatModel):
+    sleeper.work()
+    sleeper.set(ceilings_usd=1.1, replay_concurrency=1)
+    set_value(locate().config, "prices.scripted", "[100.0, 200.0]")
+    report = sleeper.night(expect=5)
+    assert report["state"] == "stopped"
+    assert 0 < report["cost_usd"] <= 1.1
+    assert not any("not known" in note for note in report["notes"])
+    assert any("of $1.10 are spent" in note for note in report["notes"])
 
 
 # --- when a service refuses for good --------------------------------------------------------------
