@@ -14,7 +14,7 @@ import msgspec
 from skillopt_replay.errors import Unavailable
 from skillopt_replay.models.anthropic_replies import TOOL, read_message
 from skillopt_replay.models.asking import to_valid
-from skillopt_replay.models.completing import conclude
+from skillopt_replay.models.completing import complete_with_room, conclude
 from skillopt_replay.models.replies import ReplyUnreadable
 from skillopt_replay.models.schemas import describe, simplify
 from skillopt_replay.models.service import Failure, Service
@@ -80,6 +80,7 @@ class AnthropicModel:
         self._identity = f"anthropic:{urlsplit(address).netloc}#{model}"
         self._price = price
         self._estimate = estimate or Usage(6_000, 2_048)
+        self._room = 0
         self._structure = Structure.FORMAT
         self._takes_temperature = True
         self._service = Service(
@@ -101,9 +102,11 @@ class AnthropicModel:
     @property
     def estimate(self) -> Usage:
         """What one call may use at most, priced when the price is known."""
+        output = self._estimate.output_tokens + self._room
+        usage = msgspec.structs.replace(self._estimate, output_tokens=output)
         if self._price is None:
-            return self._estimate
-        return msgspec.structs.replace(self._estimate, cost_usd=self._price.cost(self._estimate))
+            return usage
+        return msgspec.structs.replace(usage, cost_usd=self._price.cost(usage))
 
     async def __aenter__(self) -> AnthropicModel:
         return self
@@ -127,6 +130,21 @@ class AnthropicModel:
         seed: int | None = None,
     ) -> Completion:
         """Return the reply; failures that may pass are tried again. Raises nothing for a failed call."""
+
+        async def ask(room: int) -> Completion:
+            return await self._complete(messages, schema, max_tokens + room, temperature)
+
+        done, room = await complete_with_room(self._room, ask)
+        self._room = max(self._room, room)
+        return done
+
+    async def _complete(
+        self,
+        messages: Sequence[Message],
+        schema: Mapping[str, Any] | None,
+        max_tokens: int,
+        temperature: float,
+    ) -> Completion:
         started = time.monotonic()
         sent = self._build(messages, schema, max_tokens, temperature)
         while True:

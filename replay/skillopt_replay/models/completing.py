@@ -2,13 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
+
+import msgspec
 
 from skillopt_replay.models.replies import find_object
 from skillopt_replay.models.schemas import find_mismatch
 from skillopt_replay.protocols import Completion
 from skillopt_replay.rollouts import Fault, Usage
+
+# What a model that reasons before it answers gets besides the length asked for.
+ROOM_TO_THINK = 8_192
+
+
+async def complete_with_room(
+    room: int, ask: Callable[[int], Awaitable[Completion]]
+) -> tuple[Completion, int]:
+    """Return the completion of `ask(room)`, and the room to give from now on.
+
+    A reply that reached its longest length before there was any answer shows a model that reasons: it is
+    asked once more with room for that, and both calls are paid for.
+    """
+    first = await ask(room)
+    if room or first.fault is not Fault.CUT or first.error is None or not first.usage.output_tokens:
+        return first, room
+    second = await ask(ROOM_TO_THINK)
+    both = msgspec.structs.replace(
+        second, usage=first.usage.plus(second.usage), seconds=first.seconds + second.seconds
+    )
+    return both, ROOM_TO_THINK
 
 
 def conclude(

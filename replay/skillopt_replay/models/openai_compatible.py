@@ -10,7 +10,7 @@ import msgspec
 
 from skillopt_replay.errors import Unavailable
 from skillopt_replay.models.asking import Asking
-from skillopt_replay.models.completing import conclude
+from skillopt_replay.models.completing import complete_with_room, conclude
 from skillopt_replay.models.presets import PLAIN, Preset
 from skillopt_replay.models.prices import Price
 from skillopt_replay.models.replies import ReplyUnreadable, read_reply
@@ -63,6 +63,7 @@ class OpenAICompatible:
         self._identity = identity or f"{preset.name}:{urlsplit(address).netloc}#{model}"
         self._price = price
         self._estimate = estimate or Usage(6_000, 2_048)
+        self._room = 0
         self._asking = Asking(preset, model, extra)
         signing = (
             headers if headers is not None else {"authorization": f"Bearer {api_key}"} if api_key else {}
@@ -87,9 +88,11 @@ class OpenAICompatible:
     @property
     def estimate(self) -> Usage:
         """What one call may use at most, priced when the price is known."""
+        output = self._estimate.output_tokens + self._room
+        usage = msgspec.structs.replace(self._estimate, output_tokens=output)
         if self._price is None:
-            return self._estimate
-        return msgspec.structs.replace(self._estimate, cost_usd=self._price.cost(self._estimate))
+            return usage
+        return msgspec.structs.replace(usage, cost_usd=self._price.cost(usage))
 
     async def __aenter__(self) -> OpenAICompatible:
         return self
@@ -114,11 +117,23 @@ class OpenAICompatible:
     ) -> Completion:
         """Return the reply; failures that may pass are tried again. Raises nothing for a failed call."""
 
-        def build() -> dict[str, Any]:
-            return self._asking.build(
-                messages, schema=schema, max_tokens=max_tokens, temperature=temperature, seed=seed
-            )
+        async def ask(room: int) -> Completion:
+            longest = max_tokens + room
 
+            def build() -> dict[str, Any]:
+                return self._asking.build(
+                    messages, schema=schema, max_tokens=longest, temperature=temperature, seed=seed
+                )
+
+            return await self._complete(build, schema, longest)
+
+        done, room = await complete_with_room(self._room, ask)
+        self._room = max(self._room, room)
+        return done
+
+    async def _complete(
+        self, build: Callable[[], dict[str, Any]], schema: Mapping[str, Any] | None, max_tokens: int
+    ) -> Completion:
         started = time.monotonic()
         answer = await self._ask(build)
         seconds = time.monotonic() - started

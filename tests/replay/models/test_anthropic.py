@@ -70,6 +70,14 @@ async def test_what_it_thinks_is_never_the_answer(chat_server):
     assert "it only reasoned" in empty.error
 
 
+async def test_a_model_that_reasons_gets_room_for_it_once_it_ran_out_before_its_answer(chat_server):
+    server = chat_server(say({"type": "thinking", "thinking": "well"}, stop="max_tokens"), say("three"))
+    async with client(server) as model:
+        assert (await model.complete(ASK, max_tokens=50)).text == "three"
+        assert (await model.complete(ASK, max_tokens=50)).text == "three"
+    assert [request["max_tokens"] for request in server.requests] == [50, 8_242, 8_242]
+
+
 async def test_an_object_is_asked_for_by_the_output_format_in_its_simple_dialect(chat_server):
     server = chat_server(say('{"n": 4}'))
     async with client(server) as model:
@@ -151,7 +159,7 @@ async def test_overload_is_tried_again_after_the_wait_it_asks_for(chat_server):
         ((0, None, {}), Fault.NETWORK, 3),
         ((200, b'{"type": "message", "content": [', {}), Fault.CUT, 3),
         ((200, {"content": 3}, {}), Fault.REPLY, 1),
-        (say(stop="max_tokens"), Fault.CUT, 1),
+        (say(stop="max_tokens"), Fault.CUT, 2),
         (say("  "), Fault.REPLY, 1),
     ],
 )

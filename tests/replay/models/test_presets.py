@@ -403,6 +403,22 @@ async def test_one_request_told_to_wait_holds_the_others_back(chat_server, monke
     assert waits[-1] > 20
 
 
+async def test_a_model_that_reasons_gets_room_for_it_once_it_ran_out_before_its_answer(chat_server):
+    thoughts = {"prompt_tokens": 10, "completion_tokens": 50}
+    server = chat_server(
+        say("", "length", {"reasoning_content": "well"}, usage=thoughts),
+        say("three", usage={"prompt_tokens": 10, "completion_tokens": 60}),
+    )
+    async with client(server, "openai", price=Price(1.0, 1.0)) as model:
+        before = model.estimate
+        done = await model.complete(ASK, max_tokens=50)
+        assert (done.text, done.error) == ("three", None)
+        assert (done.usage.output_tokens, done.usage.cost_usd) == (110, pytest.approx(130 / 1e6))
+        assert model.estimate.output_tokens == before.output_tokens + 8_192
+        assert (await model.complete(ASK, max_tokens=50)).text == "three"
+    assert [request["max_completion_tokens"] for request in server.requests] == [50, 8_242, 8_242]
+
+
 async def test_a_known_price_binds_the_estimate_and_the_cost(chat_server, tmp_path):
     server = chat_server(say("hi", usage={"prompt_tokens": 1_000_000, "completion_tokens": 0}))
     prices = {"my-model": Price(2.0, 8.0)}
