@@ -36,6 +36,8 @@ def find_mismatch(value: object, schema: Mapping[str, Any]) -> str | None:
     Raises ValueError when the schema itself is none.
     """
     import jsonschema
+    from referencing import Registry
+    from referencing.exceptions import Unresolvable
 
     try:
         validator = jsonschema.validators.validator_for(dict(schema), default=jsonschema.Draft202012Validator)
@@ -43,7 +45,12 @@ def find_mismatch(value: object, schema: Mapping[str, Any]) -> str | None:
     except jsonschema.SchemaError as error:
         raise ValueError(f"not a JSON schema: {error.message}") from error
     checked: Any = value
-    mismatch = jsonschema.exceptions.best_match(validator(dict(schema)).iter_errors(checked))
+    # Without a registry of its own it would fetch what a schema refers to.
+    errors = validator(dict(schema), registry=Registry()).iter_errors(checked)
+    try:
+        mismatch = jsonschema.exceptions.best_match(errors)
+    except Unresolvable as error:
+        raise ValueError(f"the JSON schema refers to something that is not in it: {error}") from error
     if mismatch is None:
         return None
     place = "/".join(str(part) for part in mismatch.absolute_path)

@@ -55,6 +55,11 @@ def test_what_is_no_schema_is_said():
         find_mismatch({}, {"type": "wish"})
 
 
+def test_nothing_is_fetched_for_a_schema():
+    with pytest.raises(ValueError, match="not in it"):
+        find_mismatch({}, {"$ref": "http://192.0.2.1/schema.json"})
+
+
 def test_the_simple_form_has_no_bounds_and_says_them_in_words():
     simple = simplify(EDITS)
     text = json.dumps(simple)
