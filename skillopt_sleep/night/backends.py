@@ -10,11 +10,25 @@ from typing import TYPE_CHECKING
 
 from skillopt_replay.agents.chat import ChatAgent
 from skillopt_replay.errors import Unavailable
+from skillopt_replay.executors.contract import Workbench
+from skillopt_replay.executors.local import LocalExecutor
+from skillopt_replay.judging.judge import name_judge
 from skillopt_replay.models.prices import Price, make_price
 from skillopt_replay.models.registry import open_model
 from skillopt_replay.rollouts import Usage
 from skillopt_replay.sandbox import Probe, choose
-from skillopt_replay.tasks import CommandMatched, Contains, Exact, Matches, SectionPresent, Task
+from skillopt_replay.tasks import (
+    CommandMatched,
+    Contains,
+    Exact,
+    JsonSchema,
+    Matches,
+    Pairwise,
+    Rubric,
+    SectionPresent,
+    Task,
+    needs_judge,
+)
 from skillopt_sleep.agents import AGENTS, BY_NAME, CHAT, AgentKind, Wishes
 from skillopt_sleep.config import Settings
 from skillopt_sleep.night.choosing import (
@@ -25,9 +39,11 @@ from skillopt_sleep.night.choosing import (
     choose_target,
     needs_found,
 )
+from skillopt_sleep.night.identity import name_judged
 from skillopt_sleep.paths import Paths, make_private
 
 if TYPE_CHECKING:
+    from skillopt_replay.executors.contract import Executor
     from skillopt_replay.protocols import Agent, ChatModel
     from skillopt_replay.sandbox import Sandbox
 
@@ -36,7 +52,7 @@ Progress = Callable[[int, int], None]
 # What one run of a client reads and writes when it works on a real project, cached tokens included.
 _TOKENS_OF_A_RUN = 200_000
 
-_JUDGE_WRITING = (CommandMatched, Contains, Exact, Matches, SectionPresent)
+_JUDGE_WRITING = (CommandMatched, Contains, Exact, JsonSchema, Matches, Pairwise, Rubric, SectionPresent)
 
 
 @dataclass(frozen=True)
@@ -51,6 +67,13 @@ class Backends:
     sandbox: Sandbox
     notes: tuple[str, ...]
     remedies: Mapping[str, str]
+    executor: Executor
+    judge: ChatModel | None = None
+
+    @property
+    def identity(self) -> str:
+        """Who runs the tasks and who judges them: what evidence holds for."""
+        return name_judged(self.agent.identity, name_judge(self.judge) if self.judge else "")
 
 
 class Unneeded:
@@ -104,11 +127,16 @@ def pick_optimizer(settings: Settings, env: Mapping[str, str], target: str) -> C
     return choose_optimizer(settings, target, find_agents(env) if needs_found(settings, target) else {})
 
 
-def suits(agent: str, task: Task) -> bool:
-    """Say whether the target can be judged by the task's checks: a chat model only by what it writes."""
+def suits(agent: str, task: Task, *, judged: bool = False) -> bool:
+    """Say whether the target can be judged by the task's checks: a chat model only by what it writes.
+
+    `judged` says whether there is a model for the checks that no code can make.
+    """
+    if not judged and needs_judge([task]):
+        return False
     if agent != CHAT:
         return True
-    return all(isinstance(check, _JUDGE_WRITING) for check in task.checks)
+    return all(isinstance(check, _JUDGE_WRITING) and not getattr(check, "path", "") for check in task.checks)
 
 
 @asynccontextmanager
@@ -151,12 +179,18 @@ async def open_backends(
             agent = _open_agent(BY_NAME[picked.agent], settings, env, sandbox)
         writer = pick_optimizer(settings, env, picked.agent)
         optimizer = await model(writer.agent)
+        judge = await model(settings.judge.model) if settings.judge.model else None
+        workbench = Workbench(agent=agent, sandbox=sandbox, root=make_private(paths.replays))
+        executor: Executor = LocalExecutor(workbench, slots=settings.replay.concurrency)
+        paid: tuple[Agent | ChatModel, ...] = (agent, optimizer, *([judge] if judge else []))
         yield Backends(
             agent=agent,
             optimizer=optimizer,
             sandbox=sandbox,
-            notes=tuple(_make_notes(agent, optimizer, picked, writer)),
-            remedies=_find_remedies(picked.agent, writer.agent),
+            notes=(*_say_picked(agent, optimizer, picked, writer), *_say_unpriced(paid)),
+            remedies=_find_remedies(picked.agent, writer.agent, settings.judge.model),
+            executor=executor,
+            judge=judge,
         )
 
 
@@ -179,14 +213,18 @@ def _open_agent(kind: AgentKind, settings: Settings, env: Mapping[str, str], san
     return kind.open(client, sandbox, wishes)
 
 
-def _make_notes(agent: Agent, optimizer: ChatModel, target: Choice, writer: Choice) -> list[str]:
+def _say_picked(agent: Agent, optimizer: ChatModel, target: Choice, writer: Choice) -> list[str]:
     notes = []
     if target.why:
         notes.append(f"auto picked {agent.identity} as target: {target.why}")
     if writer.why:
         notes.append(f"auto picked {optimizer.identity} as optimizer: {writer.why}")
-    costs = {agent.identity: agent.estimate.cost_usd, optimizer.identity: optimizer.estimate.cost_usd}
-    return notes + [
+    return notes
+
+
+def _say_unpriced(paid: Sequence[Agent | ChatModel]) -> list[str]:
+    costs = {one.identity: one.estimate.cost_usd for one in paid}
+    return [
         f"what {name} costs is not known here: it is missing in the dollars, and of the ceilings only"
         " calls, tokens and minutes bound it"
         for name, cost in costs.items()
@@ -194,8 +232,12 @@ def _make_notes(agent: Agent, optimizer: ChatModel, target: Choice, writer: Choi
     ]
 
 
-def _find_remedies(target: str, writer: str) -> dict[str, str]:
-    """Return how to be let in again, for the clients among target and optimizer."""
+def _find_remedies(target: str, writer: str, judge: str) -> dict[str, str]:
+    """Return how to be let in again, for the clients among target, optimizer and judge."""
     by_model = {kind.model: kind for kind in AGENTS if kind.model}
-    kinds = {"rollout": BY_NAME.get(target), "optimizer": by_model.get(writer.partition(":")[0])}
+    kinds = {
+        "rollout": BY_NAME.get(target),
+        "optimizer": by_model.get(writer.partition(":")[0]),
+        "judge": by_model.get(judge.partition(":")[0]),
+    }
     return {call: kind.sign_in for call, kind in kinds.items() if kind is not None}

@@ -9,13 +9,17 @@ from collections.abc import Sequence
 import msgspec
 
 from skillopt_replay.errors import CeilingReached, ServiceRefused
+from skillopt_replay.judging.judge import Judge
 from skillopt_replay.rollouts import Fault
+from skillopt_replay.tasks import needs_judge
 from skillopt_sleep.config import Settings
 from skillopt_sleep.errors import Busy, Explained
 from skillopt_sleep.events import Event, Listener, ignore
 from skillopt_sleep.files import write_atomically
 from skillopt_sleep.night.backends import Backends
 from skillopt_sleep.night.bench import Bench
+from skillopt_sleep.night.forecast import Forecast
+from skillopt_sleep.night.judging import admit, collect_samples
 from skillopt_sleep.night.planned import Plan
 from skillopt_sleep.night.report import NightReport, SkillReport, to_json, to_markdown
 from skillopt_sleep.night.roller import make_roller
@@ -33,6 +37,7 @@ async def run_night(
     night: str,
     plan: Plan,
     *,
+    forecast: Forecast | None = None,
     listen: Listener = ignore,
 ) -> NightReport:
     """Work on every skill of the plan, write the report and close the night.
@@ -46,6 +51,10 @@ async def run_night(
     """
     began = time.monotonic()
     ledger = SqliteLedger(connection, night, settings.ceilings)
+    try:
+        judge, unfit = await _admit_judge(connection, backends, ledger, plan, listen)
+    except ServiceRefused as error:
+        raise _resumable(error, backends) from error
     bench = Bench(
         connection=connection,
         night=night,
@@ -53,7 +62,7 @@ async def run_night(
         settings=settings,
         backends=backends,
         ledger=ledger,
-        roll=make_roller(backends, ledger, paths, settings),
+        roll=make_roller(backends, ledger, settings, judge=judge),
         listen=listen,
     )
     reports: list[SkillReport] = []
@@ -87,7 +96,9 @@ async def run_night(
         backends,
         reports,
         ledger,
-        notes=(*backends.notes, *failed, *([f"stopped by a ceiling: {stopped}"] if stopped else [])),
+        judge=judge.identity if judge else "",
+        forecast=forecast,
+        notes=(*backends.notes, *unfit, *failed, *([f"stopped by a ceiling: {stopped}"] if stopped else [])),
         seconds=time.monotonic() - began,
     )
     write_report(paths, report_)
@@ -101,6 +112,23 @@ def _resumable(error: ServiceRefused, backends: Backends) -> ServiceRefused:
     return ServiceRefused(error.message, kind=error.kind, fault=error.fault, hint=hint)
 
 
+async def _admit_judge(
+    connection: sqlite3.Connection, backends: Backends, ledger: SqliteLedger, plan: Plan, listen: Listener
+) -> tuple[Judge | None, tuple[str, ...]]:
+    """Return the judge when the plan needs one and it may count, else why it may not."""
+    tasks = [
+        task for skill in plan.skills for task in (*skill.train, *skill.gate, *skill.renewed, *skill.val)
+    ]
+    if backends.judge is None or not needs_judge(tasks):
+        return None, ()
+    judge = Judge(backends.judge, ledger)
+    try:
+        unfit = await admit(connection, judge, collect_samples(connection, tasks), listen)
+    except CeilingReached as error:
+        unfit = f"the judge was not tried: {error.message}"
+    return (None, (unfit,)) if unfit else (judge, ())
+
+
 def make_report(
     settings: Settings,
     night: str,
@@ -110,6 +138,8 @@ def make_report(
     skills: Sequence[SkillReport],
     ledger: SqliteLedger,
     *,
+    judge: str = "",
+    forecast: Forecast | None = None,
     notes: tuple[str, ...],
     seconds: float,
 ) -> NightReport:
@@ -130,6 +160,8 @@ def make_report(
         seconds=seconds,
         mode=settings.gate.mode,
         control=settings.gate.control,
+        judge=judge,
+        forecast=forecast,
     )
 
 

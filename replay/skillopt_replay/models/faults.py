@@ -40,6 +40,9 @@ _STATUSES = {
     404: Fault.MODEL,
     408: Fault.NETWORK,
     429: Fault.RATE,
+    # What the server will never do, however often it is asked.
+    501: Fault.REPLY,
+    505: Fault.REPLY,
 }
 
 
