@@ -27,7 +27,8 @@ class Finished(msgspec.Struct, frozen=True, kw_only=True):
     """How a child ended. `returncode` is negative for the signal that killed it.
 
     `stdout` and `stderr` hold at most the bytes asked for (bad UTF-8 replaced); `truncated` says that
-    more was written and dropped, `flooded` that the child was killed for writing without end.
+    more was written and dropped, `flooded` that the child was killed for writing without end, `stopped` that
+    it was killed because `enough` said so.
     """
 
     returncode: int
@@ -37,6 +38,7 @@ class Finished(msgspec.Struct, frozen=True, kw_only=True):
     truncated: bool
     flooded: bool
     seconds: float
+    stopped: bool = False
 
 
 async def run(
@@ -49,15 +51,19 @@ async def run(
     keep_bytes: int = KEEP_BYTES,
     flood_bytes: int = FLOOD_BYTES,
     on_stdout: Callable[[bytes], None] | None = None,
+    on_stderr: Callable[[bytes], None] | None = None,
+    enough: Callable[[], bool] | None = None,
 ) -> Finished:
     """Run `argv` with exactly this environment and wait for its end, or end it after `seconds`.
 
-    With `on_stdout` the output goes there in pieces and is not kept. When the child ends, is out of time,
-    floods, or the caller is cancelled, its whole process group and every descendant that was seen outside
-    of the group are killed. Raises OSError when the program cannot be started.
+    With `on_stdout` or `on_stderr` that output goes there in pieces and is not kept; after each piece `enough`
+    tells whether the child has to be stopped. When the child ends, is out of time, floods, is stopped, or the
+    caller is cancelled, its whole process group and every descendant that was seen outside of the group are
+    killed. Raises OSError when the program cannot be started.
     """
     started = time.monotonic()
-    transport, child = await _spawn(argv, cwd, env, lambda: _Child(keep_bytes, flood_bytes, on_stdout))
+    takers = {fd: take for fd, take in ((1, on_stdout), (2, on_stderr)) if take is not None}
+    transport, child = await _spawn(argv, cwd, env, lambda: _Child(keep_bytes, flood_bytes, takers, enough))
     tree = _Tree(transport.get_pid())
     tree.forbid_core_dumps()
     timed_out = False
@@ -83,6 +89,7 @@ async def run(
         truncated=child.dropped,
         flooded=child.flooded.done(),
         seconds=time.monotonic() - started,
+        stopped=child.stopped.done(),
     )
 
 
@@ -116,14 +123,15 @@ def _feed(transport: asyncio.SubprocessTransport, data: bytes) -> None:
 
 
 async def _wait(child: _Child, tree: _Tree, deadline: float) -> bool:
-    """Return when the child exits or floods; True when the deadline came first."""
-    while not (child.exited.done() or child.flooded.done()):
+    """Return when the child exits or has to be ended; True when the deadline came first."""
+    ends = [child.exited, child.flooded, child.stopped]
+    while not any(end.done() for end in ends):
         left = deadline - time.monotonic()
         if left <= 0:
             return True
         tree.look()
         await asyncio.wait(
-            [child.exited, child.flooded],
+            ends,
             timeout=min(left, _LOOK_SECONDS),
             return_when=asyncio.FIRST_COMPLETED,
         )
@@ -141,16 +149,24 @@ async def _outlast(exited: asyncio.Future[None]) -> None:
 class _Child(asyncio.SubprocessProtocol):
     """Collects what the child writes, in bounded memory."""
 
-    def __init__(self, keep: int, flood: int, on_stdout: Callable[[bytes], None] | None) -> None:
+    def __init__(
+        self,
+        keep: int,
+        flood: int,
+        takers: Mapping[int, Callable[[bytes], None]],
+        enough: Callable[[], bool] | None,
+    ) -> None:
         loop = asyncio.get_running_loop()
         self.exited: asyncio.Future[None] = loop.create_future()
         self.closed: asyncio.Future[None] = loop.create_future()
         self.flooded: asyncio.Future[None] = loop.create_future()
+        self.stopped: asyncio.Future[None] = loop.create_future()
         self.dropped = False
         self._kept = {1: bytearray(), 2: bytearray()}
         self._keep = keep
         self._left = flood
-        self._on_stdout = on_stdout
+        self._takers = takers
+        self._enough = enough
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         self._left -= len(data)
@@ -159,8 +175,10 @@ class _Child(asyncio.SubprocessProtocol):
             if not self.flooded.done():
                 self.flooded.set_result(None)
             return
-        if fd == 1 and self._on_stdout is not None:
-            self._on_stdout(data)
+        if fd in self._takers:
+            self._takers[fd](data)
+            if self._enough is not None and not self.stopped.done() and self._enough():
+                self.stopped.set_result(None)
             return
         room = self._keep - len(self._kept[fd])
         self._kept[fd] += data[: max(room, 0)]

@@ -45,6 +45,10 @@ class Reader(Protocol):
 
     def feed(self, data: bytes) -> None: ...
 
+    def over(self, limits: Limits) -> bool:
+        """Whether the run has to be stopped now; what `finish` returns then says why."""
+        ...
+
     def finish(self) -> Reading: ...
 
 
@@ -61,11 +65,17 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     sandbox: Sandbox
 
 
-async def run_client(run: Run, furnish: Callable[[Path], Launch], reader: Reader) -> Rollout:
+async def run_client(
+    run: Run,
+    furnish: Callable[[Path], Launch],
+    reader: Reader,
+    *,
+    log: Callable[[bytes], None] | None = None,
+) -> Rollout:
     """Lay out a private folder with `furnish`, run the client, remove the folder, and return the rollout.
 
-    `furnish` gets the new folder, in which `home` and `tmp` exist, and runs in a thread. Nothing is raised
-    for a failed run: that is an outcome.
+    `furnish` gets the new folder, in which `home` and `tmp` exist, and runs in a thread; `log` takes the error
+    channel in pieces. Nothing is raised for a failed run: that is an outcome.
     """
     started = time.monotonic()
     root = root_of(run.workspace)
@@ -87,6 +97,8 @@ async def run_client(run: Run, furnish: Callable[[Path], Launch], reader: Reader
             keep_bytes=20_000,
             flood_bytes=_FLOOD_BYTES,
             on_stdout=reader.feed,
+            on_stderr=log,
+            enough=lambda: reader.over(run.limits),
         )
     except OSError as error:
         return _failed(run, f"{run.program} does not start: {error}", time.monotonic() - started)
@@ -129,6 +141,8 @@ def conclude(
     program: str, finished: process.Finished, reading: Reading, limits: Limits
 ) -> tuple[Outcome, str | None, Fault | None]:
     """Tell a failed run from a failed infrastructure. A result that came counts, whatever came after."""
+    if reading.outcome is Outcome.FINISHED and not reading.answer.strip() and not reading.calls:
+        return Outcome.INFRASTRUCTURE, "the model said nothing and did nothing", Fault.REPLY
     if reading.outcome is not None:
         fault = (reading.fault or Fault.CLIENT) if reading.outcome is Outcome.INFRASTRUCTURE else None
         return reading.outcome, reading.error, fault
@@ -139,7 +153,7 @@ def conclude(
         return Outcome.LIMIT, f"stopped after {limits.seconds:g} s", None
     if finished.flooded:
         return Outcome.INFRASTRUCTURE, "the client wrote without end and was stopped", Fault.CLIENT
-    said = finished.stderr.strip()[-500:] or "it wrote nothing on the error channel"
+    said = reading.error or finished.stderr.strip()[-500:] or "it wrote nothing on the error channel"
     error = f"{program} ended with {finished.returncode} and no result: {said}"
     return Outcome.INFRASTRUCTURE, error, reading.fault or Fault.CLIENT
 
