@@ -74,8 +74,8 @@ async def run_client(
 ) -> Rollout:
     """Lay out a private folder with `furnish`, run the client, remove the folder, and return the rollout.
 
-    `furnish` gets the new folder, in which `home` and `tmp` exist, and runs in a thread; `log` takes the error
-    channel in pieces. Nothing is raised for a failed run: that is an outcome.
+    `furnish` gets the new folder, in which `home` and `tmp` exist, and runs in a thread. `log` takes the
+    error channel in pieces. Nothing is raised for a failed run: that is an outcome.
     """
     started = time.monotonic()
     root = root_of(run.workspace)

@@ -21,9 +21,9 @@ CUT_MARK = " [...] "
 
 
 class Reading(msgspec.Struct, frozen=True, kw_only=True):
-    """What a client's output told. `outcome` is None when it ended without a result; `error` then is what it
-    said last.
+    """What a client's output told.
 
+    `outcome` is None when it ended without a result; `error` then is what it said last.
     `replied`: the model answered at least once. `waiting_for_service`: it ended while it waited for the
     service. `denied` names the tools that were refused; `skipped` counts lines that could not be read.
     """
