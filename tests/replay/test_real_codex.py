@@ -138,7 +138,7 @@ class TestCodex(RealSuite):
 
     async def test_an_account_signs_in_without_what_renews_it(self, run, server, confined, private_home):
         folder = private_home / ".codex"
-        folder.mkdir()
+        folder.mkdir(exist_ok=True)
         account = {"id_token": token(), "access_token": token(), "refresh_token": "r-1", "account_id": "a-1"}
         (folder / "auth.json").write_text(json.dumps({"OPENAI_API_KEY": None, "tokens": account}))
         (folder / "config.toml").write_text(

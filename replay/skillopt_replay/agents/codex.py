@@ -142,6 +142,8 @@ class Codex:
             "analytics": {"enabled": False},
             "feedback": {"enabled": False},
             "features": {"plugins": False, "apps": False},
+            # Runs have a temporary folder of their own.
+            "sandbox_workspace_write": {"exclude_slash_tmp": True},
             # A project's own scripts find no key to spend.
             "shell_environment_policy": {"ignore_default_excludes": False},
         }
