@@ -39,8 +39,7 @@ class Codex:
     they never said to trust; nothing of the user's own home ever does. `model` None takes the client's
     default. The client's own sandbox is on only where ours is not: one inside the other does not start.
     `price` returns the dollars of a usage of a model; the client tells no cost itself, so without a price
-    the limit on money holds nobody. Turns and tokens are counted in the client's log, which versions before
-    those tested may not write.
+    the limit on money stops no run. Turns and tokens are counted in the client's log.
     """
 
     needs_workspace = True
