@@ -82,7 +82,7 @@ def test_a_program_that_tells_no_version_is_explained(tmp_path):
 
 def test_a_client_that_cannot_be_held_to_limits_is_refused_with_what_to_do(tmp_path):
     make_program(tmp_path / "codex", "echo codex-cli 0.104.0")
-    with pytest.raises(Unavailable, match="older than 0.142") as caught:
+    with pytest.raises(Unavailable, match=r"older than 0\.142") as caught:
         find_codex({"PATH": f"{tmp_path}:/usr/bin:/bin"})
     assert "update" in caught.value.hint
 
