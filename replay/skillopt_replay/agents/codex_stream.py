@@ -15,12 +15,9 @@ from skillopt_replay.agents.traces import MAX_ERROR, Lines, Reading, Trace
 from skillopt_replay.rollouts import Fault, Outcome, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
+    from skillopt_replay.agents.codex_log import Price
     from skillopt_replay.protocols import Limits
     from skillopt_replay.skills import Skill
-
-    Price = Callable[[str, Usage], float | None]
 
 _RETRY = re.compile(r"Reconnecting\.\.\. (?:\d+/\d+|waiting for network) \((.*)\)\Z", re.DOTALL)
 _STATUS = re.compile(r"\bstatus:? (\d{3})\b")
@@ -78,9 +75,8 @@ class StreamReader:
     """Takes the output in pieces, and the log by `log.feed`; `finish` returns what they said.
 
     `skill` is the one on offer, if any, and `named` says that the prompt calls it by its name, which puts it
-    before the model at once. `price` returns the dollars of a usage of a model, None where it does not know
-    the price. Lines longer than `max_line` bytes, and lines that are not what they should be, are skipped and
-    counted.
+    before the model at once. `price` is as for LogReader. Lines longer than `max_line` bytes, and lines that
+    are not what they should be, are skipped and counted.
     """
 
     def __init__(
@@ -92,11 +88,10 @@ class StreamReader:
         max_line: int = 4_000_000,
     ) -> None:
         self._trace = Trace()
-        self.log = LogReader(self._trace)
+        self.log = LogReader(self._trace, price)
         self._lines = Lines(self._read, max_line=max_line)
         self._decoder = msgspec.json.Decoder(_Event)
         self._skill = skill
-        self._price = price
         self._loaded = named
         self._text = ""
         self._denied: list[str] = []
@@ -125,8 +120,7 @@ class StreamReader:
     @property
     def _usage(self) -> Usage:
         usage = max(self.log.usage, self._told or Usage(), key=lambda usage: usage.tokens)
-        cost = self._price(self.log.model, usage) if self._price else None
-        return msgspec.structs.replace(usage, cost_usd=cost)
+        return msgspec.structs.replace(usage, cost_usd=self.log.usage.cost_usd)
 
     def _read(self, line: bytes) -> bool:
         try:
