@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillopt_replay.agents.codex_stream import StreamReader, unwrap
+from skillopt_replay.agents.codex_stream import StreamReader
+from skillopt_replay.agents.codex_words import unwrap
 from skillopt_replay.protocols import Limits
 from skillopt_replay.rollouts import Called, Fault, Outcome, RolloutCall, Said, Usage
 from skillopt_replay.skills import new_skill

@@ -39,7 +39,7 @@ class Codex:
     they never said to trust; nothing of the user's own home ever does. `model` None takes the client's
     default. The client's own sandbox is on only where ours is not: one inside the other does not start.
     `price` returns the dollars of one reply of a model, for those who pay by the token; the client tells no
-    cost itself, so without a price the limit on money stops no run. Turns and tokens are counted in the client's log.
+    cost itself, so without a price the limit on money stops no run.
     """
 
     needs_workspace = True

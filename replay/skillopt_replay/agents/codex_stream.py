@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
-import shlex
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from skillopt_replay.agents.codex_log import LogReader, to_usage
-from skillopt_replay.agents.faults import fault_of
+from skillopt_replay.agents.codex_words import fills_context, find_fault, find_words, read_retry, unwrap
 from skillopt_replay.agents.spending import find_excess
 from skillopt_replay.agents.traces import MAX_ERROR, Lines, Reading, Trace
 from skillopt_replay.rollouts import Fault, Outcome, Usage
@@ -19,17 +17,6 @@ if TYPE_CHECKING:
     from skillopt_replay.protocols import Limits
     from skillopt_replay.skills import Skill
 
-_RETRY = re.compile(r"Reconnecting\.\.\. (?:\d+/\d+|waiting for network) \((.*)\)\Z", re.DOTALL)
-_STATUS = re.compile(r"\bstatus:? (\d{3})\b")
-_FULL = re.compile(r"context window|context_length_exceeded", re.IGNORECASE)
-_UNREACHED = re.compile(
-    r"lookup address|name does not resolve|error sending request|connection (?:failed|refused)"
-    r"|waiting for network|workspace routing",
-    re.IGNORECASE,
-)
-# A route without WebSockets says so like this; the client then goes on without them.
-_SOCKET = re.compile(r"\burl: wss?://")
-_SHELLS = ("bash", "sh", "zsh", "dash")
 _NAMES = {"file_change": "apply_patch", "web_search": "web_search", "todo_list": "update_plan"}
 
 
@@ -147,19 +134,19 @@ class StreamReader:
     def _fail(self, message: str) -> None:
         if self._end is not None:
             return
-        if _FULL.search(message):
-            self._end = Outcome.LIMIT, _plain(message)[:MAX_ERROR], None
+        if fills_context(message):
+            self._end = Outcome.LIMIT, find_words(message)[:MAX_ERROR], None
             return
         self._note(message)
-        self._end = Outcome.INFRASTRUCTURE, self._error, _sort(message)
+        self._end = Outcome.INFRASTRUCTURE, self._error, find_fault(message)
 
     def _note(self, message: str) -> None:
         """Keep what went wrong; a message about a retry counts until the model replies."""
-        retry = _RETRY.match(message)
-        if retry and _SOCKET.search(message):
+        retry = read_retry(message)
+        if retry == "":
             return
-        self._error = _plain(retry[1] if retry else message)[:MAX_ERROR]
-        self._fault = _sort(message)
+        self._error = find_words(retry or message)[:MAX_ERROR]
+        self._fault = find_fault(message)
 
     def _read_item(self, item: _Item, *, ended: bool) -> None:
         if item.type == "error":
@@ -212,37 +199,10 @@ class StreamReader:
         )
 
 
-def unwrap(command: str) -> str:
-    """Return the command line as the model gave it, without the shell the client puts around it."""
-    try:
-        words = shlex.split(command)
-    except ValueError:
-        return command
-    if len(words) == 3 and words[0].rsplit("/", 1)[-1] in _SHELLS and words[1] in ("-lc", "-c"):
-        return words[2]
-    return command
-
-
 def _shows(skill: Skill, command: str, output: str) -> bool:
     """Whether a command that names the skill's file showed the model its text, and not its front only."""
     first = next((line.strip() for line in skill.body.splitlines() if line.strip()), "")
     return skill.name in command and "SKILL.md" in command and first in output
-
-
-def _sort(message: str) -> Fault:
-    if _UNREACHED.search(message):
-        return Fault.NETWORK
-    status = _STATUS.search(message)
-    return fault_of(status[1] if status else None, message)
-
-
-def _plain(message: str) -> str:
-    """Return the words in a service's reply that the client hands on as it came."""
-    try:
-        said: Any = msgspec.json.decode(message)
-        return str(said["error"]["message"])
-    except (msgspec.DecodeError, LookupError, TypeError):
-        return message or "the client gave no reason"
 
 
 def _failure(item: _Item) -> str | None:
