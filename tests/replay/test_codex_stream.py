@@ -281,6 +281,14 @@ def test_a_command_is_told_as_the_model_gave_it(given, meant):
     assert unwrap(given) == meant
 
 
+def test_a_line_nested_beyond_measure_costs_only_itself():
+    reader = StreamReader()
+    reader.feed(b'{"type":"x","item":{"arguments":' + b"[" * 200_000 + b"\n")
+    reader.feed(json.dumps(DONE).encode())
+    reading = reader.finish()
+    assert (reading.outcome, reading.skipped) == (Outcome.FINISHED, 1)
+
+
 def test_lines_too_long_or_not_json_cost_only_themselves():
     reader = StreamReader(max_line=2000)
     reader.feed(b"garbage\n{}\n[1]\n\xff\xfe\n" + b"x" * 100_000)

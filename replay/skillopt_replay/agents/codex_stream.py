@@ -112,7 +112,7 @@ class StreamReader:
     def _read(self, line: bytes) -> bool:
         try:
             event = self._decoder.decode(line)
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, RecursionError):
             return False
         if event.type.startswith("item.") and event.item:
             self._read_item(event.item, ended=event.type == "item.completed")

@@ -50,7 +50,7 @@ def find_words(message: str) -> str:
     try:
         said: Any = msgspec.json.decode(message)
         return str(said["error"]["message"])
-    except (msgspec.DecodeError, LookupError, TypeError):
+    except (msgspec.DecodeError, RecursionError, LookupError, TypeError):
         return message or "the client gave no reason"
 
 
