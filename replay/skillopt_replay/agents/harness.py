@@ -100,11 +100,12 @@ async def run_client(
             on_stderr=log,
             enough=lambda: reader.over(run.limits),
         )
+        reading = reader.finish()  # while the private folder is there: some clients tell more in its files
     except OSError as error:
         return _failed(run, f"{run.program} does not start: {error}", time.monotonic() - started)
     finally:
         left = await discard(private)
-    rollout = _report(run, finished, reader.finish())
+    rollout = _report(run, finished, reading)
     return msgspec.structs.replace(rollout, notes=(*rollout.notes, *left))
 
 
