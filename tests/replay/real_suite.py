@@ -90,7 +90,10 @@ PLAYS = [
     play("be unknown", error(404, "model_not_found", "The model `x` does not exist or you have no access.")),
     play(
         "be too fast",
-        {**error(429, "rate_limit_error", "Rate limit reached for requests"), "headers": {"retry-after": "0"}},
+        {
+            **error(429, "rate_limit_error", "Rate limit reached for requests"),
+            "headers": {"retry-after": "0"},
+        },
     ),
     play("be broken", error(500, "api_error", "Internal server error")),
     play("be cut", do({"say": "A long answer that never comes to its end, because it is cut."}, cut=True)),

@@ -25,7 +25,7 @@ def cache(tmp_path_factory):
 class TestCopilot(RealSuite):
     tools = Names(shell="bash", write="create", skill="skill")
     instructions = "AGENTS.md"
-    crash = "kill -9 $COPILOT_LOADER_PID"
+    crash = "eval 'kill -9 '$PPID"  # it runs no plain kill without a number
     refused_key = error(401, "authentication_error", "invalid api key")
 
     @pytest.fixture(autouse=True)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import shlex
-import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skillopt_replay.agents.copilot_cli import MODEL, PROVIDER, SECRETS, quiet, unpack
-from skillopt_replay.agents.copilot_log import UsageLog
 from skillopt_replay.agents.copilot_stream import StreamReader
+from skillopt_replay.agents.copilot_usage import UsageFile, switch_on
 from skillopt_replay.agents.harness import Launch, Run, run_client
 from skillopt_replay.errors import Unavailable
 from skillopt_replay.rollouts import Usage
@@ -93,25 +92,24 @@ class Copilot:
             limits=limits,
             sandbox=self._sandbox,
         )
-        log = UsageLog(max_line=limits.output_bytes)
+        spent = UsageFile()
 
         def furnish(private: Path) -> Launch:
             unpack(self._cli.binary, self._cli.version, self._cache)
-            session = str(uuid.uuid4())
             config = self._furnish(private / "home", skill)
-            log.watch(config / "session-state" / session / "events.jsonl")
+            spent.watch(config / "telemetry.jsonl")
             return Launch(
-                argv=tuple(self._command(session)),
-                env=self._environment(private),
+                argv=tuple(self._command()),
+                env={**self._environment(private), **switch_on(config / "telemetry.jsonl")},
                 readable=tuple(self._readable(config, skill)),
                 stdin=prompt_of(task.prompt).encode("utf-8", "replace"),
             )
 
         name = skill.name if skill else None
-        return await run_client(run, furnish, StreamReader(name, log, max_line=limits.output_bytes))
+        return await run_client(run, furnish, StreamReader(name, spent, max_line=limits.output_bytes))
 
-    def _command(self, session: str) -> list[str]:
-        command = [str(self._cli.binary), "--output-format", "json", f"--session-id={session}"]
+    def _command(self) -> list[str]:
+        command = [str(self._cli.binary), "--output-format", "json"]
         command += ["--allow-all-tools", "--allow-all-paths", "--allow-all-urls", "--no-ask-user"]
         command += ["--disable-builtin-mcps", "--no-remote-export", "--no-auto-update", "--log-level", "none"]
         command += [f"--excluded-tools={','.join(EXCLUDED_TOOLS)}", f"--secret-env-vars={','.join(SECRETS)}"]

@@ -16,7 +16,7 @@ from skillopt_replay.agents.copilot_events import (
     SkillInvoked,
     data_of,
 )
-from skillopt_replay.agents.copilot_log import UsageLog
+from skillopt_replay.agents.copilot_usage import UsageFile
 from skillopt_replay.agents.faults import fault_of
 from skillopt_replay.agents.spending import find_excess
 from skillopt_replay.agents.traces import MAX_ERROR, Lines, Reading, Trace
@@ -41,16 +41,15 @@ _REFUSALS = 2
 class StreamReader:
     """Takes the output in pieces; `finish` returns what it said.
 
-    `skill` is the name of the skill on offer, `log` the session's event log, which alone tells tokens and
-    money. Lines longer than `max_line` bytes, and lines that are not what they should be, are skipped and
-    counted.
+    `skill` is the name of the skill on offer; `spent` tells tokens and money, which the stream does not.
+    Lines longer than `max_line` bytes, and lines that are not what they should be, are skipped and counted.
     """
 
     def __init__(
-        self, skill: str | None = None, log: UsageLog | None = None, *, max_line: int = 4_000_000
+        self, skill: str | None = None, spent: UsageFile | None = None, *, max_line: int = 4_000_000
     ) -> None:
         self._skill = skill
-        self._log = log or UsageLog()
+        self._spent = spent or UsageFile()
         self._lines = Lines(self._read, max_line=max_line)
         self._decoder = msgspec.json.Decoder(Event)
         self._trace = Trace()
@@ -100,8 +99,8 @@ class StreamReader:
         if self._is_hopeless:
             return True
         if self._excess is None and self._owing:
-            self._log.read()
-            self._excess = find_excess(limits, self._log.usage, self._turns)
+            self._spent.read()
+            self._excess = find_excess(limits, self._spent.usage, self._turns)
         return self._excess is not None
 
     @property
@@ -201,7 +200,7 @@ class StreamReader:
     def finish(self) -> Reading:
         """Return what was read; a last line without its line end counts as well."""
         self._lines.finish()
-        self._log.read()
+        self._spent.read()
         outcome, error, fault = self._judge()
         return Reading(
             outcome=outcome,
@@ -211,7 +210,7 @@ class StreamReader:
             model=self._model,
             calls=self._trace.calls,
             steps=self._trace.steps,
-            usage=self._log.usage,
+            usage=self._spent.usage,
             skill_loaded=self._loaded,
             denied=tuple(self._denied),
             replied=self._replied,
@@ -233,6 +232,6 @@ class StreamReader:
         return Outcome.INFRASTRUCTURE, error, self._fault or Fault.CLIENT
 
     def _judge_success(self) -> tuple[Outcome, str | None, Fault | None]:
-        if self._log.withheld:
+        if self._spent.withheld:
             return Outcome.INFRASTRUCTURE, "the service withheld the last reply", Fault.REPLY
         return Outcome.FINISHED, None, None
