@@ -95,7 +95,7 @@ class Copilot:
         spent = UsageFile()
 
         def furnish(private: Path) -> Launch:
-            unpack(self._cli.binary, self._cli.version, self._cache)
+            self._unpack()
             config = self._furnish(private / "home", skill)
             spent.watch(config / "telemetry.jsonl")
             return Launch(
@@ -107,6 +107,12 @@ class Copilot:
 
         name = skill.name if skill else None
         return await run_client(run, furnish, StreamReader(name, spent, max_line=limits.output_bytes))
+
+    def _unpack(self) -> None:
+        try:
+            unpack(self._cli.binary, self._cli.version, self._cache)
+        except Unavailable as error:
+            raise OSError(error.message) from error  # of this run: the next one tries again
 
     def _command(self) -> list[str]:
         command = [str(self._cli.binary), "--output-format", "json"]

@@ -17,7 +17,8 @@ _WORDS = (
      r"(?:unknown|invalid|no such) model|issue with the selected model"),
     (Fault.RATE, r"rate[- _]?limit|too many requests|\b429\b"),
     (Fault.OVERLOAD, r"overloaded|internal server error|bad gateway|service unavailable|\b5\d\d\b"),
-    (Fault.CUT, r"stream (?:closed|disconnected|ended|error)|cut off|premature|unexpected (?:end|EOF)|incomplete"),
+    (Fault.CUT, r"stream (?:closed|disconnected|ended|error)|cut off|premature|unexpected (?:end|EOF)|"
+     r"incomplete"),
     (Fault.NETWORK, r"connect|network|timed? ?out|ECONN|ENOTFOUND|dns|socket|unreachable"),
 )  # fmt: skip
 _PATTERNS = tuple((fault, re.compile(words, re.IGNORECASE)) for fault, words in _WORDS)

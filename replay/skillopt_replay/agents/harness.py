@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 import msgspec
 
 from skillopt_replay import process
+from skillopt_replay.agents.faults import fault_of
 from skillopt_replay.folders import PRIVATE_PREFIX, discard, make_folder
 from skillopt_replay.rollouts import Fault, Outcome, Rollout
 from skillopt_replay.workspace import root_of
@@ -156,7 +157,7 @@ def conclude(
         return Outcome.INFRASTRUCTURE, "the client wrote without end and was stopped", Fault.CLIENT
     said = reading.error or finished.stderr.strip()[-500:] or "it wrote nothing on the error channel"
     error = f"{program} ended with {finished.returncode} and no result: {said}"
-    return Outcome.INFRASTRUCTURE, error, reading.fault or Fault.CLIENT
+    return Outcome.INFRASTRUCTURE, error, reading.fault or fault_of(None, said)
 
 
 def _failed(run: Run, error: str, seconds: float) -> Rollout:
