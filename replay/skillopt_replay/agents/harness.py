@@ -53,6 +53,14 @@ class Reader(Protocol):
     def finish(self) -> Reading: ...
 
 
+class Judge(Protocol):
+    """Tells a failed run from a failed infrastructure."""
+
+    def __call__(
+        self, program: str, finished: process.Finished, reading: Reading, limits: Limits
+    ) -> tuple[Outcome, str | None, Fault | None]: ...
+
+
 class Run(msgspec.Struct, frozen=True, kw_only=True):
     """One run of one client: `program` is its name for messages, `agent` its identity."""
 
@@ -72,11 +80,13 @@ async def run_client(
     reader: Reader,
     *,
     log: Callable[[bytes], None] | None = None,
+    judge: Judge | None = None,
 ) -> Rollout:
     """Lay out a private folder with `furnish`, run the client, remove the folder, and return the rollout.
 
-    `furnish` gets the new folder, in which `home` and `tmp` exist, and runs in a thread; `log` takes the error
-    channel in pieces. Nothing is raised for a failed run: that is an outcome.
+    `furnish` gets the new folder, in which `home` and `tmp` exist, and runs in a thread. `log` takes the
+    error channel in pieces; `judge` takes the place of `conclude`. Nothing is raised for a failed run: that
+    is an outcome.
     """
     started = time.monotonic()
     root = root_of(run.workspace)
@@ -106,7 +116,7 @@ async def run_client(
         return _failed(run, f"{run.program} does not start: {error}", time.monotonic() - started)
     finally:
         left = await discard(private)
-    rollout = _report(run, finished, reading)
+    rollout = _report(run, finished, reading, judge or conclude)
     return msgspec.structs.replace(rollout, notes=(*rollout.notes, *left))
 
 
@@ -116,8 +126,8 @@ def _lay_out(private: Path, furnish: Callable[[Path], Launch]) -> Launch:
     return furnish(private)
 
 
-def _report(run: Run, finished: process.Finished, reading: Reading) -> Rollout:
-    outcome, error, fault = conclude(run.program, finished, reading, run.limits)
+def _report(run: Run, finished: process.Finished, reading: Reading, judge: Judge) -> Rollout:
+    outcome, error, fault = judge(run.program, finished, reading, run.limits)
     notes = [f"tools refused: {', '.join(sorted(set(reading.denied)))}"] if reading.denied else []
     if reading.skipped:
         notes.append(f"{reading.skipped} lines of the client's output could not be read")
