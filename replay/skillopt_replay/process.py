@@ -56,10 +56,10 @@ async def run(
 ) -> Finished:
     """Run `argv` with exactly this environment and wait for its end, or end it after `seconds`.
 
-    With `on_stdout` or `on_stderr` that output goes there in pieces and is not kept; after each piece `enough`
-    tells whether the child has to be stopped. When the child ends, is out of time, floods, is stopped, or the
-    caller is cancelled, its whole process group and every descendant that was seen outside of the group are
-    killed. Raises OSError when the program cannot be started.
+    With `on_stdout` or `on_stderr` that output goes there in pieces and is not kept; after each piece
+    `enough` tells whether the child has to be stopped. When the child ends, is out of time, floods, is
+    stopped, or the caller is cancelled, its whole process group and every descendant that was seen outside
+    of the group are killed. Raises OSError when the program cannot be started.
     """
     started = time.monotonic()
     takers = {fd: take for fd, take in ((1, on_stdout), (2, on_stderr)) if take is not None}

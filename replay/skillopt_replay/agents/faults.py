@@ -16,7 +16,8 @@ _WORDS = (
     (Fault.MODEL, r"model[^.\n]{0,80}(?:not (?:found|exist|supported|available)|does not exist|unknown)|"
      r"(?:unknown|invalid|no such) model|issue with the selected model"),
     (Fault.RATE, r"rate[- _]?limit|too many requests|\b429\b"),
-    (Fault.OVERLOAD, r"overloaded|internal server error|bad gateway|service unavailable|\b5\d\d\b"),
+    (Fault.OVERLOAD, r"overloaded|internal server error|bad gateway|service unavailable|high demand|"
+     r"at capacity|\b5\d\d\b"),
     (Fault.CUT, r"stream (?:closed|disconnected|ended|error)|cut off|premature|unexpected (?:end|EOF)|"
      r"incomplete"),
     (Fault.NETWORK, r"connect|network|timed? ?out|ECONN|ENOTFOUND|dns|socket|unreachable"),
