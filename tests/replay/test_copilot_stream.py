@@ -289,6 +289,17 @@ def test_cached_tokens_are_counted_apart_and_an_unknown_price_is_none(spent, tmp
     assert read(reply("x"), DONE, spent=spent).usage == Usage(1200, 40, 700, 100, None)
 
 
+def test_a_providers_price_counts_where_the_client_tells_no_cost(tmp_path):
+    (tmp_path / "telemetry.jsonl").write_text(
+        span(1000, **{"gen_ai.response.model": "qwen"})
+        + span(1000, **{"gen_ai.response.model": "unknown"})
+        + span(1000, **{"gen_ai.response.model": "qwen", "github.copilot.nano_aiu": 1e9})
+    )
+    spent = UsageFile(lambda model, usage: usage.input_tokens / 1000 if model == "qwen" else None)
+    spent.watch(tmp_path / "telemetry.jsonl")
+    assert read(reply("x"), DONE, spent=spent).usage.cost_usd == pytest.approx(1.01)
+
+
 def test_a_reply_that_the_service_withheld_is_missing_data(spent, tmp_path):
     (tmp_path / "telemetry.jsonl").write_text(
         span(10, **{"gen_ai.response.finish_reasons": ["content_filter"]})

@@ -34,14 +34,20 @@ TYPICAL = Usage(input_tokens=150_000, output_tokens=10_000)
 
 
 class Program(msgspec.Struct, frozen=True, kw_only=True):
-    """The command as found: `argv` begins with an absolute path, `digest` tells program and options apart."""
+    """The command as found: `argv` begins with an absolute path.
+
+    `files` are the program and the scripts among its arguments; `digest` changes when one of them or the
+    arguments do.
+    """
 
     argv: tuple[str, ...]
+    files: tuple[Path, ...]
     digest: str
 
     @property
-    def path(self) -> Path:
-        return Path(self.argv[0])
+    def name(self) -> str:
+        """What it is called in messages: the script's own name, where it is one."""
+        return self.files[-1].name
 
 
 def find_program(command: Sequence[str], env: Mapping[str, str]) -> Program:
@@ -49,7 +55,7 @@ def find_program(command: Sequence[str], env: Mapping[str, str]) -> Program:
     if not command or not command[0]:
         raise Unavailable("no command is named as the agent", hint='set target.command, e.g. ["my-agent"]')
     name = Path(command[0]).expanduser()
-    if len(name.parts) > 1 and not name.is_absolute():
+    if "/" in command[0] and not name.is_absolute():
         raise Unavailable(
             f"{command[0]} is a path from nowhere", hint="name an absolute path, or a program on the PATH"
         )
@@ -59,15 +65,23 @@ def find_program(command: Sequence[str], env: Mapping[str, str]) -> Program:
             f"{command[0]} is not there, or may not be run",
             hint="set target.command to the absolute path of a program, or to a name on the PATH",
         )
-    argv = (str(Path(found).resolve()), *command[1:])
+    program = Path(found).resolve()
+    scripts = (Path(argument) for argument in command[1:])
+    files = (program, *(path.resolve() for path in scripts if path.is_absolute() and path.is_file()))
+    argv = (str(program), *command[1:])
+    return Program(argv=argv, files=files, digest=_digest(argv, files))
+
+
+def _digest(argv: Sequence[str], files: Sequence[Path]) -> str:
     digest = hashlib.sha256(msgspec.json.encode(argv))
-    try:
-        with Path(argv[0]).open("rb") as file:
-            while piece := file.read(1 << 20):
-                digest.update(piece)
-    except OSError as error:
-        raise Unavailable(f"{argv[0]} cannot be read: {error.strerror}") from error
-    return Program(argv=argv, digest=digest.hexdigest()[:12])
+    for path in files:
+        try:
+            with path.open("rb") as file:
+                while piece := file.read(1 << 20):
+                    digest.update(piece)
+        except OSError as error:
+            raise Unavailable(f"{path} cannot be read: {error.strerror}") from error
+    return digest.hexdigest()[:12]
 
 
 class CommandAgent:
@@ -97,7 +111,7 @@ class CommandAgent:
 
     @property
     def identity(self) -> str:
-        return f"command {self._program.path.name} {self._program.digest} {self._model or 'default'}"
+        return f"command {self._program.name} {self._program.digest} {self._model or 'default'}"
 
     @property
     def estimate(self) -> Usage:
@@ -106,7 +120,7 @@ class CommandAgent:
     async def run(self, task: Task, skill: Skill | None, workspace: Path, limits: Limits) -> Rollout:
         """Let the program work on the task in `workspace`; see Agent.run."""
         run = Run(
-            program=self._program.path.name,
+            program=self._program.name,
             agent=self.identity,
             model=self._model or "",
             task=task,
@@ -117,7 +131,7 @@ class CommandAgent:
         )
 
         def furnish(private: Path) -> Launch:
-            shown = [self._program.path, *self._toolchains.folders]
+            shown = [*self._program.files, *self._toolchains.folders]
             env = self._environment(private, task)
             if skill is not None:
                 folder = private / "skill" / skill.name

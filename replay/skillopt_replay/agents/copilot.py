@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from skillopt_replay.agents.clients import Client
+    from skillopt_replay.agents.copilot_usage import Price
     from skillopt_replay.protocols import Limits
     from skillopt_replay.rollouts import Rollout
     from skillopt_replay.sandbox.contract import Sandbox
@@ -37,6 +38,7 @@ class Copilot:
     instructions count, as they do for the user; its hooks and MCP servers never run, and nothing of the
     user's own home is there. The project's skills are always on offer: the client has no switch for them.
     `cache` is the folder the program unpacks itself into, once; `model` None takes the client's default.
+    GitHub tells what a call cost; `price` returns the dollars of a usage of a provider's model.
     """
 
     needs_workspace = True
@@ -52,6 +54,7 @@ class Copilot:
         toolchains: Toolchains = Toolchains(),  # noqa: B008 - frozen
         project_settings: bool = True,
         estimate: Usage = TYPICAL,
+        price: Price | None = None,
     ) -> None:
         """Take the client as found; `denied` are permissions to refuse, as its `--deny-tool` takes them.
 
@@ -71,6 +74,7 @@ class Copilot:
         self._toolchains = toolchains
         self._project_settings = project_settings
         self._estimate = estimate
+        self._price = price if PROVIDER in env else None
 
     @property
     def identity(self) -> str:
@@ -92,7 +96,7 @@ class Copilot:
             limits=limits,
             sandbox=self._sandbox,
         )
-        spent = UsageFile()
+        spent = UsageFile(self._price)
 
         def furnish(private: Path) -> Launch:
             self._unpack()

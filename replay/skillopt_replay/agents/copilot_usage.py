@@ -16,7 +16,10 @@ from skillopt_replay.agents.traces import Lines
 from skillopt_replay.rollouts import Usage
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
+
+    Price = Callable[[str, Usage], float | None]
 
 USD_PER_NANO_CREDIT = 1e-11  # a credit is a US cent
 _DELAY_MS = "10"
@@ -37,6 +40,7 @@ def switch_on(file: Path) -> dict[str, str]:
 
 
 class _Attributes(msgspec.Struct, frozen=True):
+    model: str = msgspec.field(default="", name="gen_ai.response.model")
     operation: str = msgspec.field(default="", name="gen_ai.operation.name")
     input: int = msgspec.field(default=0, name="gen_ai.usage.input_tokens")
     output: int = msgspec.field(default=0, name="gen_ai.usage.output_tokens")
@@ -55,10 +59,12 @@ class UsageFile:
     """Follows the file as it grows.
 
     The run can write to it as well: nothing is told by it but tokens, money, and whether the service
-    withheld its last reply.
+    withheld its last reply. `price` returns the dollars of a usage of a model where the client tells no
+    cost.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, price: Price | None = None) -> None:
+        self._price = price
         self._path: Path | None = None
         self._offset = 0
         self._lines = Lines(self._take, max_line=_MAX_LINE)
@@ -93,7 +99,11 @@ class UsageFile:
         except (msgspec.DecodeError, RecursionError):
             return False
         if span.type == "span" and span.attributes.operation == "chat":
-            self.usage = self.usage.plus(_to_usage(span.attributes))
+            usage = _to_usage(span.attributes)
+            if usage.cost_usd is None and self._price is not None:
+                cost = self._price(span.attributes.model, usage)
+                usage = msgspec.structs.replace(usage, cost_usd=cost)
+            self.usage = self.usage.plus(usage)
             self.withheld = _WITHHELD in span.attributes.reasons
         return True
 
