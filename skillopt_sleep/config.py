@@ -58,6 +58,15 @@ class Optimizer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     ] = "auto"
 
 
+class Judge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The model that judges what no check in code can; it is tried on your own past work first."""
+
+    model: Annotated[
+        str,
+        Meta(description="a model as under optimizer.model, best of another family; empty = no judge"),
+    ] = ""
+
+
 class Replay(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How tasks are run."""
 
@@ -68,6 +77,16 @@ class Replay(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         ),
     ] = "auto"
     concurrency: Annotated[Positive, Meta(description="runs at a time")] = 2
+    executor: Annotated[
+        str,
+        Meta(
+            pattern="^(local|dask:[a-z]+://.+)$",
+            description="local, or dask:tcp://HOST:PORT (that scheduler's workers; needs the extra dask)",
+        ),
+    ] = "local"
+    attempts: Annotated[
+        Positive, Meta(description="tries of a run while the service is overloaded or out of reach")
+    ] = 3
     repeats: Annotated[Positive, Meta(description="runs of each held-out task per side")] = 1
     seconds: Annotated[float, Meta(gt=0, description="wall-clock limit of one run")] = 600.0
     turns: Annotated[Positive, Meta(description="agent turns of one run")] = 40
@@ -177,6 +196,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     target: Target = Target()
     optimizer: Optimizer = Optimizer()
+    judge: Judge = Judge()
     replay: Replay = Replay()
     ceilings: Ceilings = Ceilings()
     training: Training = Training()

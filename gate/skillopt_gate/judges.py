@@ -20,9 +20,9 @@ MOST_FOR_NOTHING = 0.25
 class Trial(msgspec.Struct, frozen=True, kw_only=True):
     """One task's answers as the judge scored them, each in [0, 1]; None: not tried.
 
-    `empty`, `constant` and `copied` are answers worth nothing: no text, the same for every task, the task
-    itself. `prefers_good` and `prefers_good_swapped` are the judge's choices when it saw good and bad side
-    by side, in either order.
+    `empty`, `constant`, `copied` and `flattering` are answers worth nothing: no text, the same for every
+    task, the task itself, words to please the judge. `prefers_good` and `prefers_good_swapped` are the
+    judge's choices when it saw good and bad side by side, in either order.
     """
 
     task: str
@@ -31,11 +31,12 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
     empty: float | None = None
     constant: float | None = None
     copied: float | None = None
+    flattering: float | None = None
     prefers_good: bool | None = None
     prefers_good_swapped: bool | None = None
 
     def __post_init__(self) -> None:
-        for score in (self.good, self.bad, self.empty, self.constant, self.copied):
+        for score in (self.good, self.bad, self.empty, self.constant, self.copied, self.flattering):
             if score is not None and not 0.0 <= score <= 1.0:
                 raise ValueError(f"task {self.task}: score {score} is not between 0 and 1")
 
@@ -109,7 +110,7 @@ def _count(trials: Sequence[Trial]) -> tuple[int, int, int]:
 
 def _mean_scores(trials: Sequence[Trial]) -> list[tuple[str, float]]:
     means = []
-    for kind in ("empty", "constant", "copied"):
+    for kind in ("empty", "constant", "copied", "flattering"):
         scores = [score for trial in trials if (score := getattr(trial, kind)) is not None]
         if scores:
             means.append((kind, sum(scores) / len(scores)))

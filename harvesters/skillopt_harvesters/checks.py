@@ -9,12 +9,14 @@ from skillopt_harvesters.asks import Occurrence, quote_of
 from skillopt_harvesters.lessons import Lesson
 from skillopt_harvesters.normalise import STOP_WORDS
 from skillopt_replay.commands import contains_command
-from skillopt_replay.tasks import Check, CommandMatched, CommandSucceeds, Contains, Matches, Origin
+from skillopt_replay.tasks import Check, CommandMatched, CommandSucceeds, Contains, Matches, Origin, Rubric
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 _TOKEN = re.compile(r"[^\W_]{2,}")
+# A judge is asked one question for each.
+_MOST_JUDGED = 2
 _NO_PART_OF_IDENTITY = frozenset({"origin", "met_before"})
 
 
@@ -46,12 +48,34 @@ def find_rules(occurrences: Sequence[Occurrence]) -> list[Lesson]:
     return rules
 
 
-def build_checks(prompt: str, own: Iterable[Occurrence], rules: Sequence[Lesson]) -> tuple[Check, ...]:
+def find_wishes(occurrences: Sequence[Occurrence]) -> list[Lesson]:
+    """Return the lessons of a family that hold for all its tasks and that no code can check, oldest first."""
+    return [
+        lesson
+        for occurrence in occurrences
+        for lesson in occurrence.lessons
+        if not lesson.checks and lesson.correction.general
+    ]
+
+
+def build_checks(
+    prompt: str, own: Sequence[Occurrence], rules: Sequence[Lesson], wishes: Sequence[Lesson] = ()
+) -> tuple[Check, ...]:
     """Return the checks of one task: the family's rules, then what only its own occurrences showed.
 
     Every check carries the user's words it rests on, and whether the recorded attempt they were said about
-    would have passed it. Equal checks appear once, as they were first said.
+    would have passed it. Equal checks appear once, as they were first said. A task that no code can check
+    gets the newest words said about it, or about its family, for a judge.
     """
+    checks = _build_coded(prompt, own, rules)
+    if checks:
+        return checks
+    spoken = [*wishes, *(lesson for one in own for lesson in one.lessons if not lesson.checks)]
+    newest = list(dict.fromkeys(lesson.origin for lesson in spoken))[-_MOST_JUDGED:]
+    return tuple(Rubric(criterion=origin.quote, origin=origin, met_before=False) for origin in newest)
+
+
+def _build_coded(prompt: str, own: Iterable[Occurrence], rules: Sequence[Lesson]) -> tuple[Check, ...]:
     checks: dict[tuple[object, ...], Check] = {}
 
     def add(lesson: Lesson) -> None:

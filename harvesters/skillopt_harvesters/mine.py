@@ -17,7 +17,7 @@ import msgspec
 
 from skillopt_harvesters.asks import Occurrence, find_asks, mark_asked_again
 from skillopt_harvesters.attribution import Attribution, Loads, SkillOrigin, find_skill
-from skillopt_harvesters.checks import build_checks, find_rules
+from skillopt_harvesters.checks import build_checks, find_rules, find_wishes
 from skillopt_harvesters.digests import digest
 from skillopt_harvesters.families import (
     Family,
@@ -141,7 +141,7 @@ def _attribute(part: Part, one: _Found, loads: Loads, names: Names, how: Mining)
 def _build_tasks(
     part: Part, found: _Found, skill: Attribution, groups: Mapping[str, str], how: Mining
 ) -> Iterator[Task]:
-    rules = find_rules(part.asks)
+    rules, wishes = find_rules(part.asks), find_wishes(part.asks)
     corrections = tuple(dict.fromkeys(lesson.origin for one in part.asks for lesson in one.lessons))
     known = how.find_known(part.asks)
     wordings: dict[str, list[Occurrence]] = {}
@@ -165,7 +165,7 @@ def _build_tasks(
             client=first.client,
             skill=before.skill if before else skill.skill,
             group=groups[first.session],
-            checks=build_checks(first.prompt, own, rules),
+            checks=build_checks(first.prompt, own, rules, wishes),
             project=placed.project,
             root=part.root,
             commit=placed.commit,

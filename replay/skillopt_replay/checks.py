@@ -12,17 +12,22 @@ from skillopt_replay.commands import contains_command
 from skillopt_replay.errors import ReplayError
 from skillopt_replay.folders import PRIVATE_PREFIX, make_folder, remove_tree
 from skillopt_replay.patterns import PatternFailed, search
-from skillopt_replay.rollouts import CheckResult, Score
+from skillopt_replay.rollouts import CheckResult, make_score
 from skillopt_replay.sandbox.contract import Toolchains
+from skillopt_replay.schemas import SchemaFailed, satisfies
 from skillopt_replay.tasks import (
     CommandMatched,
     CommandSucceeds,
     Contains,
     Exact,
     FileContains,
+    JsonSchema,
     Matches,
+    Pairwise,
+    Rubric,
     SectionPresent,
     ToolCalled,
+    is_judged,
 )
 from skillopt_replay.workspace import root_of
 
@@ -30,11 +35,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from skillopt_replay.rollouts import Rollout
+    from skillopt_replay.rollouts import Rollout, Score
     from skillopt_replay.sandbox.contract import Sandbox
     from skillopt_replay.tasks import Check
 
 MAX_FILE_BYTES = 20_000_000
+WAITS = CheckResult(passed=False, detail="waits for the judge", pending=True)
+NOT_ASKED = CheckResult(passed=False, detail="no judge was asked: a check in code failed")
 _FENCE = re.compile(r"^ {0,3}(```+|~~~+).*?(?:^ {0,3}\1[`~]*[ \t]*$|\Z)", re.DOTALL | re.MULTILINE)
 _HEADING = re.compile(
     r"^ {0,3}#{1,6}[ \t]+(.+?)[ \t]*#*[ \t]*$|^(\S.*?)[ \t]*\n(?:=+|-+)[ \t]*$", re.MULTILINE
@@ -43,7 +50,10 @@ _HEADING = re.compile(
 
 def needs_files(checks: Sequence[Check]) -> bool:
     """Return whether a check looks at the workspace, so that there has to be one."""
-    return any(isinstance(check, FileContains | CommandSucceeds) for check in checks)
+    return any(
+        isinstance(check, FileContains | CommandSucceeds) or (isinstance(check, JsonSchema) and check.path)
+        for check in checks
+    )
 
 
 async def evaluate(
@@ -57,17 +67,18 @@ async def evaluate(
 
     The cheap checks come first in time, results stay in the task's order. Commands run one after the
     other in the same sandbox as the agent did, without the network. A check that cannot be decided (a
-    broken pattern) does not pass, negated or not. Raises ValueError without checks, and ReplayError when
-    the sandbox fails.
+    broken pattern) does not pass, negated or not. What a model has to judge stays pending, unless a check
+    in code has failed already. Raises ValueError without checks, and ReplayError when the sandbox fails.
     """
     if not checks:
         raise ValueError("a task without checks cannot be scored")
     results: dict[int, CheckResult] = {}
     for index in sorted(range(len(checks)), key=lambda i: isinstance(checks[i], CommandSucceeds)):
-        results[index] = await _evaluate_one(checks[index], rollout, workspace, sandbox, toolchains)
-    ordered = tuple(results[index] for index in range(len(checks)))
-    share = sum(result.passed for result in ordered) / len(ordered)
-    return Score(hard=1.0 if all(result.passed for result in ordered) else 0.0, soft=share, results=ordered)
+        if not is_judged(checks[index]):
+            results[index] = await _evaluate_one(checks[index], rollout, workspace, sandbox, toolchains)
+    holds = all(result.passed for result in results.values())
+    judged = WAITS if holds else NOT_ASKED
+    return make_score([results.get(index, judged) for index in range(len(checks))])
 
 
 async def _evaluate_one(
@@ -77,12 +88,19 @@ async def _evaluate_one(
         holds, detail = _check_file(check, workspace)
     elif isinstance(check, CommandSucceeds):
         holds, detail = await _check_command(check, workspace, sandbox, toolchains)
+    elif isinstance(check, JsonSchema):
+        try:
+            holds, detail = await _check_schema(check, rollout, workspace)
+        except SchemaFailed as error:
+            return CheckResult(passed=False, detail=error.message)
     elif isinstance(check, Matches):
         try:
             holds = await search(check.pattern, rollout.answer)
         except PatternFailed as error:
             return CheckResult(passed=False, detail=error.message)
         detail = f"the answer {'matches' if holds else 'does not match'} {_short(check.pattern)}"
+    elif isinstance(check, Rubric | Pairwise):
+        raise TypeError(f"{type(check).__name__} is for a judge")
     else:
         holds, detail = check_text(check, rollout)
     return CheckResult(passed=holds is not check.negate, detail=detail)
@@ -115,24 +133,40 @@ def _headings(answer: str) -> set[str]:
     return {_fold((m.group(1) or m.group(2)).strip(" \t*_"), fold=True) for m in _HEADING.finditer(text)}
 
 
+async def _check_schema(check: JsonSchema, rollout: Rollout, workspace: Path) -> tuple[bool, str]:
+    if not check.path:
+        return await satisfies(check.schema, rollout.answer, "the answer")
+    data = _read_file(check.path, workspace)
+    if isinstance(data, str):
+        return False, data
+    return await satisfies(check.schema, data.decode("utf-8", "replace"), check.path)
+
+
 def _check_file(check: FileContains, workspace: Path) -> tuple[bool, str]:
-    path, root = workspace / check.path, root_of(workspace)
-    if not path.resolve().is_relative_to(root.resolve()):
-        return False, f"{check.path} leads out of the workspace"
-    try:
-        # Not to wait for ever on a pipe the agent left in place of the file.
-        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-    except OSError as error:
-        return False, f"{check.path}: {error.strerror}"
-    if not stat.S_ISREG(os.fstat(handle).st_mode):
-        os.close(handle)
-        return False, f"{check.path} is no regular file"
-    with os.fdopen(handle, "rb") as file:
-        data = file.read(MAX_FILE_BYTES)
+    data = _read_file(check.path, workspace)
+    if isinstance(data, str):
+        return False, data
     holds = check.text.encode() in data.replace(b"\r\n", b"\n")
     return holds, f"{check.path} exists" + (
         f" and {'contains' if holds else 'does not contain'} {_short(check.text)}" if check.text else ""
     )
+
+
+def _read_file(name: str, workspace: Path) -> bytes | str:
+    """Return the head of a workspace file, or one line that says why it cannot be read."""
+    path, root = workspace / name, root_of(workspace)
+    if not path.resolve().is_relative_to(root.resolve()):
+        return f"{name} leads out of the workspace"
+    try:
+        # Not to wait for ever on a pipe the agent left in place of the file.
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    except OSError as error:
+        return f"{name}: {error.strerror}"
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        return f"{name} is no regular file"
+    with os.fdopen(handle, "rb") as file:
+        return file.read(MAX_FILE_BYTES)
 
 
 async def _check_command(

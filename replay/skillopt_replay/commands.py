@@ -50,7 +50,11 @@ def list_written(text: str) -> tuple[str, ...]:
 
 def contains_command(line: str, command: str) -> bool:
     """Return whether `line` runs the words of `command`, in order and adjacent, anywhere in it."""
-    wanted = [word for word in split_words(command) if word != BREAK]
+    wanted = split_words(command)
+    while wanted and wanted[-1] == BREAK:
+        wanted.pop()
+    while wanted and wanted[0] == BREAK:
+        del wanted[0]
     if not wanted:
         return False
     words = split_words(line)

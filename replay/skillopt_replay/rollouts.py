@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import Enum
 from typing import TypeAlias
 
@@ -56,6 +57,7 @@ class Fault(str, Enum):
     CLIENT = "client"  # the client does not start, crashed, or wrote what cannot be read
     SANDBOX = "sandbox"  # the sandbox or the workspace could not be made
     CHECK = "check"  # a check could not be run
+    WORKER = "worker"  # the machine that ran it went away
 
     @property
     def permanent(self) -> bool:
@@ -94,10 +96,14 @@ Step: TypeAlias = Said | Called
 
 
 class CheckResult(msgspec.Struct, frozen=True):
-    """The result of the check at the same index of the task; `detail` is one line for a person."""
+    """The result of the check at the same index of the task; `detail` is one line for a person.
+
+    `pending`: a model has to judge it, and has not yet; it counts as not passed.
+    """
 
     passed: bool
     detail: str
+    pending: bool = False
 
 
 class Score(msgspec.Struct, frozen=True):
@@ -106,6 +112,14 @@ class Score(msgspec.Struct, frozen=True):
     hard: float
     soft: float
     results: tuple[CheckResult, ...]
+
+
+def make_score(results: Sequence[CheckResult]) -> Score:
+    """Return the score of a task by the results of all its checks. Raises ValueError without any."""
+    if not results:
+        raise ValueError("a task without checks cannot be scored")
+    passed = sum(result.passed for result in results)
+    return Score(hard=float(passed == len(results)), soft=passed / len(results), results=tuple(results))
 
 
 class Rollout(msgspec.Struct, frozen=True, kw_only=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TypeAlias
 
 import msgspec
@@ -82,9 +83,50 @@ class CommandSucceeds(_Check, frozen=True, kw_only=True, tag="run"):
     timeout_s: float = 120.0
 
 
+class JsonSchema(_Check, frozen=True, kw_only=True, tag="json_schema"):
+    """The final answer is JSON, or ends with some, that satisfies the JSON Schema `schema`, given as JSON.
+
+    With `path` it is that workspace file instead of the answer.
+    """
+
+    schema: str
+    path: str = ""
+
+
+class Rubric(_Check, frozen=True, kw_only=True, tag="rubric"):
+    """A model judge finds that the run meets `criterion`. Asked only when the checks in code hold."""
+
+    criterion: str
+
+
+class Pairwise(_Check, frozen=True, kw_only=True, tag="pairwise"):
+    """A model judge, asked in both orders, does not prefer the answer `reference` by `criterion`.
+
+    Asked only when the checks in code hold.
+    """
+
+    criterion: str
+    reference: str
+
+
 Check: TypeAlias = (
-    Exact | Contains | Matches | SectionPresent | ToolCalled | CommandMatched | FileContains | CommandSucceeds
+    Exact
+    | Contains
+    | Matches
+    | SectionPresent
+    | ToolCalled
+    | CommandMatched
+    | FileContains
+    | CommandSucceeds
+    | JsonSchema
+    | Rubric
+    | Pairwise
 )
+
+
+def is_judged(check: Check) -> bool:
+    """Return whether a model has to judge it, because no code can."""
+    return isinstance(check, Rubric | Pairwise)
 
 
 class Task(msgspec.Struct, frozen=True, kw_only=True):
@@ -121,3 +163,8 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     template: str = ""
     values: tuple[str, ...] = ()
     skill_origin: str = "new"
+
+
+def needs_judge(tasks: Iterable[Task]) -> bool:
+    """Return whether any of the tasks has a check that a model must judge."""
+    return any(is_judged(check) for task in tasks for check in task.checks)

@@ -63,11 +63,11 @@ async def calibrate(
                 weight=conditions.weight,
                 timed=conditions.timed,
             )
-        agent = backends.agent.identity
+        agent = backends.identity
         plan = [agent, conditions, [[g.skill, g.place.text, [t.id for t in g.tasks]] for g in groups]]
         trial = begin_trial(connection, KIND, plan)
         ledger = SqliteLedger(connection, trial, settings.ceilings)
-        roll = make_roller(backends, ledger, paths, settings)
+        roll = make_roller(backends, ledger, settings)
         pairs, model, stopped = await _run_all(groups, roll, conditions, settings, listen)
     floor = measure_floor(pairs)
     if not floor.tasks:

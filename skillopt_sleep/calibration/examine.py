@@ -88,9 +88,9 @@ async def examine(
     found: list[Examined] = []
     stopped = ""
     async with open_backends(settings, paths, env) as backends:
-        plan = [backends.agent.identity, [[g.skill, b.text if b else ""] for g, b in bases], limit]
+        plan = [backends.identity, [[g.skill, b.text if b else ""] for g, b in bases], limit]
         trial = begin_trial(connection, KIND, plan)
-        roll = make_roller(backends, SqliteLedger(connection, trial, settings.ceilings), paths, settings)
+        roll = make_roller(backends, SqliteLedger(connection, trial, settings.ceilings), settings)
         for group, base in bases:
             for bad in _make(base, settings):
                 listen(Event(stage=KIND, done=len(found), detail=f"{bad.kind} {group.skill}"))
@@ -155,7 +155,7 @@ async def _examine(
         candidate,
         roll,
         policy=msgspec.structs.replace(make_policy(settings), control="candidate"),
-        identity=backends.agent.identity,
+        identity=backends.identity,
         problems=[*objections, *leaks],
         conditions=make_conditions(settings, backends),
     )

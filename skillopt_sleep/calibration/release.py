@@ -89,7 +89,7 @@ async def release(
         arms = Arms(
             Skill(proposal.skill, proposal.base_text) if proposal.base_text else None,
             Skill(proposal.skill, proposal.text),
-            make_roller(backends, ledger, paths, settings),
+            make_roller(backends, ledger, settings),
             repeats=conditions.repeats,
             concurrency=conditions.concurrency,
             score=make_scorer(settings.gate.mode, conditions.weight),
@@ -98,7 +98,7 @@ async def release(
         listen(Event(stage=KIND, done=0, total=len(tasks), detail=proposal.skill))
         await run_tasks(arms, tasks, conditions)
         listen(Event(stage=KIND, done=len(tasks), total=len(tasks), detail=proposal.skill))
-        agent = backends.agent.identity
+        agent = backends.identity
     differences, missing = compare(arms.pairs())
     values = [one.value for one in differences]
     wins, losses, ties = count(values)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from skillopt_sleep.cli.frame import error_console
-from skillopt_sleep.events import Event, Listener, ignore
+from skillopt_sleep.events import NOTE, Event, Listener, ignore
 
 _UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B"))
 
@@ -34,6 +34,9 @@ def follow(*, quiet: bool = False) -> Iterator[Listener]:
         bars: dict[str, int] = {}
 
         def show(event: Event) -> None:
+            if event.stage == NOTE:
+                progress.console.print(event.detail, markup=False, highlight=False)
+                return
             if event.stage not in bars:
                 bars[event.stage] = progress.add_task(event.stage, total=None, detail="", count="")
             progress.update(
@@ -64,6 +67,9 @@ class _Lines:
         self._last: tuple[str, bool] | None = None
 
     def __call__(self, event: Event) -> None:
+        if event.stage == NOTE:
+            self._write(f"{event.detail}\n")  # type: ignore[operator]
+            return
         ended = bool(event.total) and event.done >= event.total
         if (event.stage, ended) == self._last:
             return

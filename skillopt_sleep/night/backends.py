@@ -12,15 +12,31 @@ from skillopt_replay.agents.chat import ChatAgent
 from skillopt_replay.agents.claude_cli import find_claude
 from skillopt_replay.agents.claude_code import ClaudeCode
 from skillopt_replay.errors import Unavailable
+from skillopt_replay.executors.contract import Workbench
+from skillopt_replay.executors.local import LocalExecutor
+from skillopt_replay.judging.judge import name_judge
 from skillopt_replay.models.registry import open_model
 from skillopt_replay.rollouts import Usage
 from skillopt_replay.sandbox import Probe, choose
-from skillopt_replay.tasks import CommandMatched, Contains, Exact, Matches, SectionPresent, Task
+from skillopt_replay.tasks import (
+    CommandMatched,
+    Contains,
+    Exact,
+    JsonSchema,
+    Matches,
+    Pairwise,
+    Rubric,
+    SectionPresent,
+    Task,
+    needs_judge,
+)
 from skillopt_sleep.config import Settings
 from skillopt_sleep.errors import UsageError
+from skillopt_sleep.night.identity import name_judged
 from skillopt_sleep.paths import Paths, make_private
 
 if TYPE_CHECKING:
+    from skillopt_replay.executors.contract import Executor
     from skillopt_replay.protocols import Agent, ChatModel
     from skillopt_replay.sandbox import Sandbox
 
@@ -29,7 +45,7 @@ Progress = Callable[[int, int], None]
 # What one run of a client reads and writes when it works on a real project, cached tokens included.
 _TOKENS_OF_A_RUN = 200_000
 
-_JUDGE_WRITING = (CommandMatched, Contains, Exact, Matches, SectionPresent)
+_JUDGE_WRITING = (CommandMatched, Contains, Exact, JsonSchema, Matches, Pairwise, Rubric, SectionPresent)
 
 _NO_ONE = Unavailable(
     "no agent to run the tasks with",
@@ -46,6 +62,13 @@ class Backends:
     optimizer: ChatModel
     sandbox: Sandbox
     notes: tuple[str, ...]
+    executor: Executor
+    judge: ChatModel | None = None
+
+    @property
+    def identity(self) -> str:
+        """Who runs the tasks and who judges them: what evidence holds for."""
+        return name_judged(self.agent.identity, name_judge(self.judge) if self.judge else "")
 
 
 class Unneeded:
@@ -86,11 +109,16 @@ def choose_target(settings: Settings, env: Mapping[str, str]) -> str:
     raise _NO_ONE
 
 
-def suits(agent: str, task: Task) -> bool:
-    """Say whether the target can be judged by the task's checks: a chat model only by what it writes."""
+def suits(agent: str, task: Task, *, judged: bool = False) -> bool:
+    """Say whether the target can be judged by the task's checks: a chat model only by what it writes.
+
+    `judged` says whether there is a model for the checks that no code can make.
+    """
+    if not judged and needs_judge([task]):
+        return False
     if agent != "chat":
         return True
-    return all(isinstance(check, _JUDGE_WRITING) for check in task.checks)
+    return all(isinstance(check, _JUDGE_WRITING) and not getattr(check, "path", "") for check in task.checks)
 
 
 @asynccontextmanager
@@ -138,11 +166,22 @@ async def open_backends(
             notes.append(f"auto picked {agent.identity} as target")
         if settings.optimizer.model == "auto":
             notes.append(f"auto picked {optimizer.identity} as optimizer")
-        costs = {agent.identity: agent.estimate.cost_usd, optimizer.identity: optimizer.estimate.cost_usd}
+        judge = await model(settings.judge.model) if settings.judge.model else None
+        workbench = Workbench(agent=agent, sandbox=sandbox, root=make_private(paths.replays))
+        executor: Executor = LocalExecutor(workbench, slots=settings.replay.concurrency)
+        paid: tuple[Agent | ChatModel, ...] = (agent, optimizer, *([judge] if judge else []))
+        costs = {one.identity: one.estimate.cost_usd for one in paid}
         notes += [
             f"what {name} costs is not known here: it is missing in the dollars, and of the ceilings only"
             " calls, tokens and minutes bound it"
             for name, cost in costs.items()
             if cost is None
         ]
-        yield Backends(agent=agent, optimizer=optimizer, sandbox=sandbox, notes=tuple(notes))
+        yield Backends(
+            agent=agent,
+            optimizer=optimizer,
+            sandbox=sandbox,
+            notes=tuple(notes),
+            executor=executor,
+            judge=judge,
+        )

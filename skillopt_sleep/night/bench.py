@@ -58,7 +58,7 @@ def make_conditions(settings: Settings, backends: Backends) -> Conditions:
     """Return how tasks are run and compared, as configured."""
     return Conditions(
         repeats=settings.replay.repeats,
-        concurrency=settings.replay.concurrency,
+        concurrency=backends.executor.slots,
         weight=settings.gate.soft_weight,
         timed=backends.agent.needs_workspace,
     )
@@ -86,7 +86,7 @@ async def measure_candidate(
         carried.skill,
         bench.roll,
         policy=policy,
-        identity=bench.backends.agent.identity,
+        identity=bench.backends.identity,
         evidence=carried.evidence,
         renewed=plan.renewed,
         problems=problems,

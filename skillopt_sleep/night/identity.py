@@ -8,9 +8,21 @@ from collections.abc import Iterable
 
 from skillopt_replay.rollouts import Rollout
 
+_JUDGED = "; judged by "
+
+
+def name_judged(agent: str, judge: str) -> str:
+    """Return the agent's identity with the judge's, when there is one: its grades are evidence too."""
+    return f"{agent}{_JUDGED}{judge}" if judge else agent
+
 
 def name_identity(agent: str, model: str) -> str:
     """Return the agent's identity with the model that answered, which its own may only call default."""
+    agent, by, judge = agent.partition(_JUDGED)
+    return f"{_name_model(agent, model)}{by}{judge}"
+
+
+def _name_model(agent: str, model: str) -> str:
     named = re.search(rf"(?:^|[ #:/]){re.escape(model)}(?:$|[ @])", agent)
     if not model or named:
         return agent
@@ -18,7 +30,10 @@ def name_identity(agent: str, model: str) -> str:
 
 
 def is_of(identity: str, agent: str) -> bool:
-    """Say whether an identity is this agent's, whichever model answered."""
+    """Say whether an identity is this agent's and its judge's, whichever model answered."""
+    (identity, _, graded), (agent, _, judge) = identity.partition(_JUDGED), agent.partition(_JUDGED)
+    if graded != judge:
+        return False
     return identity == agent or (identity.startswith(f"{agent} [") and identity.endswith("]"))
 
 

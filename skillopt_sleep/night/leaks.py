@@ -6,7 +6,17 @@ from collections.abc import Sequence
 
 from skillopt_gate.leaks import find_leaks
 from skillopt_replay.skills import Skill
-from skillopt_replay.tasks import Check, CommandMatched, Contains, Exact, FileContains, Matches, Task
+from skillopt_replay.tasks import (
+    Check,
+    CommandMatched,
+    Contains,
+    Exact,
+    FileContains,
+    JsonSchema,
+    Matches,
+    Pairwise,
+    Task,
+)
 
 
 def find_leaked(
@@ -38,4 +48,8 @@ def _look_for(check: Check) -> str:
         return check.text
     if isinstance(check, Matches):
         return check.pattern
+    if isinstance(check, JsonSchema):
+        return check.schema
+    if isinstance(check, Pairwise):
+        return check.reference
     return check.command if isinstance(check, CommandMatched) else ""

@@ -8,7 +8,7 @@ import msgspec
 
 from skillopt_gate.split import SplitItem, pick_gate_tasks, split
 from skillopt_replay.skills import Skill, find_problems
-from skillopt_replay.tasks import Task
+from skillopt_replay.tasks import Task, needs_judge
 from skillopt_sleep.config import Gate, Settings
 from skillopt_sleep.errors import Explained
 from skillopt_sleep.night.past import went_wrong
@@ -112,9 +112,12 @@ def _find_usable(
     usable = [task for task in family if task.checks]
     if not usable:
         raise _LeftAlone("nothing in its sessions says what a right result looks like")
-    usable = [task for task in usable if suits(task)]
-    if not usable:
+    suited = [task for task in usable if suits(task)]
+    if not suited:
+        if needs_judge(usable):
+            raise _LeftAlone("only a model could judge its results, and none is set (judge.model)")
         raise _LeftAlone("its checks look at files or run something, which a chat model as target cannot")
+    usable = suited
     usable = [task for task in usable if is_there(task)]
     if not usable:
         raise _LeftAlone(f"the folder of its project, {family[0].project}, is not there any more")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from skillopt_gate.verdicts import Verdict
+from skillopt_sleep.night.forecast import Forecast, describe_forecast
 from skillopt_sleep.night.planned import Skipped
 
 _NO_NIGHT = {"planned": "What a night would do now", "nothing": "Nothing to work on tonight"}
@@ -36,7 +37,11 @@ class SkillReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NightReport(msgspec.Struct, frozen=True, kw_only=True):
-    """A whole night. `state` is done, stopped (by a ceiling), planned (a dry run) or failed."""
+    """A whole night. `state` is done, stopped (by a ceiling), planned (a dry run) or failed.
+
+    `judge` is the model that judged what no code could check, "" when nothing was judged; `forecast` what
+    the night was thought to take before it began.
+    """
 
     night: str
     state: str
@@ -53,6 +58,8 @@ class NightReport(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float
     mode: str = "evidence"
     control: str = "candidate"
+    judge: str = ""
+    forecast: Forecast | None = None
 
     @property
     def verdicts(self) -> list[dict[str, object]]:
@@ -83,13 +90,16 @@ def to_markdown(report: NightReport) -> str:
             "",
             f"- target: {report.target}",
             f"- optimizer: {report.optimizer}",
+            *([f"- judge: {report.judge}"] if report.judge else []),
             f"- sandbox: {report.sandbox}",
             f"- {report.tasks} tasks, {report.rollouts} rollouts, {report.tokens} tokens, "
             f"${report.cost_usd:.2f}, {report.seconds:.0f} s",
         ]
-    elif report.notes:
+    elif report.notes or report.forecast:
         lines.append("")
     lines += [f"- {note}" for note in report.notes]
+    if report.forecast is not None:
+        lines.append(f"- {describe_forecast(report.forecast)}")
     for skill in report.skills:
         lines += ["", f"## {skill.skill}", "", f"{skill.title}", "", skill.note]
         if skill.train_before is not None and skill.train_after is not None:

@@ -5,32 +5,67 @@ from __future__ import annotations
 import msgspec
 
 from skillopt_harvesters.redact import redact
+from skillopt_replay.executors.contract import Job
+from skillopt_replay.judging.judge import Judge
 from skillopt_replay.protocols import Ledger, Limits
-from skillopt_replay.replay import replay, replay_key
-from skillopt_replay.rollouts import Rollout
+from skillopt_replay.replay import replay_key
+from skillopt_replay.rollouts import Fault, Outcome, Rollout
 from skillopt_replay.skills import Skill
-from skillopt_replay.tasks import Task
+from skillopt_replay.tasks import Task, needs_judge
+from skillopt_replay.throttle import PASSING, Throttle
 from skillopt_sleep.config import Settings
 from skillopt_sleep.night.backends import Backends
-from skillopt_sleep.paths import Paths, make_private
 from skillopt_sleep.training.records import Roller
 
 
-def make_roller(backends: Backends, ledger: Ledger, paths: Paths, settings: Settings) -> Roller:
-    """Return the function that training and gate replay tasks with."""
+def make_roller(
+    backends: Backends,
+    ledger: Ledger,
+    settings: Settings,
+    *,
+    judge: Judge | None = None,
+    throttle: Throttle | None = None,
+) -> Roller:
+    """Return the function that training and gate replay tasks with.
+
+    What only a judge can decide is missing data without one. A run that failed because the service is
+    overloaded or out of reach is tried again, later, up to the attempts configured; each is paid for.
+    """
     limits = Limits(seconds=settings.replay.seconds, turns=settings.replay.turns, usd=settings.replay.usd)
-    agent = backends.agent
+    agent, executor = backends.agent, backends.executor
+    free = throttle or Throttle(executor.slots)
 
     async def roll(task: Task, skill: Skill | None, repeat: int) -> Rollout:
+        if judge is None and needs_judge([task]):
+            return _unjudged(task, skill, agent.identity)
+        job = Job(task=task, skill=skill, limits=limits, sample=repeat)
+
         async def make() -> Rollout:
-            root = make_private(paths.replays)
-            rollout = await replay(task, skill, agent, root=root, sandbox=backends.sandbox, limits=limits)
-            return redact_rollout(rollout)
+            return redact_rollout(await executor.run(job))
 
         key = replay_key(task, skill, agent.identity, repeat)
-        return await ledger.once("rollout", key, agent.estimate, make, Rollout)
+        for _ in range(settings.replay.attempts):
+            async with free.slot():
+                rollout = await ledger.once("rollout", key, agent.estimate, make, Rollout)
+            free.note(rollout.fault)
+            if rollout.fault not in PASSING:
+                break
+        return await judge.finish(task, rollout) if judge else rollout
 
     return roll
+
+
+def _unjudged(task: Task, skill: Skill | None, agent: str) -> Rollout:
+    return Rollout(
+        task=task.id,
+        skill=skill.digest if skill else "",
+        agent=agent,
+        model="",
+        outcome=Outcome.INFRASTRUCTURE,
+        answer="",
+        error="only a judge could decide it, and there is none that may",
+        fault=Fault.CHECK,
+    )
 
 
 def redact_rollout(rollout: Rollout) -> Rollout:

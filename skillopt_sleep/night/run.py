@@ -9,12 +9,16 @@ from collections.abc import Sequence
 import msgspec
 
 from skillopt_replay.errors import CeilingReached
+from skillopt_replay.judging.judge import Judge
+from skillopt_replay.tasks import needs_judge
 from skillopt_sleep.config import Settings
 from skillopt_sleep.errors import Busy, Explained
 from skillopt_sleep.events import Event, Listener, ignore
 from skillopt_sleep.files import write_atomically
 from skillopt_sleep.night.backends import Backends
 from skillopt_sleep.night.bench import Bench
+from skillopt_sleep.night.forecast import Forecast
+from skillopt_sleep.night.judging import admit, collect_samples
 from skillopt_sleep.night.planned import Plan
 from skillopt_sleep.night.report import NightReport, SkillReport, to_json, to_markdown
 from skillopt_sleep.night.roller import make_roller
@@ -32,6 +36,7 @@ async def run_night(
     night: str,
     plan: Plan,
     *,
+    forecast: Forecast | None = None,
     listen: Listener = ignore,
 ) -> NightReport:
     """Work on every skill of the plan, write the report and close the night.
@@ -43,6 +48,7 @@ async def run_night(
     """
     began = time.monotonic()
     ledger = SqliteLedger(connection, night, settings.ceilings)
+    judge, unfit = await _admit_judge(connection, backends, ledger, plan, listen)
     bench = Bench(
         connection=connection,
         night=night,
@@ -50,7 +56,7 @@ async def run_night(
         settings=settings,
         backends=backends,
         ledger=ledger,
-        roll=make_roller(backends, ledger, paths, settings),
+        roll=make_roller(backends, ledger, settings, judge=judge),
         listen=listen,
     )
     reports: list[SkillReport] = []
@@ -82,12 +88,31 @@ async def run_night(
         backends,
         reports,
         ledger,
-        notes=(*backends.notes, *failed, *([f"stopped by a ceiling: {stopped}"] if stopped else [])),
+        judge=judge.identity if judge else "",
+        forecast=forecast,
+        notes=(*backends.notes, *unfit, *failed, *([f"stopped by a ceiling: {stopped}"] if stopped else [])),
         seconds=time.monotonic() - began,
     )
     write_report(paths, report_)
     close_night(connection, night, report_.state, to_json(report_))
     return report_
+
+
+async def _admit_judge(
+    connection: sqlite3.Connection, backends: Backends, ledger: SqliteLedger, plan: Plan, listen: Listener
+) -> tuple[Judge | None, tuple[str, ...]]:
+    """Return the judge when the plan needs one and it may count, else why it may not."""
+    tasks = [
+        task for skill in plan.skills for task in (*skill.train, *skill.gate, *skill.renewed, *skill.val)
+    ]
+    if backends.judge is None or not needs_judge(tasks):
+        return None, ()
+    judge = Judge(backends.judge, ledger)
+    try:
+        unfit = await admit(connection, judge, collect_samples(connection, tasks), listen)
+    except CeilingReached as error:
+        unfit = f"the judge was not tried: {error.message}"
+    return (None, (unfit,)) if unfit else (judge, ())
 
 
 def make_report(
@@ -99,6 +124,8 @@ def make_report(
     skills: Sequence[SkillReport],
     ledger: SqliteLedger,
     *,
+    judge: str = "",
+    forecast: Forecast | None = None,
     notes: tuple[str, ...],
     seconds: float,
 ) -> NightReport:
@@ -119,6 +146,8 @@ def make_report(
         seconds=seconds,
         mode=settings.gate.mode,
         control=settings.gate.control,
+        judge=judge,
+        forecast=forecast,
     )
 
 

@@ -110,7 +110,7 @@ async def _train(
             minibatch_size=settings.minibatch_size,
             candidates=settings.candidates,
             max_skill_tokens=settings.max_skill_tokens,
-            concurrency=bench.settings.replay.concurrency,
+            concurrency=bench.backends.executor.slots,
         ),
         rejected=plan.rejected,
         on_event=lambda stage, done, total: bench.listen(
@@ -128,7 +128,7 @@ async def _train(
         plan.val,
         bench.roll,
         keep=bench.settings.gate.candidates,
-        concurrency=bench.settings.replay.concurrency,
+        concurrency=bench.backends.executor.slots,
     )
     best = chosen[0]
     return chosen, msgspec.structs.replace(report, train_before=best.base_hard, train_after=best.train_hard)

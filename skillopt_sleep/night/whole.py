@@ -14,8 +14,9 @@ from skillopt_replay.folders import clear_leftovers
 from skillopt_sleep.clients import find_home, read_roots
 from skillopt_sleep.clock import today
 from skillopt_sleep.config import Settings
-from skillopt_sleep.events import Event, Listener, ignore
+from skillopt_sleep.events import NOTE, Event, Listener, ignore
 from skillopt_sleep.night.backends import Progress, choose_target, open_backends, suits
+from skillopt_sleep.night.forecast import Forecast, describe_forecast, make_forecast
 from skillopt_sleep.night.harvesting import update_index
 from skillopt_sleep.night.mining import keep_mined, mine_tasks
 from skillopt_sleep.night.places import make_locator
@@ -30,6 +31,7 @@ from skillopt_sleep.store.index import read_splits
 from skillopt_sleep.store.nights import begin_night, close_night, find_unfinished
 from skillopt_sleep.store.proposals import find_open
 from skillopt_sleep.store.rulings import find_last_identity
+from skillopt_sleep.store.typical import read_typical
 
 
 async def whole_night(
@@ -61,12 +63,21 @@ async def whole_night(
         return _make_report(plan, "nothing", settings)
     async with open_backends(settings, paths, env, progress=progress) as backends:
         if not unfinished:
-            agent = backends.agent.identity
+            agent = backends.identity
             plan = renew(plan, agent=agent, answering=find_last_identity(connection))
             if not plan.skills:
                 return _make_report(plan, "nothing", settings)
         night = unfinished[0] if unfinished else begin_night(connection, plan, plan.splits).id
-        return await run_night(connection, paths, settings, backends, night, plan, listen=listen)
+        forecast = _forecast(connection, settings, plan, backends.executor.slots)
+        listen(Event(stage=NOTE, detail=describe_forecast(forecast)))
+        return await run_night(
+            connection, paths, settings, backends, night, plan, forecast=forecast, listen=listen
+        )
+
+
+def _forecast(connection: sqlite3.Connection, settings: Settings, plan: Plan, slots: int) -> Forecast:
+    typical = {kind: read_typical(connection, kind) for kind in ("rollout", "optimizer", "judge")}
+    return make_forecast(plan, settings, typical, slots=slots)
 
 
 def _harvest(
@@ -119,7 +130,8 @@ def dry_night(
     if unfinished:
         notes = (*notes, f"night {unfinished.id} was cut off: the next run goes on with it first")
     plan = renew(plan_night(connection, settings, env, target, listen), agent=None)
-    return _make_report(plan, "planned", settings, notes)
+    forecast = _forecast(connection, settings, plan, settings.replay.concurrency) if plan.skills else None
+    return msgspec.structs.replace(_make_report(plan, "planned", settings, notes), forecast=forecast)
 
 
 def plan_night(
@@ -146,7 +158,7 @@ def plan_night(
         rejected=lambda live: read_rejected_edits(connection, live),
         is_open=lambda live: find_open(connection, live) is not None,
         is_settled=lambda live, base, train: is_settled(connection, live, base, train),
-        suits=lambda task: suits(target, task),
+        suits=lambda task: suits(target, task, judged=bool(settings.judge.model)),
         is_there=lambda task: target == "chat" or not task.project or Path(task.project).is_dir(),
     )
 

@@ -111,4 +111,9 @@ _RULED = (
     ) strict""",
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _RESUMABLE, _NAMED, _RICHER, _FINDABLE, _RULED)
+_JUDGED = (
+    # How each judge did on answers whose worth was known.
+    "create table judges (identity text primary key, at text not null, body blob not null) strict",
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _RESUMABLE, _NAMED, _RICHER, _FINDABLE, _RULED, _JUDGED)

@@ -17,8 +17,11 @@ from skillopt_replay.tasks import (
     Contains,
     Exact,
     FileContains,
+    JsonSchema,
     Matches,
     Origin,
+    Pairwise,
+    Rubric,
     SectionPresent,
     Task,
     ToolCalled,
@@ -152,6 +155,9 @@ _SENTENCES: dict[type, str] = {
     CommandMatched: "the agent {must} run {wanted}",
     FileContains: "{wanted} {must} be there in the end",
     CommandSucceeds: "{wanted} {must} succeed in the end",
+    JsonSchema: "the result {must} satisfy the JSON schema {wanted}",
+    Rubric: "the work {must} heed {wanted}",
+    Pairwise: "the work {must} hold its own by {wanted}",
 }
 _HIDDEN: dict[type, str] = {
     Exact: "one text (not shown)",
@@ -162,21 +168,30 @@ _HIDDEN: dict[type, str] = {
     CommandMatched: "a certain command (not shown)",
     FileContains: "a certain file content (not shown)",
     CommandSucceeds: "the command that verifies the work (not shown)",
+    JsonSchema: "a certain JSON schema (not shown)",
+    Rubric: "what the user wants of it (not shown)",
+    Pairwise: "what the user wants of it (not shown)",
+}
+
+
+_FRAGMENTS: dict[type, str] = {
+    Exact: "text",
+    Contains: "text",
+    Matches: "pattern",
+    SectionPresent: "heading",
+    ToolCalled: "name",
+    CommandMatched: "command",
+    CommandSucceeds: "command",
+    JsonSchema: "schema",
+    Rubric: "criterion",
+    Pairwise: "criterion",
 }
 
 
 def _fragment(check: Check) -> str:
-    if isinstance(check, Exact | Contains):
-        return check.text
-    if isinstance(check, Matches):
-        return check.pattern
-    if isinstance(check, SectionPresent):
-        return check.heading
-    if isinstance(check, ToolCalled):
-        return check.name
     if isinstance(check, FileContains):
         return check.text or check.path
-    return check.command
+    return str(getattr(check, _FRAGMENTS[type(check)]))
 
 
 def _mark(prefix: str, text: str) -> str:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from skillopt_harvesters import SOURCES, Kind, Known, Mining, Session, Turn, find_families, mine, read_file
 from skillopt_harvesters.verify import as_replayable, find_verification
 from skillopt_replay.skills import find_problems, new_skill
-from skillopt_replay.tasks import CommandMatched, CommandSucceeds, Contains, Exact
+from skillopt_replay.tasks import CommandMatched, CommandSucceeds, Contains, Exact, Rubric
 
 QUERY_A = "Write the SQL query: how many orders did Ana place?"
 QUERY_B = "Write the SQL query: total amount of orders from Oslo?"
@@ -166,15 +166,33 @@ def test_a_fact_said_in_two_sessions_becomes_a_rule(sessions):
     assert [simple(task.checks) for task in mined] == [[(Contains, "## Fixed", False)]] * 3
 
 
-def test_style_that_cannot_be_looked_for_gives_a_correction_and_no_check(sessions):
+def test_style_that_cannot_be_looked_for_is_left_to_a_judge(sessions):
     mined = mine(
         sessions(
             [("user", "format the module parser"), ("agent", "done"), ("user", "No, tabs instead of spaces")],
             [("user", "format the module lexer"), ("agent", "done")],
         )
     )
-    assert [task.checks for task in mined] == [(), ()]
     assert [len(task.corrections) for task in mined] == [1, 1]
+    for task in mined:
+        (check,) = task.checks
+        assert isinstance(check, Rubric)
+        assert check.criterion == check.origin.quote == "No, tabs instead of spaces"
+        assert check.met_before is False
+
+
+def test_no_judge_is_wanted_where_code_can_check(sessions):
+    mined = mine(
+        sessions(
+            [
+                ("user", "format the module parser"), ("agent", "done"),
+                ("user", "No, tabs instead of spaces"), ("agent", "done"),
+                ("user", "No, use `black`, not `yapf`"), ("agent", "done"),
+            ],
+            [("user", "format the module lexer"), ("agent", "done")],
+        )
+    )  # fmt: skip
+    assert {type(check) for task in mined for check in task.checks} == {Contains}
 
 
 def test_the_later_word_wins(sessions):

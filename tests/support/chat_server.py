@@ -18,8 +18,10 @@ TEST_RULE = "Run the tests of a module with `make check`, never with `pytest`."
 _KINDS = (
     (re.compile(r"Add the (\S+) package"), "uv add", "pip install"),
     (re.compile(r"Run all tests of (\S+)"), "make check", "pytest"),
+    (re.compile(r"Write the release note of (\S+)"), "bullets", "paragraphs"),
     (re.compile(r"(dependency)"), "uv add", "pip install"),
 )
+_SHOWN = re.compile(r"^<<<\w+ [0-9a-f]{12}\nFinal answer:\n(.*?)$", re.MULTILINE)
 
 
 class Request:
@@ -28,7 +30,11 @@ class Request:
     def __init__(self, body: dict) -> None:
         self.body = body
         self.key = json.dumps(body, sort_keys=True)
-        self.is_optimizer = "response_format" in body
+        wanted = (
+            body.get("response_format", {}).get("json_schema", {}).get("schema", {}).get("properties", {})
+        )
+        self.is_judge = not {"grade", "better"}.isdisjoint(wanted)
+        self.is_optimizer = "response_format" in body and not self.is_judge
         self.system: str = body["messages"][0]["content"]
         self.user: str = body["messages"][-1]["content"]
         self.has_skill = "# Skill\n" in self.system
@@ -44,7 +50,7 @@ class ChatModel:
     `obeys(request)` says whether it does as the skill says, `knows(request)` whether it gets the task right
     without one. `rules` are what it proposes, one a call, the last for ever; `propose(request)`, if set, says
     what instead. `answers_as` is the model it says it is. `refuses(request)` may return an HTTP status. A
-    request for which `hangs` is true gets no answer before `release` is set.
+    request for which `hangs` is true gets no answer before `release` is set. `judge` grades one answer.
     """
 
     def __init__(self, rules: Sequence[str] = (RULE,)) -> None:
@@ -54,6 +60,7 @@ class ChatModel:
         self.propose: Callable[[Request], str] | None = None
         self.refuses: Callable[[Request], int] = lambda request: 0
         self.hangs: Callable[[Request], bool] = lambda request: False
+        self.judge: Callable[[str], float] = lambda work: 0.0
         self.release = threading.Event()
         self.hanging = threading.Event()
         self.requests: list[Request] = []
@@ -74,7 +81,11 @@ class ChatModel:
 
     @property
     def task_requests(self) -> list[Request]:
-        return [request for request in self.requests if not request.is_optimizer]
+        return [request for request in self.requests if not (request.is_optimizer or request.is_judge)]
+
+    @property
+    def judge_requests(self) -> list[Request]:
+        return [request for request in self.requests if request.is_judge]
 
     def is_training(self, request: Request) -> bool:
         """Tell whether the task was asked before the optimizer first was: then it is learned from."""
@@ -85,7 +96,7 @@ class ChatModel:
         request = Request(body)
         with self._lock:
             self.requests.append(request)
-            if not request.is_optimizer and not self.optimizer_requests:
+            if not (request.is_optimizer or request.is_judge) and not self.optimizer_requests:
                 self.trained_on.add(request.package)
             proposed = len(self.optimizer_requests)
         if self.hangs(request):
@@ -95,7 +106,9 @@ class ChatModel:
         if status:
             # What an empty account is told: not worth a second try, so that no test waits for one.
             return status, {"error": {"message": "no more for you", "code": "insufficient_quota"}}
-        if request.is_optimizer:
+        if request.is_judge:
+            text = json.dumps({"reason": "a thought of the judge", **self._judge(request.user)})
+        elif request.is_optimizer:
             rule = self.rules[min(proposed, len(self.rules)) - 1]
             if self.propose is not None:
                 rule = self.propose(request)
@@ -112,6 +125,13 @@ class ChatModel:
             "choices": [{"message": {"role": "assistant", "content": text}, "finish_reason": "stop"}],
             "usage": {"prompt_tokens": 100, "completion_tokens": 10},
         }
+
+    def _judge(self, prompt: str) -> dict[str, str]:
+        grades = [self.judge(answer) for answer in _SHOWN.findall(prompt)]
+        if len(grades) == 1:
+            return {"grade": {1.0: "met", 0.5: "partly met"}.get(grades[0], "not met")}
+        first, second = grades
+        return {"better": "neither" if first == second else "first" if first > second else "second"}
 
 
 @contextmanager

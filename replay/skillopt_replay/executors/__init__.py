@@ -1,0 +1,1 @@
+"""Where rollouts run: on this machine, or on the workers of a Dask cluster."""

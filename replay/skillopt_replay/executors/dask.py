@@ -1,0 +1,124 @@
+"""Rollouts on the workers of a Dask cluster, on one machine or many.
+
+Only settings, tasks and skills travel. Each worker finds the agent, its sign-in and the projects on its own
+machine: the projects have to be at the same path there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import uuid
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from skillopt_replay.errors import ReplayError, Unavailable
+from skillopt_replay.rollouts import Fault, Outcome, Rollout
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    import distributed
+
+    from skillopt_replay.executors.contract import Job, Opener
+
+_CONNECT_SECONDS = 30
+_NAME = "skillopt-sleep"
+_HINT = "install it with: pip install 'skillopt-sleep[dask]'"
+
+
+class DaskExecutor:
+    """Sends jobs to the workers a client is connected to; `slots` is their threads taken together."""
+
+    def __init__(
+        self, client: distributed.Client, opener: Opener, *, address: str, slots: int, agent: str
+    ) -> None:
+        """`agent` is the identity that rollouts carry which no worker could make."""
+        self._client = client
+        self._opener = opener
+        self._agent = agent
+        self._free = asyncio.Semaphore(slots)
+        self.slots = slots
+        self.name = f"Dask at {address} ({slots} slots)"
+
+    async def run(self, job: Job) -> Rollout:
+        """Return the rollout; see Executor.run. A job whose worker went away is not started again here.
+
+        The caller pays for every start, so it is the caller who starts it again.
+        """
+        if not job.task.checks:
+            raise ValueError(f"task {job.task.id} has no checks, so it cannot be scored")
+        async with self._free:
+            return await self._run(job, f"{_NAME}-{uuid.uuid4().hex}")
+
+    async def _run(self, job: Job, key: str) -> Rollout:
+        from distributed import Event
+
+        from skillopt_replay.executors.dask_worker import run_job
+
+        started, stop = (Event(f"{key}-{what}", client=self._client) for what in ("started", "stop"))
+        future = self._client.submit(
+            run_job, msgspec.msgpack.encode(job), self._opener, key, key=key, pure=False, retries=0
+        )
+        try:
+            data = await future
+        except asyncio.CancelledError:
+            # The worker does not hear of a cancelled future before its run has ended.
+            with contextlib.suppress(Exception):
+                await asyncio.wait_for(asyncio.shield(stop.set()), timeout=5)
+            raise
+        except Exception as error:  # noqa: BLE001 - what a cluster can raise is no closed set
+            return self._lost(job, error)
+        finally:
+            future.release()
+            for event in (started, stop):
+                with contextlib.suppress(Exception):
+                    await asyncio.wait_for(event.clear(), timeout=5)
+        return msgspec.msgpack.decode(data, type=Rollout)
+
+    def _lost(self, job: Job, error: Exception) -> Rollout:
+        if isinstance(error, ReplayError):
+            said = f"the worker cannot run it: {error.message}{f' ({error.hint})' if error.hint else ''}"
+        else:
+            said = f"the worker went away: {type(error).__name__}: {str(error)[:300]}"
+        return Rollout(
+            task=job.task.id,
+            skill=job.skill.digest if job.skill else "",
+            agent=self._agent,
+            model="",
+            outcome=Outcome.INFRASTRUCTURE,
+            answer="",
+            error=said,
+            fault=Fault.WORKER,
+        )
+
+
+@asynccontextmanager
+async def open_dask(address: str, opener: Opener, *, agent: str) -> AsyncIterator[DaskExecutor]:
+    """Connect to the scheduler at `address` (tcp://HOST:PORT) and close the connection at the end.
+
+    Raises Unavailable when Dask is not installed, nobody answers, or there is no worker.
+    """
+    try:
+        import distributed
+    except ImportError as error:
+        raise Unavailable("Dask is not installed", hint=_HINT) from error
+    try:
+        client = await distributed.Client(address, asynchronous=True, timeout=_CONNECT_SECONDS, name=_NAME)
+    except (OSError, ValueError) as error:
+        raise Unavailable(
+            f"no Dask scheduler answers at {address}: {error}", hint="start one with: dask scheduler"
+        ) from error
+    async with client:
+        threads = sum((await client.nthreads()).values())
+        if not threads:
+            raise Unavailable(
+                f"the Dask scheduler at {address} has no workers",
+                hint=f"start one with: dask worker {address} --nthreads 2",
+            )
+        from skillopt_replay.executors.dask_worker import Workbenches
+
+        await client.register_plugin(Workbenches(), name=Workbenches.name)
+        yield DaskExecutor(client, opener, address=address, slots=threads, agent=agent)

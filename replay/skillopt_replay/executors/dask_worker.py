@@ -1,0 +1,65 @@
+"""The part of the Dask executor that runs on the workers; imported only where Dask is installed."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from distributed import Event, WorkerPlugin, get_client, get_worker
+
+from skillopt_replay.executors.contract import Job
+from skillopt_replay.executors.local import run_here
+
+if TYPE_CHECKING:
+    from skillopt_replay.executors.contract import Opener, Workbench
+
+
+class Workbenches(WorkerPlugin):
+    """Keeps what a worker has opened until the worker ends."""
+
+    name = "skillopt-sleep-workbenches"
+
+    def setup(self, worker: Any) -> None:
+        self._stack = AsyncExitStack()
+        self._opened: dict[Opener, Workbench] = {}
+        self._opening = asyncio.Lock()
+
+    async def teardown(self, worker: Any) -> None:
+        await self._stack.aclose()
+
+    async def open(self, opener: Opener) -> Workbench:
+        """Return the opener's workbench, opened at most once. Raises what the opener raises."""
+        async with self._opening:
+            if opener not in self._opened:
+                self._opened[opener] = await self._stack.enter_async_context(opener())
+            return self._opened[opener]
+
+
+async def run_job(data: bytes, opener: Opener, key: str) -> bytes:
+    """Make the rollout on the worker this is called on, and return it as bytes.
+
+    A scheduler sends a task again when its worker died. That would be a start that nobody has reserved
+    money for, so the second one raises ConnectionError. Raises what the opener raises.
+    """
+    client = await get_client()
+    started, stop = (Event(f"{key}-{what}", client=client) for what in ("started", "stop"))
+    if await started.is_set():
+        raise ConnectionError("an earlier worker died with it")
+    await started.set()
+    workbenches = get_worker().plugins[Workbenches.name]
+    if not isinstance(workbenches, Workbenches):
+        raise TypeError(f"the worker has another plugin named {Workbenches.name}")
+    workbench = await workbenches.open(opener)
+    running = asyncio.ensure_future(run_here(msgspec.msgpack.decode(data, type=Job), workbench))
+    stopping = asyncio.ensure_future(stop.wait())
+    try:
+        await asyncio.wait([running, stopping], return_when=asyncio.FIRST_COMPLETED)
+        if not running.done():
+            raise InterruptedError("stopped by the one who had asked for it")
+        return msgspec.msgpack.encode(running.result())
+    finally:
+        running.cancel()
+        stopping.cancel()
+        await asyncio.gather(running, stopping, return_exceptions=True)

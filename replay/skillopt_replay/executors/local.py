@@ -1,0 +1,42 @@
+"""Rollouts on this machine, in this process."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from skillopt_replay.replay import replay
+
+if TYPE_CHECKING:
+    from skillopt_replay.executors.contract import Job, Workbench
+    from skillopt_replay.rollouts import Rollout
+
+
+class LocalExecutor:
+    """Runs at most `slots` rollouts at a time with one workbench."""
+
+    def __init__(self, workbench: Workbench, *, slots: int) -> None:
+        if slots < 1:
+            raise ValueError(f"an executor needs a slot, not {slots}")
+        self._workbench = workbench
+        self._free = asyncio.Semaphore(slots)
+        self.slots = slots
+        self.name = "this machine"
+
+    async def run(self, job: Job) -> Rollout:
+        """Return the rollout; see Executor.run."""
+        async with self._free:
+            return await run_here(job, self._workbench)
+
+
+async def run_here(job: Job, workbench: Workbench) -> Rollout:
+    """Make the rollout in this process."""
+    return await replay(
+        job.task,
+        job.skill,
+        workbench.agent,
+        root=workbench.root,
+        sandbox=workbench.sandbox,
+        limits=job.limits,
+        toolchains=workbench.toolchains,
+    )

@@ -1,0 +1,1 @@
+"""Model judges: for what no code can check, blind to which skill was on offer."""

@@ -1,0 +1,101 @@
+"""What a night may take, before it begins: calls from the plan, figures from the calls paid lately."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import msgspec
+
+from skillopt_gate.vetoes import RECHECK_RUNS
+from skillopt_replay.tasks import is_judged
+from skillopt_sleep.config import Settings
+from skillopt_sleep.night.planned import Plan, SkillPlan
+from skillopt_sleep.store.typical import Typical
+
+# A judge is tried on eight samples, with six questions each.
+_TRIAL_QUESTIONS = 48
+
+
+class Forecast(msgspec.Struct, frozen=True, kw_only=True):
+    """So many calls of each kind if nothing stops early, with one held-out task run again in doubt.
+
+    `usd`, `tokens` and `minutes` are what those would take; None when there is nothing to go by. Most nights
+    take less: hopeless candidates stop early. `ceiling_usd` is where the night stops whatever happens.
+    """
+
+    rollouts: int
+    optimizer_calls: int
+    judge_calls: int
+    usd: float | None
+    tokens: int | None
+    minutes: float | None
+    ceiling_usd: float
+
+
+def make_forecast(
+    plan: Plan, settings: Settings, typical: Mapping[str, Typical | None], slots: int
+) -> Forecast:
+    """Return the forecast; `typical` has what rollouts, edits and judge calls cost lately, by kind."""
+    counts = {"rollout": 0, "optimizer": 0, "judge": 0}
+    for skill in plan.skills:
+        for kind, count in _count(skill, settings).items():
+            counts[kind] += count
+    if counts["judge"]:
+        counts["judge"] += _TRIAL_QUESTIONS
+    wanted = {kind: count for kind, count in counts.items() if count}
+    known = {kind: typical.get(kind) for kind in wanted}
+    usd = tokens = minutes = None
+    if wanted and all(known.values()):
+        sums = [(count, one) for kind, count in wanted.items() if (one := known[kind])]
+        if all(one.usd is not None for _, one in sums):
+            usd = sum(count * (one.usd or 0.0) for count, one in sums)
+        tokens = round(sum(count * one.tokens for count, one in sums))
+        minutes = sum(count * one.seconds for count, one in sums) / slots / 60
+    return Forecast(
+        rollouts=counts["rollout"],
+        optimizer_calls=counts["optimizer"],
+        judge_calls=counts["judge"],
+        usd=usd,
+        tokens=tokens,
+        minutes=minutes,
+        ceiling_usd=settings.ceilings.usd,
+    )
+
+
+def _count(skill: SkillPlan, settings: Settings) -> dict[str, int]:
+    training, gate, repeats = settings.training, settings.gate, settings.replay.repeats
+    rollouts = reflections = 0
+    judged = sum(1 for task in skill.gate for check in task.checks if is_judged(check))
+    candidates = 1
+    if skill.carried is None:
+        candidates = min(gate.candidates, training.candidates)
+        train = len(skill.train)
+        rollouts += train * (1 + training.candidates)
+        reflections += training.candidates * math.ceil(train / training.minibatch_size)
+        judged_train = sum(1 for task in skill.train for check in task.checks if is_judged(check))
+        judged = judged * candidates * 2 * repeats + judged_train * (1 + training.candidates)
+        if training.candidates > gate.candidates:
+            rollouts += training.candidates * len(skill.val)
+    else:
+        judged = judged * 2 * repeats
+    rollouts += candidates * 2 * repeats * len(skill.gate)
+    if gate.mode in {"evidence", "one-night"}:
+        rollouts += candidates * 2 * RECHECK_RUNS
+    return {"rollout": rollouts, "optimizer": reflections, "judge": judged}
+
+
+def describe_forecast(forecast: Forecast) -> str:
+    """Return the forecast in one line."""
+    stop = f"it stops at ${forecast.ceiling_usd:.2f}"
+    calls = [f"{forecast.rollouts} rollouts", f"{forecast.optimizer_calls} optimizer calls"]
+    if forecast.judge_calls:
+        calls.append(f"{forecast.judge_calls} judge calls")
+    said = f"forecast: up to {', '.join(calls)}"
+    if forecast.tokens is None or forecast.minutes is None:
+        return f"{said}; no call was paid for yet that would tell the cost; {stop}"
+    usd = f"${forecast.usd:.2f}" if forecast.usd is not None else "an unknown price"
+    return (
+        f"{said}; by the calls of late that is up to {usd}, {forecast.tokens:,} tokens and"
+        f" {forecast.minutes:.0f} min; {stop}"
+    )
