@@ -44,9 +44,16 @@ class Target(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         str,
         Meta(
             pattern="^(project)?$",
-            description="settings Claude Code loads in replays: project, or empty for none",
+            description="settings the agent loads in replays: project, or empty for none",
         ),
     ] = "project"
+    command: Annotated[
+        tuple[str, ...],
+        Meta(description='the program that agent "command" runs, and its arguments: ["my-agent", "--flag"]'),
+    ] = ()
+    pass_env: Annotated[
+        tuple[str, ...], Meta(description="variables of your environment that the program gets")
+    ] = ()
 
 
 class Optimizer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -78,7 +78,8 @@ class Copilot:
 
     @property
     def identity(self) -> str:
-        return f"copilot {self._cli.version} {self._model or 'default'}"
+        own = "provider/" if PROVIDER in dict(self._credentials.env) else ""
+        return f"copilot {self._cli.version} {own}{self._model or 'default'}"
 
     @property
     def estimate(self) -> Usage:
