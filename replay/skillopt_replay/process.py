@@ -56,10 +56,10 @@ async def run(
 ) -> Finished:
     """Run `argv` with exactly this environment and wait for its end, or end it after `seconds`.
 
-    With `on_stdout` or `on_stderr` that output goes there in pieces and is not kept; after each piece
-    `enough` tells whether the child has to be stopped. When the child ends, is out of time, floods, is
-    stopped, or the caller is cancelled, its whole process group and every descendant that was seen outside
-    of the group are killed. Raises OSError when the program cannot be started.
+    With `on_stdout` the output goes there in pieces and is not kept; `on_stderr` takes pieces of what is kept
+    as well. After each piece `enough` tells whether the child has to be stopped. When the child ends, is out
+    of time, floods, is stopped, or the caller is cancelled, its whole process group and every descendant that
+    was seen outside of the group are killed. Raises OSError when the program cannot be started.
     """
     started = time.monotonic()
     takers = {fd: take for fd, take in ((1, on_stdout), (2, on_stderr)) if take is not None}
@@ -179,6 +179,7 @@ class _Child(asyncio.SubprocessProtocol):
             self._takers[fd](data)
             if self._enough is not None and not self.stopped.done() and self._enough():
                 self.stopped.set_result(None)
+        if fd == 1 and fd in self._takers:
             return
         room = self._keep - len(self._kept[fd])
         self._kept[fd] += data[: max(room, 0)]

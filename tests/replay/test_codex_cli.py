@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillopt_replay.agents.codex_cli import find_codex, find_credentials, locate
-from skillopt_replay.agents.codex_route import read_route
+from skillopt_replay.agents.codex_route import find_addresses, read_route
 from skillopt_replay.errors import Unavailable
 
 
@@ -78,6 +78,13 @@ def test_a_program_that_tells_no_version_is_explained(tmp_path):
     with pytest.raises(Unavailable, match="does not tell a version") as caught:
         find_codex({"PATH": f"{tmp_path}:/usr/bin:/bin"})
     assert "install" in caught.value.hint
+
+
+def test_a_client_that_cannot_be_held_to_limits_is_refused_with_what_to_do(tmp_path):
+    make_program(tmp_path / "codex", "echo codex-cli 0.104.0")
+    with pytest.raises(Unavailable, match=r"older than 0\.142") as caught:
+        find_codex({"PATH": f"{tmp_path}:/usr/bin:/bin"})
+    assert "update" in caught.value.hint
 
 
 def test_the_clients_own_order_of_sign_ins_is_kept(tmp_path):
@@ -219,6 +226,28 @@ def test_a_profile_and_another_address_of_openai_are_followed(tmp_path):
     assert found.route == {"openai_base_url": "http://127.0.0.1:3"}, (
         "the model is the user's choice, no route"
     )
+
+
+@pytest.mark.parametrize(
+    ("settings", "env", "urls"),
+    [
+        ({}, {}, ()),
+        ({"openai_base_url": "http://127.0.0.1:3"}, {}, ("http://127.0.0.1:3",)),
+        ({"model_provider": "ollama"}, {}, ("http://127.0.0.1:11434",)),
+        ({"model_provider": "ollama"}, {"CODEX_OSS_PORT": "7"}, ("http://127.0.0.1:7",)),
+        (
+            {
+                "model_provider": "x",
+                "model_providers": {"x": {"base_url": "http://127.0.0.1:4"}},
+                "openai_base_url": "http://127.0.0.1:3",
+            },
+            {},
+            ("http://127.0.0.1:4",),
+        ),
+    ],
+)
+def test_where_a_route_leads_is_known(settings, env, urls):
+    assert find_addresses(settings, env) == urls
 
 
 @given(st.text())

@@ -154,6 +154,16 @@ class TestCodex(RealSuite):
         assert asked["headers"]["authorization"] == "<present>"
         assert asked["headers"]["chatgpt-account-id"] == "a-1"
 
+    async def test_a_key_signs_in_to_another_address_of_openai_without_delay(
+        self, run, server, confined, private_home
+    ):
+        (private_home / ".codex" / "config.toml").write_text(f'openai_base_url = "{server.base_url}/v1"\n')
+        cli = find_codex({"HOME": str(private_home), "OPENAI_API_KEY": "sk-fake"}, Path(PROGRAM))
+        assert cli is not None
+        rollout = await run(agent=Codex(cli, confined))
+        assert rollout.answer == "hello Bob", rollout.error
+        assert [request["path"] for request in requests_of(server)] == ["/v1/responses"]
+
     async def test_a_price_makes_the_limit_on_money_hold(self, run, server, confined, private_home):
         agent = open_codex(
             server.base_url, confined, private_home, price=lambda _, usage: usage.tokens / 1000

@@ -7,7 +7,7 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from skillopt_replay.agents.codex_cli import CERTIFICATES, CREDENTIAL_FILE
+from skillopt_replay.agents.codex_cli import CERTIFICATES, CREDENTIAL_FILE, KEY
 from skillopt_replay.agents.codex_log import FILTER
 from skillopt_replay.agents.codex_stream import StreamReader
 from skillopt_replay.agents.harness import Launch, Run, run_client
@@ -18,7 +18,7 @@ from skillopt_replay.sandbox.none import NoSandbox
 from skillopt_replay.workspace import root_of
 
 if TYPE_CHECKING:
-    from skillopt_replay.agents.clients import Client
+    from skillopt_replay.agents.clients import Client, Credentials
     from skillopt_replay.agents.codex_stream import Price
     from skillopt_replay.protocols import Limits
     from skillopt_replay.rollouts import Rollout
@@ -39,8 +39,7 @@ class Codex:
     they never said to trust; nothing of the user's own home ever does. `model` None takes the client's
     default. The client's own sandbox is on only where ours is not: one inside the other does not start.
     `price` returns the dollars of a usage of a model; the client tells no cost itself, so without a price
-    the limit on money holds nobody. Turns and tokens are counted in the client's log, which versions before
-    those tested may not write.
+    the limit on money stops no run. Turns and tokens are counted in the client's log.
     """
 
     needs_workspace = True
@@ -135,7 +134,7 @@ class Codex:
     def _config(self, workspace: Path) -> dict[str, Any]:
         """Return what calls nobody but the model, asks nobody, and offers nothing of the client's own."""
         config: dict[str, Any] = {
-            **self._credentials.route,
+            **_name_provider(self._credentials),
             "approval_policy": "never",
             "check_for_update_on_startup": False,
             "cli_auth_credentials_store": "file",
@@ -182,6 +181,23 @@ class Codex:
             "CODEX_INTERNAL_ORIGINATOR_OVERRIDE": ORIGINATOR,
             **dict(self._credentials.env),
         }
+
+
+def _name_provider(credentials: Credentials) -> dict[str, Any]:
+    """Return the route; the user's own address of OpenAI under a name, where a key signs in.
+
+    Under its own name the client tries web sockets for seconds, which few gateways know.
+    """
+    route = dict(credentials.route)
+    if "openai_base_url" not in route or KEY not in dict(credentials.env):
+        return route
+    service = {
+        "name": "service",
+        "base_url": route.pop("openai_base_url"),
+        "env_key": KEY,
+        "wire_api": "responses",
+    }
+    return {**route, "model_provider": "service", "model_providers": {"service": service}}
 
 
 def _write_private(path: Path, content: bytes) -> None:

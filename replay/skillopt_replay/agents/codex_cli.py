@@ -16,6 +16,7 @@ import msgspec
 
 from skillopt_replay.agents.clients import Client, Credentials, read_version
 from skillopt_replay.agents.codex_route import OPENAI, Route, read_route
+from skillopt_replay.errors import Unavailable
 from skillopt_replay.sandbox.contract import SYSTEM_PATH
 
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ _ROADS = (
     "no_proxy", "SSL_CERT_FILE", "CODEX_CA_CERTIFICATE", "CODEX_OSS_BASE_URL", "CODEX_OSS_PORT",
 )  # fmt: skip
 CERTIFICATES = ("SSL_CERT_FILE", "CODEX_CA_CERTIFICATE")
+# Earlier ones tell nobody what a run has used up before it is over.
+OLDEST = (0, 142)
 _HINT = "install Codex (npm install -g @openai/codex)"
 _SIGN_IN_HINT = (
     "sign in with `codex login`, or set CODEX_API_KEY (a sign-in kept in the system's keyring is not lent to"
@@ -41,15 +44,19 @@ _SIGN_IN_HINT = (
 def find_codex(env: Mapping[str, str], binary: Path | None = None) -> Client | None:
     """Return the client at `binary`, or the one on the PATH in `env`; None when there is none.
 
-    Raises Unavailable when the program is there but does not start.
+    Raises Unavailable when the program is there but does not start, or is too old to be held to limits.
     """
     path = locate(env, binary)
     if path is None:
         return None
+    version = read_version(path, hint=_HINT)
+    if tuple(map(int, version.split(".")))[:2] < OLDEST:
+        oldest = ".".join(map(str, OLDEST))
+        raise Unavailable(f"Codex {version} at {path} is older than {oldest}", hint=f"update it: {_HINT}")
     credentials, hint = find_credentials(env)
     if credentials is not None and credentials.expired:
         hint = f"the sign-in has run out: start `codex` once to renew it; for nights: {_SIGN_IN_HINT}"
-    return Client(binary=path, version=read_version(path, hint=_HINT), credentials=credentials, hint=hint)
+    return Client(binary=path, version=version, credentials=credentials, hint=hint)
 
 
 def locate(env: Mapping[str, str], binary: Path | None = None) -> Path | None:

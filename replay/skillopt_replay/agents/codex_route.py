@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
 OPENAI = "openai"
-_LOCAL = ("ollama", "lmstudio")
+_LOCAL = {"ollama": "http://127.0.0.1:11434", "lmstudio": "http://127.0.0.1:1234"}
 _TOP = ("openai_base_url", "chatgpt_base_url")
 _PROVIDER = (
     "name", "base_url", "wire_api", "env_key", "query_params", "http_headers", "env_http_headers",
@@ -46,6 +47,17 @@ def read_route(path: Path) -> Route:
     except (OSError, UnicodeDecodeError, TOMLKitError) as error:
         return Route(trouble=f"{path} cannot be read: {error}")
     return _find_route(config)
+
+
+def find_addresses(settings: Mapping[str, Any], env: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the URLs at which the route's model is reached; empty for the client's own services."""
+    name = settings.get("model_provider", OPENAI)
+    if name in _LOCAL:
+        port = env.get("CODEX_OSS_PORT")
+        return (env.get("CODEX_OSS_BASE_URL") or (f"http://127.0.0.1:{port}" if port else _LOCAL[name]),)
+    table = _table(_table(settings.get("model_providers")).get(name))
+    given = (table.get("base_url"), *(settings.get(key) for key in _TOP if name == OPENAI))
+    return tuple(str(url) for url in given if url)
 
 
 def _find_route(config: dict[str, Any]) -> Route:
