@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from skillopt_replay.agents.copilot import Copilot, prompt_of
+from skillopt_replay.agents.copilot import Copilot, prompt_of, reach_for
 from skillopt_replay.agents.copilot_cli import find_copilot
 from skillopt_replay.errors import Unavailable
 from skillopt_replay.folders import RUN_PREFIX, make_folder
@@ -363,3 +363,14 @@ async def test_confined_it_works_in_the_workspace_and_changes_neither_skill_nor_
 def test_a_prompt_is_never_taken_for_a_command_of_the_client():
     assert prompt_of("Please /compact it") == "Please /compact it"
     assert prompt_of(" /compact the tables") == "Request:  /compact the tables"
+
+
+def test_a_run_may_reach_its_provider_or_github_and_nothing_else():
+    assert [str(e) for e in reach_for({"COPILOT_PROVIDER_BASE_URL": "http://127.0.0.1:8000/v1"})] == [
+        "127.0.0.1:8000"
+    ]
+    plain = [str(e) for e in reach_for({"COPILOT_GITHUB_TOKEN": "x"})]
+    assert "api.github.com:443" in plain
+    assert "api.githubcopilot.com:443" in plain
+    own = [str(e) for e in reach_for({"GH_HOST": "github.com", "COPILOT_GH_HOST": "https://mine.ghe.com/"})]
+    assert own == ["mine.ghe.com:443", "api.mine.ghe.com:443", "copilot-api.mine.ghe.com:443"]

@@ -15,6 +15,8 @@ from skillopt_replay.agents.harness import Launch, Run, conclude, run_client
 from skillopt_replay.errors import Unavailable
 from skillopt_replay.rollouts import Fault, Outcome, Usage
 from skillopt_replay.sandbox.contract import SYSTEM_PATH, Toolchains
+from skillopt_replay.sandbox.folders import show_program
+from skillopt_replay.sandbox.launching import find_failure
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from skillopt_replay.protocols import Limits
     from skillopt_replay.rollouts import Rollout
     from skillopt_replay.sandbox.contract import Sandbox
+    from skillopt_replay.sandbox.reach import Endpoint
     from skillopt_replay.skills import Skill
     from skillopt_replay.tasks import Task
 
@@ -87,7 +90,8 @@ def _digest(argv: Sequence[str], files: Sequence[Path]) -> str:
 class CommandAgent:
     """Runs tasks with a program of the user's own inside a sandbox; docs/agents.md says what it is given.
 
-    `passed` are variables of the user's environment it gets besides, by name and value.
+    `passed` are variables of the user's environment it gets besides, by name and value; `reach` are the
+    services it may talk to (None: any).
     """
 
     needs_workspace = True
@@ -99,6 +103,7 @@ class CommandAgent:
         *,
         model: str | None = None,
         passed: Mapping[str, str] | None = None,
+        reach: Sequence[Endpoint] | None = None,
         toolchains: Toolchains = Toolchains(),  # noqa: B008 - frozen
         estimate: Usage = TYPICAL,
     ) -> None:
@@ -106,6 +111,7 @@ class CommandAgent:
         self._sandbox = sandbox
         self._model = model
         self._passed = dict(passed or {})
+        self._reach = None if reach is None else tuple(reach)
         self._toolchains = toolchains
         self._estimate = estimate
 
@@ -131,7 +137,11 @@ class CommandAgent:
         )
 
         def furnish(private: Path) -> Launch:
-            shown = [*self._program.files, *self._toolchains.folders]
+            shown = [
+                show_program(self._program.files[0]),
+                *self._program.files[1:],
+                *self._toolchains.folders,
+            ]
             env = self._environment(private, task)
             if skill is not None:
                 folder = private / "skill" / skill.name
@@ -144,6 +154,7 @@ class CommandAgent:
                 env=env,
                 readable=tuple(shown),
                 stdin=task.prompt.encode("utf-8", "replace"),
+                reach=self._reach,
             )
 
         reader = CommandReader(max_bytes=limits.output_bytes)
@@ -173,8 +184,9 @@ def judge(
     if reading.outcome is not None:
         return reading.outcome, reading.error, reading.fault
     status = finished.returncode
-    ended = not (finished.timed_out or finished.flooded or finished.stopped)
-    if not ended or status < 0 or status > _SIGNALLED or status in _CANNOT_RUN:
+    ended = not (finished.timed_out or finished.flooded or finished.stopped or finished.excess)
+    broken = status != 0 and find_failure(finished.stderr) is not None
+    if not ended or status < 0 or status > _SIGNALLED or status in _CANNOT_RUN or broken:
         return conclude(program, finished, reading, limits)
     if status == 0:
         return Outcome.FINISHED, None, None

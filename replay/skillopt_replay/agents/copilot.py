@@ -13,9 +13,10 @@ from skillopt_replay.agents.harness import Launch, Run, run_client
 from skillopt_replay.errors import Unavailable
 from skillopt_replay.rollouts import Usage
 from skillopt_replay.sandbox.contract import Toolchains
+from skillopt_replay.sandbox.reach import Endpoint, reach_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from skillopt_replay.agents.clients import Client
     from skillopt_replay.agents.copilot_usage import Price
@@ -108,6 +109,7 @@ class Copilot:
                 env={**self._environment(private), **switch_on(config / "telemetry.jsonl")},
                 readable=tuple(self._readable(config, skill)),
                 stdin=prompt_of(task.prompt).encode("utf-8", "replace"),
+                reach=reach_for(dict(self._credentials.env)),
             )
 
         name = skill.name if skill else None
@@ -163,6 +165,15 @@ class Copilot:
             **quiet(home, self._cache),
             **dict(self._credentials.env),
         }
+
+
+def reach_for(env: Mapping[str, str]) -> tuple[Endpoint, ...]:
+    """Return the services a run needs: its provider's, or those of GitHub or of the user's own part of it."""
+    host = env.get("COPILOT_GH_HOST") or env.get("GH_HOST") or "github.com"
+    host = host.removeprefix("https://").rstrip("/")
+    if PROVIDER in env or host == "github.com":
+        return reach_of("copilot", env.get(PROVIDER))
+    return tuple(Endpoint(f"{part}{host}") for part in ("", "api.", "copilot-api."))
 
 
 def prompt_of(text: str) -> str:
