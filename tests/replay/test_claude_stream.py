@@ -203,6 +203,14 @@ def test_refused_tools_are_named():
     assert read(INIT, {**RESULT, "permission_denials": denials}).denied == ("WebFetch", "WebFetch")
 
 
+def test_a_line_nested_beyond_measure_costs_only_itself():
+    reader = StreamReader()
+    reader.feed(b'{"type":"x","message":{"content":[{"input":{"a":' + b"[" * 200_000 + b"\n")
+    reader.feed(json.dumps(RESULT).encode())
+    reading = reader.finish()
+    assert (reading.outcome, reading.skipped) == (Outcome.FINISHED, 1)
+
+
 def test_lines_too_long_or_not_json_cost_only_themselves():
     reader = StreamReader(max_line=2000)
     reader.feed(b"garbage\n{}\n[1]\n\xff\xfe\n" + b"x" * 100_000)

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillopt_replay.agents.codex_stream import StreamReader, unwrap
+from skillopt_replay.agents.codex_stream import StreamReader
+from skillopt_replay.agents.codex_words import unwrap
 from skillopt_replay.protocols import Limits
 from skillopt_replay.rollouts import Called, Fault, Outcome, RolloutCall, Said, Usage
 from skillopt_replay.skills import new_skill
@@ -278,6 +279,14 @@ def test_without_a_result_the_last_words_of_the_log_are_the_error():
 )
 def test_a_command_is_told_as_the_model_gave_it(given, meant):
     assert unwrap(given) == meant
+
+
+def test_a_line_nested_beyond_measure_costs_only_itself():
+    reader = StreamReader()
+    reader.feed(b'{"type":"x","item":{"arguments":' + b"[" * 200_000 + b"\n")
+    reader.feed(json.dumps(DONE).encode())
+    reading = reader.finish()
+    assert (reading.outcome, reading.skipped) == (Outcome.FINISHED, 1)
 
 
 def test_lines_too_long_or_not_json_cost_only_themselves():

@@ -111,7 +111,7 @@ class StreamReader:
     def _read(self, line: bytes) -> bool:
         try:
             event = self._decoder.decode(line)
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, RecursionError):
             return False
         if event.type == "system":
             self._read_system(event)

@@ -19,7 +19,7 @@ from skillopt_replay.workspace import root_of
 
 if TYPE_CHECKING:
     from skillopt_replay.agents.clients import Client, Credentials
-    from skillopt_replay.agents.codex_stream import Price
+    from skillopt_replay.agents.codex_log import Price
     from skillopt_replay.protocols import Limits
     from skillopt_replay.rollouts import Rollout
     from skillopt_replay.sandbox.contract import Sandbox
@@ -38,8 +38,8 @@ class Codex:
     `project_settings` lets the project's own AGENTS.md and skills count, as they do for the user in a folder
     they never said to trust; nothing of the user's own home ever does. `model` None takes the client's
     default. The client's own sandbox is on only where ours is not: one inside the other does not start.
-    `price` returns the dollars of a usage of a model; the client tells no cost itself, so without a price
-    the limit on money stops no run. Turns and tokens are counted in the client's log.
+    `price` returns the dollars of one reply of a model, for those who pay by the token; the client tells no
+    cost itself, so without a price the limit on money stops no run.
     """
 
     needs_workspace = True
@@ -65,7 +65,8 @@ class Codex:
         self._toolchains = toolchains
         self._project_settings = project_settings
         self._estimate = estimate
-        self._price = price
+        # An account pays by the month, and its file is all that signs it in.
+        self._price = price if cli.credentials.file is None else None
 
     @property
     def identity(self) -> str:

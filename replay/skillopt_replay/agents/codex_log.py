@@ -9,11 +9,17 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from skillopt_replay.agents.traces import MAX_ERROR, Lines
 from skillopt_replay.rollouts import Usage
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from skillopt_replay.agents.traces import Trace
+
+    Price = Callable[[str, Usage], float | None]
 
 FILTER = "error,codex_otel.trace_safe=info"  # for RUST_LOG
 _EVENTS = "codex_otel.trace_safe"
@@ -29,12 +35,14 @@ _RAN = "Exit code:"
 class LogReader:
     """Takes the log in pieces. Calls that the stream leaves out go into `trace`.
 
+    `price` returns the dollars of one reply of a model, None where it does not know the price.
     `usage` and `replies` count the model's replies so far; `owing` says that it will be called again, to be
     told what its tools did; `denied` names refused tools; `said` is the end of what else was written.
     """
 
-    def __init__(self, trace: Trace) -> None:
+    def __init__(self, trace: Trace, price: Price | None = None) -> None:
         self._trace = trace
+        self._price = price
         self._lines = Lines(self._read, max_line=_MAX_LINE)
         self._last_call = ("", "a tool")
         self.model = ""
@@ -74,7 +82,9 @@ class LogReader:
         elif event == "codex.sse_event" and "input_token_count" in fields:
             self.model = fields.get("model", self.model)
             self.replies += 1
-            self.usage = self.usage.plus(_count(fields))
+            reply = _count(fields)
+            cost = self._price(self.model, reply) if self._price else None
+            self.usage = self.usage.plus(msgspec.structs.replace(reply, cost_usd=cost))
         elif event in ("codex.tool_call_received", "codex.tool_result"):
             self.owing = True
             self._last_call = (fields.get("call_id", ""), fields.get("tool_name", "a tool"))

@@ -2,37 +2,21 @@
 
 from __future__ import annotations
 
-import re
-import shlex
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from skillopt_replay.agents.codex_log import LogReader, to_usage
-from skillopt_replay.agents.faults import fault_of
+from skillopt_replay.agents.codex_words import fills_context, find_fault, find_words, read_retry, unwrap
 from skillopt_replay.agents.spending import find_excess
 from skillopt_replay.agents.traces import MAX_ERROR, Lines, Reading, Trace
 from skillopt_replay.rollouts import Fault, Outcome, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
+    from skillopt_replay.agents.codex_log import Price
     from skillopt_replay.protocols import Limits
     from skillopt_replay.skills import Skill
 
-    Price = Callable[[str, Usage], float | None]
-
-_RETRY = re.compile(r"Reconnecting\.\.\. (?:\d+/\d+|waiting for network) \((.*)\)\Z", re.DOTALL)
-_STATUS = re.compile(r"\bstatus:? (\d{3})\b")
-_FULL = re.compile(r"context window|context_length_exceeded", re.IGNORECASE)
-_UNREACHED = re.compile(
-    r"lookup address|name does not resolve|error sending request|connection (?:failed|refused)"
-    r"|waiting for network|workspace routing",
-    re.IGNORECASE,
-)
-# A route without WebSockets says so like this; the client then goes on without them.
-_SOCKET = re.compile(r"\burl: wss?://")
-_SHELLS = ("bash", "sh", "zsh", "dash")
 _NAMES = {"file_change": "apply_patch", "web_search": "web_search", "todo_list": "update_plan"}
 
 
@@ -78,9 +62,8 @@ class StreamReader:
     """Takes the output in pieces, and the log by `log.feed`; `finish` returns what they said.
 
     `skill` is the one on offer, if any, and `named` says that the prompt calls it by its name, which puts it
-    before the model at once. `price` returns the dollars of a usage of a model, None where it does not know
-    the price. Lines longer than `max_line` bytes, and lines that are not what they should be, are skipped and
-    counted.
+    before the model at once. `price` is as for LogReader. Lines longer than `max_line` bytes, and lines that
+    are not what they should be, are skipped and counted.
     """
 
     def __init__(
@@ -92,11 +75,10 @@ class StreamReader:
         max_line: int = 4_000_000,
     ) -> None:
         self._trace = Trace()
-        self.log = LogReader(self._trace)
+        self.log = LogReader(self._trace, price)
         self._lines = Lines(self._read, max_line=max_line)
         self._decoder = msgspec.json.Decoder(_Event)
         self._skill = skill
-        self._price = price
         self._loaded = named
         self._text = ""
         self._denied: list[str] = []
@@ -125,13 +107,12 @@ class StreamReader:
     @property
     def _usage(self) -> Usage:
         usage = max(self.log.usage, self._told or Usage(), key=lambda usage: usage.tokens)
-        cost = self._price(self.log.model, usage) if self._price else None
-        return msgspec.structs.replace(usage, cost_usd=cost)
+        return msgspec.structs.replace(usage, cost_usd=self.log.usage.cost_usd)
 
     def _read(self, line: bytes) -> bool:
         try:
             event = self._decoder.decode(line)
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, RecursionError):
             return False
         if event.type.startswith("item.") and event.item:
             self._read_item(event.item, ended=event.type == "item.completed")
@@ -153,19 +134,19 @@ class StreamReader:
     def _fail(self, message: str) -> None:
         if self._end is not None:
             return
-        if _FULL.search(message):
-            self._end = Outcome.LIMIT, _plain(message)[:MAX_ERROR], None
+        if fills_context(message):
+            self._end = Outcome.LIMIT, find_words(message)[:MAX_ERROR], None
             return
         self._note(message)
-        self._end = Outcome.INFRASTRUCTURE, self._error, _sort(message)
+        self._end = Outcome.INFRASTRUCTURE, self._error, find_fault(message)
 
     def _note(self, message: str) -> None:
         """Keep what went wrong; a message about a retry counts until the model replies."""
-        retry = _RETRY.match(message)
-        if retry and _SOCKET.search(message):
+        retry = read_retry(message)
+        if retry == "":
             return
-        self._error = _plain(retry[1] if retry else message)[:MAX_ERROR]
-        self._fault = _sort(message)
+        self._error = find_words(retry or message)[:MAX_ERROR]
+        self._fault = find_fault(message)
 
     def _read_item(self, item: _Item, *, ended: bool) -> None:
         if item.type == "error":
@@ -218,37 +199,10 @@ class StreamReader:
         )
 
 
-def unwrap(command: str) -> str:
-    """Return the command line as the model gave it, without the shell the client puts around it."""
-    try:
-        words = shlex.split(command)
-    except ValueError:
-        return command
-    if len(words) == 3 and words[0].rsplit("/", 1)[-1] in _SHELLS and words[1] in ("-lc", "-c"):
-        return words[2]
-    return command
-
-
 def _shows(skill: Skill, command: str, output: str) -> bool:
     """Whether a command that names the skill's file showed the model its text, and not its front only."""
     first = next((line.strip() for line in skill.body.splitlines() if line.strip()), "")
     return skill.name in command and "SKILL.md" in command and first in output
-
-
-def _sort(message: str) -> Fault:
-    if _UNREACHED.search(message):
-        return Fault.NETWORK
-    status = _STATUS.search(message)
-    return fault_of(status[1] if status else None, message)
-
-
-def _plain(message: str) -> str:
-    """Return the words in a service's reply that the client hands on as it came."""
-    try:
-        said: Any = msgspec.json.decode(message)
-        return str(said["error"]["message"])
-    except (msgspec.DecodeError, LookupError, TypeError):
-        return message or "the client gave no reason"
 
 
 def _failure(item: _Item) -> str | None:
