@@ -19,13 +19,18 @@ retries should be few, so that the failures come soon.
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import json
 import os
-import socket
+import time
+import uuid
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
+import psutil
 import pytest
 
 from skillopt_replay.protocols import Agent, Limits
@@ -279,21 +284,36 @@ class RealSuite:
         assert len(plays_of(server)) <= 4
 
     async def test_what_the_agent_leaves_running_ends_with_the_run(self, run, server):
-        with socket.create_server(("127.0.0.1", 0)) as listener:
-            port = listener.getsockname()[1]
-            orphan = f"exec 3<>/dev/tcp/127.0.0.1/{port}; touch connected; exec tail -f /dev/null"
-            command = (
-                f"(setsid bash -c '{orphan}' >/dev/null 2>&1 &)\n"
-                "until [ -e connected ]; do read -t 0.05 <> <(:) || true; done; echo it runs"
-            )
-            server.set_script({"plays": [play("leave", do({"shell": command}), do({"say": "Left."}))]})
-            rollout = await run("Please leave something")
-            assert (rollout.outcome, rollout.answer) == (Outcome.FINISHED, "Left."), rollout.error
-            listener.settimeout(10)
-            held, _ = listener.accept()
-            with held:
-                held.settimeout(20)
-                assert held.recv(1) == b"", "its connection ended because it did"
+        mark = f"orphan-{uuid.uuid4()}"
+        orphan = f"touch begun; exec -a {mark} tail -f /dev/null"
+        command = (
+            f"(setsid bash -c '{orphan}' >/dev/null 2>&1 &)\n"
+            "until [ -e begun ]; do read -t 0.05 <> <(:) || true; done; echo it runs"
+        )
+        server.set_script({"plays": [play("leave", do({"shell": command}), do({"say": "Left."}))]})
+        seen = asyncio.ensure_future(until(lambda: is_running(mark), seconds=30))
+        rollout = await run("Please leave something")
+        assert (rollout.outcome, rollout.answer) == (Outcome.FINISHED, "Left."), rollout.error
+        assert "it runs" in rollout.calls[0].output
+        assert await seen, "it ran"
+        assert await until(lambda: not is_running(mark), seconds=10), "it ended with the run"
+
+
+async def until(holds: Callable[[], bool], *, seconds: float) -> bool:
+    """Return whether it came to hold."""
+    deadline = time.monotonic() + seconds
+    while not holds() and time.monotonic() < deadline:
+        await asyncio.sleep(0.01)
+    return holds() or time.monotonic() < deadline
+
+
+def is_running(mark: str) -> bool:
+    """Tell whether a `tail` runs here under that name, in whatever namespace."""
+    for process in psutil.process_iter(["name"]):
+        with contextlib.suppress(psutil.Error):
+            if process.info["name"] == "tail" and process.cmdline()[:1] == [mark]:
+                return True
+    return False
 
 
 def plays_of(server: MockModelServer) -> list[str]:
