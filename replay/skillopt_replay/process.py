@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import signal
-import sys
 import time
 from typing import TYPE_CHECKING
 
 import msgspec
-import psutil
+
+from skillopt_replay.bounds import Bounds, DiskWatch, find_excess
+from skillopt_replay.process_tree import GRACE_SECONDS, Tree
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 KEEP_BYTES = 1_000_000
 FLOOD_BYTES = 1 << 30
-GRACE_SECONDS = 1.0
 _LOOK_SECONDS = 0.5
+_TIME = "time"
 
 
 class Finished(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,7 +28,8 @@ class Finished(msgspec.Struct, frozen=True, kw_only=True):
 
     `stdout` and `stderr` hold at most the bytes asked for (bad UTF-8 replaced); `truncated` says that
     more was written and dropped, `flooded` that the child was killed for writing without end, `stopped` that
-    it was killed because `enough` said so.
+    it was killed because `enough` said so. `excess` is the limit of its Bounds that it was killed for, in
+    words.
     """
 
     returncode: int
@@ -39,6 +40,7 @@ class Finished(msgspec.Struct, frozen=True, kw_only=True):
     flooded: bool
     seconds: float
     stopped: bool = False
+    excess: str | None = None
 
 
 async def run(
@@ -53,25 +55,29 @@ async def run(
     on_stdout: Callable[[bytes], None] | None = None,
     on_stderr: Callable[[bytes], None] | None = None,
     enough: Callable[[], bool] | None = None,
+    bounds: Bounds = Bounds(),  # noqa: B008 - frozen
 ) -> Finished:
     """Run `argv` with exactly this environment and wait for its end, or end it after `seconds`.
 
     With `on_stdout` the output goes there in pieces and is not kept; `on_stderr` takes pieces of what is kept
     as well. After each piece `enough` tells whether the child has to be stopped. When the child ends, is out
-    of time, floods, is stopped, or the caller is cancelled, its whole process group and every descendant that
-    was seen outside of the group are killed. Raises OSError when the program cannot be started.
+    of time, floods, is stopped, passes its bounds, or the caller is cancelled, its whole process group and
+    every descendant that was seen outside of the group are killed. Raises OSError when the program cannot be
+    started.
     """
     started = time.monotonic()
     takers = {fd: take for fd, take in ((1, on_stdout), (2, on_stderr)) if take is not None}
     transport, child = await _spawn(argv, cwd, env, lambda: _Child(keep_bytes, flood_bytes, takers, enough))
-    tree = _Tree(transport.get_pid())
-    tree.forbid_core_dumps()
-    timed_out = False
+    tree = Tree(transport.get_pid())
+    tree.restrict(bounds.disk_bytes)
+    ending = None
     try:
         _feed(transport, stdin)
-        timed_out = await _wait(child, tree, started + seconds)
+        ending = await _wait(child, tree, started + seconds, bounds)
         if not child.exited.done():
-            await tree.end(child.exited)
+            # What takes too much gets no time to take more.
+            calm = ending == _TIME or child.stopped.done()
+            await tree.end(child.exited, grace=GRACE_SECONDS if calm else 0.0)
         tree.kill()
         # A descendant may hold the pipes open for ever; what was written before the end is enough.
         await asyncio.wait([child.closed], timeout=GRACE_SECONDS)
@@ -85,9 +91,10 @@ async def run(
         returncode=-signal.SIGKILL if returncode is None else returncode,
         stdout=child.text(1),
         stderr=child.text(2),
-        timed_out=timed_out,
+        timed_out=ending == _TIME,
         truncated=child.dropped,
         flooded=child.flooded.done(),
+        excess=ending if ending != _TIME else None,
         seconds=time.monotonic() - started,
         stopped=child.stopped.done(),
     )
@@ -108,7 +115,7 @@ async def _spawn(
         await asyncio.wait([starting])
         if starting.exception() is None:
             transport, child = starting.result()
-            _Tree(transport.get_pid()).kill()
+            Tree(transport.get_pid()).kill()
             await _outlast(child.exited)
             transport.close()
         raise
@@ -122,20 +129,25 @@ def _feed(transport: asyncio.SubprocessTransport, data: bytes) -> None:
         pipe.close()
 
 
-async def _wait(child: _Child, tree: _Tree, deadline: float) -> bool:
-    """Return when the child exits or has to be ended; True when the deadline came first."""
+async def _wait(child: _Child, tree: Tree, deadline: float, bounds: Bounds) -> str | None:
+    """Return when the child exits or has to be ended: "time" at the deadline, or its excess in words."""
+    disk = DiskWatch(bounds)
     ends = [child.exited, child.flooded, child.stopped]
     while not any(end.done() for end in ends):
         left = deadline - time.monotonic()
         if left <= 0:
-            return True
-        tree.look()
+            return _TIME
+        excess = find_excess(bounds, tree.look())
+        if excess is None and disk.is_due:
+            excess = await asyncio.to_thread(disk.look)
+        if excess is not None:
+            return excess
         await asyncio.wait(
             ends,
             timeout=min(left, _LOOK_SECONDS),
             return_when=asyncio.FIRST_COMPLETED,
         )
-    return False
+    return None
 
 
 async def _outlast(exited: asyncio.Future[None]) -> None:
@@ -195,53 +207,3 @@ class _Child(asyncio.SubprocessProtocol):
 
     def text(self, fd: int) -> str:
         return self._kept[fd].decode("utf-8", "replace")
-
-
-class _Tree:
-    """The child's process group, and its descendants that left it."""
-
-    def __init__(self, pid: int) -> None:
-        self._pid = pid
-        # psutil compares start times, so a number that is used again is never mistaken for ours.
-        self._child = _process(pid)
-        self._seen: dict[int, psutil.Process] = {}
-
-    def forbid_core_dumps(self) -> None:
-        if sys.platform == "linux":
-            import resource
-
-            with contextlib.suppress(OSError):
-                resource.prlimit(self._pid, resource.RLIMIT_CORE, (0, 0))
-
-    def look(self) -> None:
-        """Remember the descendants; one that is orphaned later could not be found any more."""
-        for process in (self._child, *self._seen.values()):
-            if process is None:
-                continue
-            with contextlib.suppress(psutil.Error):
-                for child in process.children(recursive=True):
-                    self._seen.setdefault(child.pid, child)
-
-    async def end(self, exited: asyncio.Future[None]) -> None:
-        """Ask the group to end, and give it a moment."""
-        self.look()
-        self._signal_group(signal.SIGTERM)
-        await asyncio.wait([exited], timeout=GRACE_SECONDS)
-
-    def kill(self) -> None:
-        self.look()
-        self._signal_group(signal.SIGKILL)
-        for process in self._seen.values():
-            with contextlib.suppress(psutil.Error):
-                process.kill()
-
-    def _signal_group(self, number: signal.Signals) -> None:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._pid, number)
-
-
-def _process(pid: int) -> psutil.Process | None:
-    try:
-        return psutil.Process(pid)
-    except psutil.Error:
-        return None

@@ -38,7 +38,7 @@ from skillopt_sleep.paths import Paths, make_private
 if TYPE_CHECKING:
     from skillopt_replay.executors.contract import Executor
     from skillopt_replay.protocols import Agent, ChatModel
-    from skillopt_replay.sandbox import Sandbox
+    from skillopt_replay.sandbox import Endpoint, Sandbox
 
 Progress = Callable[[int, int], None]
 
@@ -76,6 +76,7 @@ class Unneeded:
 
     name = "not needed: a chat model runs no commands"
     offline = True
+    filters = True
 
     def wrap(
         self,
@@ -85,6 +86,7 @@ class Unneeded:
         readable: Sequence[Path],
         cwd: Path,
         network: bool = True,
+        reach: Sequence[Endpoint] | None = None,
     ) -> list[str]:
         """Raise Unavailable."""
         raise Unavailable(f"a chat model as target runs no commands, so {argv[0]} was not started")
@@ -144,7 +146,7 @@ async def open_backends(
             )
             sandbox: Sandbox = Unneeded()
         else:
-            sandbox = choose(settings.replay.sandbox)
+            sandbox = choose(settings.replay.sandbox, settings.replay.network)
             cli = find_claude(env)
             if cli is None:
                 raise Unavailable(

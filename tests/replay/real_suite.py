@@ -92,12 +92,17 @@ PLAYS = [
     play("for ever", do({"shell": "echo again"})),
     play("be silent", do({"say": ""})),
     play("be unknown", error(404, "model_not_found", "The model `x` does not exist or you have no access.")),
-    play("be too fast", error(429, "rate_limit_error", "Rate limit reached for requests")),
+    play(
+        "be too fast",
+        {
+            **error(429, "rate_limit_error", "Rate limit reached for requests"),
+            "headers": {"retry-after": "0"},
+        },
+    ),
     play("be broken", error(500, "api_error", "Internal server error")),
     play("be cut", do({"say": "A long answer that never comes to its end, because it is cut."}, cut=True)),
     play("be kept waiting", do({"say": "A long answer whose end never comes."}, hang_s=60)),
     play("dawdle", do({"shell": "echo begun; tail -f /dev/null"}), do({"say": "Done."})),
-    play("crash", do({"shell": "kill -9 $PPID"}), do({"say": "Still here."})),
 ]
 
 
@@ -105,6 +110,7 @@ class RealSuite:
     tools: ClassVar[Names]
     instructions: ClassVar[str]  # the project's own file of instructions that the client reads
     refused_key: ClassVar[dict[str, Any]]  # the service's reply to a key that is not valid
+    crash: ClassVar[str] = "kill -9 $PPID"  # a command that kills the client
 
     def open_agent(self, url: str, sandbox: Sandbox, home: Path, monkeypatch: pytest.MonkeyPatch) -> Agent:
         """Return the agent, its model at `url`."""
@@ -118,7 +124,11 @@ class RealSuite:
 
     @pytest.fixture
     def server(self, tmp_path: Path):
-        plays = [*PLAYS, play("be refused", self.refused_key)]
+        plays = [
+            *PLAYS,
+            play("be refused", self.refused_key),
+            play("crash", do({"shell": self.crash}), do({"say": "Still here."})),
+        ]
         running = MockModelServer({"plays": plays}, str(tmp_path / "requests.jsonl")).start()
         yield running
         running.stop()
