@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skillopt_sleep.clients import choose_sources, find_home, read_roots
-from skillopt_sleep.config import Harvest, load
+from skillopt_sleep.config import Harvest, Replay, load
 from skillopt_sleep.errors import UsageError
 from skillopt_sleep.findings import Finding, explained
 from skillopt_sleep.found import find_agents, find_backends
@@ -137,10 +137,10 @@ def _sandbox(paths: Paths) -> Finding:
     from skillopt_replay.sandbox import choose
 
     try:
-        setting = load(paths.config).replay.sandbox
+        settings = load(paths.config).replay
     except UsageError:
-        setting = "auto"  # the settings have a finding of their own
-    if setting == "none":
+        settings = Replay()  # they have a finding of their own
+    if settings.sandbox == "none":
         return Finding(
             name="sandbox",
             ok=False,
@@ -148,10 +148,10 @@ def _sandbox(paths: Paths) -> Finding:
             hint="skillopt-sleep config set replay.sandbox auto",
         )
     try:
-        sandbox = choose(setting)
+        probe = choose(settings.sandbox, settings.network).probe()
     except ReplayError as error:
         return Finding(name="sandbox", ok=False, detail=error.message, hint=error.hint)
-    return Finding(name="sandbox", ok=True, detail=sandbox.probe().detail)
+    return Finding(name="sandbox", ok=True, detail=f"{probe.name} at {probe.detail}")
 
 
 def _local_model(paths: Paths) -> Finding:

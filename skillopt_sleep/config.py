@@ -47,9 +47,19 @@ class Target(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         str,
         Meta(
             pattern="^(project)?$",
-            description="settings Claude Code loads in replays: project, or empty for none",
+            description="settings the agent loads in replays: project, or empty for none",
         ),
     ] = "project"
+    command: Annotated[
+        tuple[str, ...],
+        Meta(description='the program that agent "command" runs, and its arguments: ["my-agent", "--flag"]'),
+    ] = ()
+    pass_env: Annotated[
+        tuple[str, ...], Meta(description="variables of your environment that the program gets")
+    ] = ()
+    reach: Annotated[
+        tuple[str, ...], Meta(description="URLs of the services the program may reach; empty = all")
+    ] = ()
 
 
 class Optimizer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -80,9 +90,17 @@ class Replay(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     sandbox: Annotated[
         str,
         Meta(
-            pattern="^(auto|bubblewrap|none)$", description='auto, bubblewrap, or "none" (runs unprotected)'
+            pattern="^(auto|bubblewrap|sandbox-exec|none)$",
+            description='auto, bubblewrap, sandbox-exec, or "none" (runs unprotected)',
         ),
     ] = "auto"
+    network: Annotated[
+        str,
+        Meta(
+            pattern="^(model|any)$",
+            description="what runs reach: their model's service only, or any (this machine's ports included)",
+        ),
+    ] = "model"
     concurrency: Annotated[Positive, Meta(description="runs at a time")] = 2
     executor: Annotated[
         str,

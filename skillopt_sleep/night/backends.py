@@ -45,7 +45,7 @@ from skillopt_sleep.paths import Paths, make_private
 if TYPE_CHECKING:
     from skillopt_replay.executors.contract import Executor
     from skillopt_replay.protocols import Agent, ChatModel
-    from skillopt_replay.sandbox import Sandbox
+    from skillopt_replay.sandbox import Endpoint, Sandbox
 
 Progress = Callable[[int, int], None]
 
@@ -81,6 +81,7 @@ class Unneeded:
 
     name = "not needed: a chat model runs no commands"
     offline = True
+    filters = True
 
     def wrap(
         self,
@@ -90,6 +91,7 @@ class Unneeded:
         readable: Sequence[Path],
         cwd: Path,
         network: bool = True,
+        reach: Sequence[Endpoint] | None = None,
     ) -> list[str]:
         """Raise Unavailable."""
         raise Unavailable(f"a chat model as target runs no commands, so {argv[0]} was not started")
@@ -175,7 +177,7 @@ async def open_backends(
             )
             sandbox: Sandbox = Unneeded()
         else:
-            sandbox = choose(settings.replay.sandbox)
+            sandbox = choose(settings.replay.sandbox, settings.replay.network)
             agent = _open_agent(BY_NAME[picked.agent], settings, env, sandbox)
         writer = pick_optimizer(settings, env, picked.agent)
         optimizer = await model(writer.agent)
