@@ -139,7 +139,7 @@ class Codex:
     def _config(self, workspace: Path) -> dict[str, Any]:
         """Return what calls nobody but the model, asks nobody, and offers nothing of the client's own."""
         config: dict[str, Any] = {
-            **_name_provider(self._credentials),
+            **name_provider(self._credentials),
             "approval_policy": "never",
             "check_for_update_on_startup": False,
             "cli_auth_credentials_store": "file",
@@ -188,7 +188,7 @@ class Codex:
         }
 
 
-def _name_provider(credentials: Credentials) -> dict[str, Any]:
+def name_provider(credentials: Credentials) -> dict[str, Any]:
     """Return the route; the user's own address of OpenAI under a name, where a key signs in.
 
     Under its own name the client tries web sockets for seconds, which few gateways know.
