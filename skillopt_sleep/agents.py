@@ -1,0 +1,80 @@
+"""The agents that can run tasks: one table. Adding one is a row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+import msgspec
+
+if TYPE_CHECKING:
+    from skillopt_replay.agents.clients import Client
+    from skillopt_replay.protocols import Agent
+    from skillopt_replay.rollouts import Usage
+    from skillopt_replay.sandbox import Sandbox
+
+
+class Wishes(msgspec.Struct, frozen=True, kw_only=True):
+    """How an agent is to work: its model ("" for its default), and what one run may cost at most.
+
+    `project_settings` lets the project's own instructions and settings count.
+    """
+
+    model: str
+    project_settings: bool
+    estimate: Usage
+
+
+class AgentKind(msgspec.Struct, frozen=True, kw_only=True):
+    """One agent: `name` as in target.agent, `title` for people.
+
+    `client` is whose sessions it continues. `find` returns the program and its sign-in, None when it is not
+    installed. `model` is the client as a chat model, as optimizer.model names it ("" when it is none), and
+    `sign_in` says how to be let in again.
+    """
+
+    name: str
+    title: str
+    client: str
+    find: Callable[[Mapping[str, str]], Client | None]
+    open: Callable[[Client, Sandbox, Wishes], Agent]
+    model: str
+    install: str
+    sign_in: str
+
+
+def _find_claude(env: Mapping[str, str]) -> Client | None:
+    from skillopt_replay.agents.claude_cli import find_claude
+
+    return find_claude(env)
+
+
+def _open_claude(client: Client, sandbox: Sandbox, wishes: Wishes) -> Agent:
+    from skillopt_replay.agents.claude_code import ClaudeCode
+
+    return ClaudeCode(
+        client,
+        sandbox,
+        model=wishes.model or None,
+        project_settings=wishes.project_settings,
+        estimate=wishes.estimate,
+    )
+
+
+# What comes first is preferred where nothing else decides.
+AGENTS = (
+    AgentKind(
+        name="claude_code",
+        title="Claude Code",
+        client="claude",
+        find=_find_claude,
+        open=_open_claude,
+        model="claude",
+        install="npm install -g @anthropic-ai/claude-code",
+        sign_in="start `claude` and sign in, or check ANTHROPIC_API_KEY or CLAUDE_CODE_OAUTH_TOKEN",
+    ),
+)
+BY_NAME = {kind.name: kind for kind in AGENTS}
+CHAT = "chat"
+# What target.agent may be.
+NAMES = ("auto", *BY_NAME, CHAT)
