@@ -36,7 +36,8 @@ class Target(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         str,
         Meta(
             pattern=f"^({'|'.join(NAMES)})$",
-            description=f"{', '.join(NAMES[:-1])} (real CLIs) or chat (a chat model)",
+            description=f"{', '.join(NAMES[:-2])} (real CLIs), command (a program of yours) or chat (a chat"
+            " model)",
         ),
     ] = "auto"
     model: Annotated[
