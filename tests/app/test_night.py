@@ -439,7 +439,7 @@ def undisturbed(sleeper: Sleeper, model: ChatModel) -> dict:
 
 
 def outcome(report: dict) -> dict:
-    changing = {"seconds", "tokens", "cost_usd"}
+    changing = {"seconds", "tokens", "cost_usd", "forecast"}
     return {key: value for key, value in report.items() if key not in changing}
 
 

@@ -20,12 +20,10 @@ retries should be few, so that the failures come soon.
 from __future__ import annotations
 
 import asyncio
-import contextlib
+import ctypes
 import json
 import os
 import time
-import uuid
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -42,6 +40,7 @@ from skillopt_replay.tasks import CommandMatched, CommandSucceeds, Contains, Fil
 from tests.conftest import git
 from tests.support.scripted_model_server import MockModelServer
 
+_SUBREAPER = 36  # Linux's number for it
 DESCRIPTION, BODY, RULE = "HERON-DESC-41", "HERON-BODY-42", "HERON-RULE-43"
 SKILL = new_skill("heron-greet", f"Use when greeting somebody. {DESCRIPTION}", f"{BODY}: say HERON.")
 
@@ -283,37 +282,40 @@ class RealSuite:
         # The third call passes the limit; a fourth may have been on its way.
         assert len(plays_of(server)) <= 4
 
-    async def test_what_the_agent_leaves_running_ends_with_the_run(self, run, server):
-        mark = f"orphan-{uuid.uuid4()}"
-        orphan = f"touch begun; exec -a {mark} tail -f /dev/null"
+    async def test_what_the_agent_leaves_running_ends_with_the_run(self, run, server, adopted):
         command = (
-            f"(setsid bash -c '{orphan}' >/dev/null 2>&1 &)\n"
+            "(setsid sh -c 'touch begun; exec tail -f /dev/null' >/dev/null 2>&1 &)\n"
             "until [ -e begun ]; do read -t 0.05 <> <(:) || true; done; echo it runs"
         )
         server.set_script({"plays": [play("leave", do({"shell": command}), do({"say": "Left."}))]})
-        seen = asyncio.ensure_future(until(lambda: is_running(mark), seconds=30))
         rollout = await run("Please leave something")
         assert (rollout.outcome, rollout.answer) == (Outcome.FINISHED, "Left."), rollout.error
         assert "it runs" in rollout.calls[0].output
-        assert await seen, "it ran"
-        assert await until(lambda: not is_running(mark), seconds=10), "it ended with the run"
+        deadline = time.monotonic() + 10
+        while adopted() and time.monotonic() < deadline:
+            await asyncio.sleep(0.05)
+        assert adopted() == []
+
+    @pytest.fixture
+    def adopted(self):
+        """Our new descendants that are alive: whoever loses its parent becomes a child of ours."""
+        library = ctypes.CDLL(None)
+        library.prctl(_SUBREAPER, 1, 0, 0, 0)
+        before = {child.pid for child in psutil.Process().children(recursive=True)}
+
+        def alive() -> list[str]:
+            children = psutil.Process().children(recursive=True)
+            return [str(child) for child in children if child.pid not in before and is_running(child)]
+
+        yield alive
+        library.prctl(_SUBREAPER, 0, 0, 0, 0)
 
 
-async def until(holds: Callable[[], bool], *, seconds: float) -> bool:
-    """Return whether it came to hold."""
-    deadline = time.monotonic() + seconds
-    while not holds() and time.monotonic() < deadline:
-        await asyncio.sleep(0.01)
-    return holds() or time.monotonic() < deadline
-
-
-def is_running(mark: str) -> bool:
-    """Tell whether a `tail` runs here under that name, in whatever namespace."""
-    for process in psutil.process_iter(["name"]):
-        with contextlib.suppress(psutil.Error):
-            if process.info["name"] == "tail" and process.cmdline()[:1] == [mark]:
-                return True
-    return False
+def is_running(process: psutil.Process) -> bool:
+    try:
+        return process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
 
 
 def plays_of(server: MockModelServer) -> list[str]:

@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 from skillopt_replay.agents.codex_cli import CERTIFICATES, CREDENTIAL_FILE, KEY
 from skillopt_replay.agents.codex_log import FILTER
+from skillopt_replay.agents.codex_route import find_addresses
 from skillopt_replay.agents.codex_stream import StreamReader
 from skillopt_replay.agents.harness import Launch, Run, run_client
 from skillopt_replay.errors import Unavailable
 from skillopt_replay.rollouts import Usage
 from skillopt_replay.sandbox.contract import Toolchains
+from skillopt_replay.sandbox.folders import show_program
 from skillopt_replay.sandbox.none import NoSandbox
+from skillopt_replay.sandbox.reach import reach_of
 from skillopt_replay.workspace import root_of
 
 if TYPE_CHECKING:
@@ -100,6 +103,7 @@ class Codex:
                 env=env,
                 readable=tuple(self._readable(home, env)),
                 stdin=task.prompt.encode("utf-8", "replace"),
+                reach=reach_of("codex", *find_addresses(self._credentials.route, env)),
             )
 
         named = bool(skill and re.search(rf"\${re.escape(skill.name)}(?![\w-])", task.prompt))
@@ -154,18 +158,18 @@ class Codex:
         return {**config, "skills": skills}
 
     @property
-    def _package(self) -> Path:
-        """The folder that holds the program and, where the client is packed so, those it brings along."""
-        folder = self._cli.binary.parent
-        return folder.parent if (folder.parent / "codex-package.json").is_file() else folder
+    def _program(self) -> Path:
+        """What holds the program and, where the client is packed so, those it brings along."""
+        package = self._cli.binary.parent.parent
+        return package if (package / "codex-package.json").is_file() else show_program(self._cli.binary)
 
     @property
     def _path(self) -> str:
-        tools = self._package / "codex-path"
+        tools = self._program / "codex-path"
         return f"{tools}:{self._toolchains.path}" if tools.is_dir() else self._toolchains.path
 
     def _readable(self, home: Path, env: dict[str, str]) -> list[Path]:
-        paths = [self._package, *self._toolchains.folders]
+        paths = [self._program, *self._toolchains.folders]
         paths += [Path(env[name]) for name in CERTIFICATES if name in env and Path(env[name]).is_file()]
         return [*paths, home / "skills"] if (home / "skills").is_dir() else paths
 
