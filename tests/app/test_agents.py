@@ -87,6 +87,44 @@ async def test_copilot_is_opened_with_the_projects_cache_and_the_users_prices(pa
     assert (tmp_path / "state" / "cache" / "copilot").is_dir()
 
 
+@pytest.mark.parametrize(
+    ("config", "model", "cost"),
+    [
+        ("", "gpt-5", 0.5),
+        ("", "gpt-unheard-of", None),
+        ('openai_base_url = "http://127.0.0.1:9"', "gpt-5", None),
+    ],
+    ids=["a listed price", "no price", "the list does not hold elsewhere"],
+)
+async def test_codex_is_opened_with_the_price_that_holds(paths, tmp_path, config, model, cost):
+    make_program(tmp_path / "bin" / "codex", "echo codex-cli 0.171.0")
+    (tmp_path / "config.toml").write_text(config)
+    env = {"PATH": f"{tmp_path}/bin:/usr/bin:/bin", "CODEX_API_KEY": "k", "CODEX_HOME": str(tmp_path)}
+    settings = settings_for(agent="codex", model=model)
+    async with open_backends(settings, paths, env) as backends:
+        assert backends.agent.identity == f"codex 0.171.0 {model}"
+        assert backends.agent.estimate.cost_usd == cost
+        assert "CODEX_API_KEY" in backends.remedies["rollout"]
+    priced = msgspec.structs.replace(settings, prices={model: (1.0, 2.0)})
+    async with open_backends(priced, paths, env) as backends:
+        assert backends.agent.estimate.cost_usd == 0.5
+
+
+def test_the_check_up_tells_of_codex(paths, tmp_path):
+    program = make_program(tmp_path / "bin" / "codex", "echo codex-cli 0.171.0")
+    env = {"PATH": f"{tmp_path}/bin:/usr/bin:/bin", "HOME": str(tmp_path)}
+    told = {finding.name: finding for finding in find_agents(env)}
+    assert not told["codex"].ok
+    assert "codex login" in told["codex"].hint
+    told = {finding.name: finding for finding in find_agents({**env, "CODEX_API_KEY": "k"})}
+    assert told["codex"].ok
+    assert "sign-in by CODEX_API_KEY" in told["codex"].detail
+    program.write_text("#!/bin/sh\necho codex-cli 0.104.0\n")
+    told = {finding.name: finding for finding in find_agents({**env, "CODEX_API_KEY": "k"})}
+    assert not told["codex"].ok
+    assert "older than 0.142" in told["codex"].detail
+
+
 def test_a_program_of_the_users_own_writes_no_edits():
     auto = Settings(target=Target(agent="command"))
     picked = choose_optimizer(auto, "command", {})

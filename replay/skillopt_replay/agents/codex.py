@@ -7,6 +7,8 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from skillopt_replay.agents.codex_cli import CERTIFICATES, CREDENTIAL_FILE, KEY
 from skillopt_replay.agents.codex_log import FILTER
 from skillopt_replay.agents.codex_route import find_addresses
@@ -67,9 +69,11 @@ class Codex:
         self._model = model
         self._toolchains = toolchains
         self._project_settings = project_settings
-        self._estimate = estimate
         # An account pays by the month, and its file is all that signs it in.
         self._price = price if cli.credentials.file is None else None
+        name = model or str(cli.credentials.route.get("model", ""))
+        known = self._price is not None and self._price(name, estimate) is not None
+        self._estimate = estimate if known else msgspec.structs.replace(estimate, cost_usd=None)
 
     @property
     def identity(self) -> str:
