@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
+
+from skillopt_sleep.paths import locate
 
 if TYPE_CHECKING:
     from skillopt_replay.agents.clients import Client
@@ -14,15 +17,23 @@ if TYPE_CHECKING:
     from skillopt_replay.sandbox import Sandbox
 
 
+_COPILOT = "copilot"  # the folder it unpacks itself into
+
+Pricing: TypeAlias = "Callable[[str, Usage], float | None]"
+
+
 class Wishes(msgspec.Struct, frozen=True, kw_only=True):
     """How an agent is to work: its model ("" for its default), and what one run may cost at most.
 
-    `project_settings` lets the project's own instructions and settings count.
+    `project_settings` lets the project's own instructions and settings count. `price` returns the dollars
+    of a usage of a model, None where nobody knows; `cache` is the folder for what clients unpack.
     """
 
     model: str
     project_settings: bool
     estimate: Usage
+    price: Pricing
+    cache: Path
 
 
 class AgentKind(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,6 +72,26 @@ def _open_claude(client: Client, sandbox: Sandbox, wishes: Wishes) -> Agent:
     )
 
 
+def _find_copilot(env: Mapping[str, str]) -> Client | None:
+    from skillopt_replay.agents.copilot_cli import find_copilot
+
+    return find_copilot(env, cache=locate(env).cache / _COPILOT)
+
+
+def _open_copilot(client: Client, sandbox: Sandbox, wishes: Wishes) -> Agent:
+    from skillopt_replay.agents.copilot import Copilot
+
+    return Copilot(
+        client,
+        sandbox,
+        cache=wishes.cache / _COPILOT,
+        model=wishes.model or None,
+        project_settings=wishes.project_settings,
+        estimate=wishes.estimate,
+        price=wishes.price,
+    )
+
+
 # What comes first is preferred where nothing else decides.
 AGENTS = (
     AgentKind(
@@ -73,8 +104,19 @@ AGENTS = (
         install="npm install -g @anthropic-ai/claude-code",
         sign_in="start `claude` and sign in, or check ANTHROPIC_API_KEY or CLAUDE_CODE_OAUTH_TOKEN",
     ),
+    AgentKind(
+        name="copilot",
+        title="GitHub Copilot CLI",
+        client="copilot",
+        find=_find_copilot,
+        open=_open_copilot,
+        model="",
+        install="npm install -g @github/copilot",
+        sign_in="check COPILOT_GITHUB_TOKEN, or the key of the provider in COPILOT_PROVIDER_BASE_URL",
+    ),
 )
 BY_NAME = {kind.name: kind for kind in AGENTS}
-CHAT = "chat"
+# A program of the user's own, which the settings name; and a chat model.
+COMMAND, CHAT = "command", "chat"
 # What target.agent may be.
-NAMES = ("auto", *BY_NAME, CHAT)
+NAMES = ("auto", *BY_NAME, COMMAND, CHAT)

@@ -36,7 +36,8 @@ class Target(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         str,
         Meta(
             pattern=f"^({'|'.join(NAMES)})$",
-            description=f"{', '.join(NAMES[:-1])} (real CLIs) or chat (a chat model)",
+            description=f"{', '.join(NAMES[:-2])} (real CLIs), command (a program of yours) or chat (a chat"
+            " model)",
         ),
     ] = "auto"
     model: Annotated[
@@ -117,6 +118,25 @@ class Replay(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     turns: Annotated[Positive, Meta(description="agent turns of one run")] = 40
     usd: Annotated[float, Meta(gt=0, description="US dollars one run may spend")] = 1.0
     answer_tokens: Annotated[Positive, Meta(description="longest answer of a chat target")] = 1024
+    processes: Annotated[Positive, Meta(description="processes one run may have at a time")] = 512
+    memory_gb: Annotated[float, Meta(gt=0, description="GB of memory of one run, all its processes")] = 8.0
+    disk_gb: Annotated[float, Meta(gt=0, description="GB one run may write to disk")] = 4.0
+    setup: Annotated[
+        str, Meta(description="command that makes a project ready, run once a commit, such as npm ci")
+    ] = ""
+    project_setup: Annotated[
+        tuple[str, ...], Meta(description="commands for single projects, each as PATH:COMMAND")
+    ] = ()
+    setup_hosts: Annotated[
+        tuple[str, ...],
+        Meta(description="hosts set-up may reach, such as registry.npmjs.org; empty = no network"),
+    ] = ()
+
+    def __post_init__(self) -> None:
+        for text in self.project_setup:
+            path, _, command = text.partition(":")
+            if not path.startswith(("/", "~/")) or not command.strip():
+                raise ValueError(f"{text!r} is not PATH:COMMAND, for example ~/work/shop:npm ci")
 
 
 class Ceilings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from skillopt_replay.bounds import Bounds, DiskWatch, find_excess
+from skillopt_replay.bounds import Bounds, DiskWatch, find_excess, restrict
 from skillopt_replay.process_tree import GRACE_SECONDS, Tree
 
 if TYPE_CHECKING:
@@ -67,9 +67,10 @@ async def run(
     """
     started = time.monotonic()
     takers = {fd: take for fd, take in ((1, on_stdout), (2, on_stderr)) if take is not None}
+    argv = restrict(argv, env.get("PATH"), bounds)
     transport, child = await _spawn(argv, cwd, env, lambda: _Child(keep_bytes, flood_bytes, takers, enough))
     tree = Tree(transport.get_pid())
-    tree.restrict(bounds.disk_bytes)
+    tree.forbid_core_dumps()
     ending = None
     try:
         _feed(transport, stdin)

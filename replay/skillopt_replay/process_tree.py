@@ -23,18 +23,13 @@ class Tree:
         self._child = _process(pid)
         self._seen: dict[int, psutil.Process] = {}
 
-    def restrict(self, file_bytes: int | None) -> None:
-        """Forbid core dumps, and files larger than `file_bytes`; what the child starts inherits both."""
-        if sys.platform != "linux":
-            return
-        import resource
+    def forbid_core_dumps(self) -> None:
+        """Let neither the child nor what it starts leave any."""
+        if sys.platform == "linux":
+            import resource
 
-        limits = {resource.RLIMIT_CORE: 0}
-        if file_bytes is not None:
-            limits[resource.RLIMIT_FSIZE] = file_bytes
-        for limit, value in limits.items():
-            with contextlib.suppress(OSError, ValueError):
-                resource.prlimit(self._pid, limit, (value, value))
+            with contextlib.suppress(OSError):
+                resource.prlimit(self._pid, resource.RLIMIT_CORE, (0, 0))
 
     def look(self) -> list[psutil.Process]:
         """Return what runs now, and remember it; a process orphaned later could not be found any more."""

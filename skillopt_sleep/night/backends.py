@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ from skillopt_replay.errors import Unavailable
 from skillopt_replay.executors.contract import Workbench
 from skillopt_replay.executors.local import LocalExecutor
 from skillopt_replay.judging.judge import name_judge
-from skillopt_replay.models.prices import Price, make_price
+from skillopt_replay.models.prices import Price, find_price, make_price
 from skillopt_replay.models.registry import open_model
 from skillopt_replay.rollouts import Usage
 from skillopt_replay.sandbox import Probe, choose
@@ -29,7 +30,7 @@ from skillopt_replay.tasks import (
     Task,
     needs_judge,
 )
-from skillopt_sleep.agents import AGENTS, BY_NAME, CHAT, AgentKind, Wishes
+from skillopt_sleep.agents import AGENTS, BY_NAME, CHAT, COMMAND, AgentKind, Wishes
 from skillopt_sleep.config import Settings
 from skillopt_sleep.night.choosing import (
     LOCAL,
@@ -178,7 +179,10 @@ async def open_backends(
             sandbox: Sandbox = Unneeded()
         else:
             sandbox = choose(settings.replay.sandbox, settings.replay.network)
-            agent = _open_agent(BY_NAME[picked.agent], settings, env, sandbox)
+            if picked.agent == COMMAND:
+                agent = _open_command(settings, env, sandbox)
+            else:
+                agent = _open_agent(BY_NAME[picked.agent], settings, paths, env, sandbox)
         writer = pick_optimizer(settings, env, picked.agent)
         optimizer = await model(writer.agent)
         judge = await model(settings.judge.model) if settings.judge.model else None
@@ -201,7 +205,24 @@ def make_prices(settings: Settings) -> dict[str, Price]:
     return {name: make_price(values) for name, values in settings.prices.items()}
 
 
-def _open_agent(kind: AgentKind, settings: Settings, env: Mapping[str, str], sandbox: Sandbox) -> Agent:
+def _open_command(settings: Settings, env: Mapping[str, str], sandbox: Sandbox) -> Agent:
+    from skillopt_replay.agents.command import CommandAgent, find_program
+    from skillopt_replay.sandbox.reach import read_endpoint
+
+    target = settings.target
+    return CommandAgent(
+        find_program(target.command, env),
+        sandbox,
+        model=target.model or None,
+        passed={name: env[name] for name in target.pass_env if name in env},
+        reach=[read_endpoint(url) for url in target.reach] if target.reach else None,
+        estimate=Usage(input_tokens=_TOKENS_OF_A_RUN),
+    )
+
+
+def _open_agent(
+    kind: AgentKind, settings: Settings, paths: Paths, env: Mapping[str, str], sandbox: Sandbox
+) -> Agent:
     client = kind.find(env)
     if client is None:
         raise Unavailable(
@@ -211,8 +232,16 @@ def _open_agent(kind: AgentKind, settings: Settings, env: Mapping[str, str], san
         model=settings.target.model,
         project_settings=settings.target.settings == "project",
         estimate=Usage(input_tokens=_TOKENS_OF_A_RUN, cost_usd=settings.replay.usd),
+        price=partial(_price, make_prices(settings)),
+        cache=paths.cache,
     )
     return kind.open(client, sandbox, wishes)
+
+
+def _price(prices: Mapping[str, Price], model: str, usage: Usage) -> float | None:
+    """Return what a usage of a model at a provider of the user's own costs: what the settings say."""
+    price = find_price(model, "", prices)
+    return None if price is None else price.cost(usage)
 
 
 def _say_picked(agent: Agent, optimizer: ChatModel, target: Choice, writer: Choice) -> list[str]:

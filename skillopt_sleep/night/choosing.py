@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import msgspec
 
 from skillopt_replay.errors import Unavailable
-from skillopt_sleep.agents import AGENTS, BY_NAME, CHAT, NAMES
+from skillopt_sleep.agents import AGENTS, BY_NAME, CHAT, COMMAND, NAMES
 from skillopt_sleep.config import Settings
 from skillopt_sleep.errors import UsageError
 
@@ -79,8 +79,8 @@ def choose_optimizer(settings: Settings, target: str, found: Mapping[str, Found]
         return Choice(agent=wanted)
     if target == CHAT:
         return Choice(agent=settings.target.model or LOCAL, why="it runs the tasks as well")
-    title = BY_NAME[target].title
-    if BY_NAME[target].model:
+    title = "your own program" if target == COMMAND else BY_NAME[target].title
+    if target != COMMAND and BY_NAME[target].model:
         return Choice(agent=BY_NAME[target].model, why=f"{title} runs the tasks")
     for kind in AGENTS:
         if kind.model and kind.name in found and found[kind.name].signed_in:
@@ -90,7 +90,9 @@ def choose_optimizer(settings: Settings, target: str, found: Mapping[str, Found]
 
 def needs_found(settings: Settings, target: str) -> bool:
     """Say whether `choose_optimizer` has to know what is installed."""
-    return settings.optimizer.model == "auto" and target != CHAT and not BY_NAME[target].model
+    if settings.optimizer.model != "auto" or target == CHAT:
+        return False
+    return target == COMMAND or not BY_NAME[target].model
 
 
 def _say_missing(found: Mapping[str, Found]) -> list[str]:

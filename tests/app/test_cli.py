@@ -181,7 +181,7 @@ def test_without_an_agent_a_night_says_what_to_do(sleeper: Sleeper):
     assert "hint: " in done.stderr
     refused = CliRunner().invoke(app, ["config", "set", "target.agent", "robot"])
     assert refused.exit_code == 2
-    assert "auto|claude_code|chat" in refused.stderr
+    assert "|copilot|command|chat" in refused.stderr
 
 
 def test_hunks_that_are_not_there_and_decided_proposals_are_told(slept: str, sleeper: Sleeper):
