@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -72,6 +73,40 @@ def _open_claude(client: Client, sandbox: Sandbox, wishes: Wishes) -> Agent:
     )
 
 
+def _find_codex(env: Mapping[str, str]) -> Client | None:
+    from skillopt_replay.agents.codex_cli import find_codex
+
+    return find_codex(env)
+
+
+def _open_codex(client: Client, sandbox: Sandbox, wishes: Wishes) -> Agent:
+    from skillopt_replay.agents.codex import Codex
+
+    price = partial(_price_codex, wishes.price, listed=not (client.credentials and client.credentials.route))
+    estimate = wishes.estimate
+    by_token = client.credentials is not None and client.credentials.file is None
+    if not by_token or price(wishes.model, estimate) is None:
+        # An account pays by the month; and where nobody knows the price, none is made up.
+        estimate = msgspec.structs.replace(estimate, cost_usd=None)
+    return Codex(
+        client,
+        sandbox,
+        model=wishes.model or None,
+        project_settings=wishes.project_settings,
+        estimate=estimate,
+        price=price,
+    )
+
+
+def _price_codex(given: Pricing, model: str, usage: Usage, *, listed: bool) -> float | None:
+    """Return what the settings say it costs, else the list price, which holds at the maker's own service."""
+    from skillopt_replay.models.prices import find_price
+
+    cost = given(model, usage)
+    found = find_price(model, "openai") if cost is None and listed else None
+    return found.cost(usage) if found is not None else cost
+
+
 def _find_copilot(env: Mapping[str, str]) -> Client | None:
     from skillopt_replay.agents.copilot_cli import find_copilot
 
@@ -103,6 +138,16 @@ AGENTS = (
         model="claude",
         install="npm install -g @anthropic-ai/claude-code",
         sign_in="start `claude` and sign in, or check ANTHROPIC_API_KEY or CLAUDE_CODE_OAUTH_TOKEN",
+    ),
+    AgentKind(
+        name="codex",
+        title="Codex",
+        client="codex",
+        find=_find_codex,
+        open=_open_codex,
+        model="codex",
+        install="npm install -g @openai/codex",
+        sign_in="run `codex login`, or check CODEX_API_KEY",
     ),
     AgentKind(
         name="copilot",
