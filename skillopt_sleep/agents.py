@@ -138,7 +138,7 @@ AGENTS = (
         open=_open_codex,
         model="codex",
         install="npm install -g @openai/codex",
-        sign_in="start `codex` and sign in, or check CODEX_API_KEY or the key of your own model provider",
+        sign_in="run `codex login`, or check CODEX_API_KEY or the key of your own model provider",
     ),
     AgentKind(
         name="copilot",
