@@ -143,7 +143,7 @@ async def test_a_cancelled_replay_removes_its_workspace(play, make_task, tmp_pat
 
     running = asyncio.ensure_future(play(make_task(), Worker(lambda _: work())))
     await began.wait()
-    assert len(list((tmp_path / "runs").iterdir())) == 1
+    assert list((tmp_path / "runs").iterdir()) != []
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
