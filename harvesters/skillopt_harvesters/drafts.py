@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 MAX_TURNS = 20_000
 # Characters that the turns of a session hold; what comes after is left out and told.
-MAX_SIZE = 16 * 1024 * 1024
+MAX_SIZE = 8 * 1024 * 1024
 MAX_WARNINGS = 20
 _MAX_NAME = 200
 _MAX_NAMES = 100
@@ -38,8 +38,7 @@ class SessionDraft(msgspec.Struct):
     """A session being read. Its fields are what is carried over; `closed` is taken from the stored session.
 
     `closed` are the session's own turns that have ended, `kept` their number, `size` their characters.
-    `parents` says by the mark of a record which turn answered it and where among the own ones that stands;
-    `previous` is the last closed turn, also when it is another session's.
+    `parents` says by the mark of a record which turn answered it and where among the own ones that stands.
     """
 
     id: str
@@ -63,9 +62,9 @@ class SessionDraft(msgspec.Struct):
     overlong: int = 0
     unknown: dict[str, int] = {}
     left_out: int = 0
+    calls_left_out: int = 0
     closed_turns: int = 0
     parents: dict[int, tuple[int, int]] = {}
-    previous: Turn | None = None
     before: Turn | None = None
     closed: list[Turn] = []
     kept: int = 0
@@ -93,7 +92,9 @@ class SessionDraft(msgspec.Struct):
             return last
         turn.number = self.closed_turns + len(self.turns)
         if turn.parent is not None:
-            place = len(self.closed) + sum(not other.copied for other in self.turns)
+            place = len(self.closed)
+            for other in self.turns:
+                place += not other.copied
             mark = mark_of(turn.parent)
             earlier = self.parents.get(mark)
             if earlier is not None:
@@ -125,20 +126,18 @@ class SessionDraft(msgspec.Struct):
             turn.abandoned = turn.abandoned or turn.number >= number
 
     def _close_turn(self, draft: TurnDraft) -> None:
-        turn = draft.close(self.previous)
-        self.previous = turn
         self.closed_turns += 1
-        if draft.calls_left_out:
-            self.warn("tool calls of turns with very many were left out")
+        self.calls_left_out += draft.calls_left_out
+        if not draft.copied and (len(self.closed) >= MAX_TURNS or self.size > MAX_SIZE):
+            self.left_out += 1
+            self.counted = self.counted.plus(draft.tokens)
+            return
+        turn = draft.close()
         if draft.copied:
             self.before = turn
             return
         self.size += _measure(turn)
-        if len(self.closed) < MAX_TURNS and self.size <= MAX_SIZE:
-            self.closed.append(turn)
-        else:
-            self.left_out += 1
-            self.counted = self.counted.plus(turn.tokens)
+        self.closed.append(turn)
 
     def count(self, call: str, counts: Counts) -> None:
         """Count a model call that belongs to no turn, or correct what was counted of it."""
@@ -213,10 +212,9 @@ class SessionDraft(msgspec.Struct):
         return draft
 
     def _build(self) -> Session:
-        closed, before, previous = list(self.closed), self.before, self.previous
+        closed, before = list(self.closed), self.before
         for draft in self.turns:
-            turn = draft.build(previous)
-            previous = turn
+            turn = draft.build()
             if draft.copied:
                 before = turn
             else:
@@ -254,6 +252,9 @@ class SessionDraft(msgspec.Struct):
             told.append(f"{sum(self.unknown.values())} records of unknown types were skipped: {names}")
         if self.left_out:
             told.append(f"{self.left_out} turns beyond the first {len(self.closed)} were left out")
+        calls = self.calls_left_out + sum(turn.calls_left_out for turn in self.turns)
+        if calls:
+            told.append(f"{calls} tool calls of turns with very many were left out")
         return told
 
 
@@ -261,7 +262,9 @@ def _is_repeated(last: TurnDraft, turn: TurnDraft) -> bool:
     """Tell whether a turn has the prompt of the last one, which may have been redacted since."""
     if last.command != turn.command:
         return False
-    return last.prompt == turn.prompt or last.prompt == redact_within(turn.prompt, MAX_PROMPT)
+    if last.prompt == turn.prompt:
+        return True
+    return "[redacted:" in last.prompt and last.prompt == redact_within(turn.prompt, MAX_PROMPT)
 
 
 def _measure(turn: Turn) -> int:

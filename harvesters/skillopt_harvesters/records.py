@@ -19,7 +19,7 @@ class Kind(str, Enum):
 class Signal(str, Enum):
     """What a turn tells about how the one before, or this one, went."""
 
-    CORRECTION = "correction"  # the user's prompt corrects the agent's last answer
+    CORRECTION = "correction"  # the user's prompt corrects the agent's last answer (`mark_corrections`)
     INTERRUPTION = "interruption"  # the user stopped the agent
     REFUSAL = "refusal"  # the user refused a tool call
     ERROR = "error"  # a tool call or the model ended in an error

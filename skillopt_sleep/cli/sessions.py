@@ -77,8 +77,10 @@ def sessions(
 
 def describe(session: Session) -> dict[str, Any]:
     """Return the session as the `sessions --json` object."""
+    from skillopt_harvesters.corrections import mark_corrections
     from skillopt_harvesters.records import Signal
 
+    session = mark_corrections(session)
     signals = Counter(signal for turn in session.turns for signal in turn.signals)
     return {
         "id": session.id,
@@ -105,9 +107,11 @@ def describe(session: Session) -> dict[str, Any]:
 
 
 def _show_one(session: Session, *, as_json: bool) -> None:
+    from skillopt_harvesters.corrections import mark_corrections
     from skillopt_sleep.cli.previews import preview_session
     from skillopt_sleep.store.index import is_gone
 
+    session = mark_corrections(session)
     gone = is_gone(session)
     show(
         {**msgspec.to_builtins(session), "transcript_gone": gone},

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillopt_harvesters import Kind, MemoryClaims, Signal
+from skillopt_harvesters import Kind, MemoryClaims, Signal, mark_corrections
 from skillopt_harvesters.sources.claude.words import find_refusal, find_words, strip_injected
 
 REFUSED = (
@@ -210,7 +210,7 @@ def test_a_resumed_session_is_named_by_its_file_and_owns_only_what_is_new(transc
     assert (first.prompts, second.prompts) == (("write the parser",), ("no, use `lark`, not `ply`",))
     assert second.id == new.id
     assert second.before.prompt == "write the parser"
-    assert second.turns[0].signals == (Signal.CORRECTION,)
+    assert mark_corrections(second).turns[0].signals == (Signal.CORRECTION,)
     assert second.tokens.output == 3
 
 

@@ -6,7 +6,16 @@ import json
 
 import pytest
 
-from skillopt_harvesters import SOURCES, Kind, MemoryClaims, Resume, Signal, harvest, read_file
+from skillopt_harvesters import (
+    SOURCES,
+    Kind,
+    MemoryClaims,
+    Resume,
+    Signal,
+    harvest,
+    mark_corrections,
+    read_file,
+)
 from skillopt_harvesters.sources.pi.words import find_words
 from tests.support.pi_session import PiSession
 
@@ -276,7 +285,7 @@ def test_a_fork_owns_only_what_is_new_in_it(read):
     assert old.prompts == ("one", "two")
     assert new.prompts == ("no, not like that",)
     assert (new.before.prompt, new.tokens.output) == ("two", 5)
-    assert Signal.CORRECTION in new.turns[0].signals
+    assert Signal.CORRECTION in mark_corrections(new).turns[0].signals
     assert new.started > old.ended
 
 

@@ -14,6 +14,7 @@ from skillopt_harvesters.redact.chance import looks_random
 from skillopt_harvesters.redact.marks import CUT_MARK, without_invisible
 from skillopt_harvesters.redact.people import find_emails
 from skillopt_harvesters.redact.places import find_in_places
+from skillopt_harvesters.redact.plain import is_plain
 from skillopt_harvesters.redact.programs import find_arguments
 from skillopt_harvesters.redact.runs import find_in_runs
 from skillopt_harvesters.redact.tables import find_in_tables
@@ -49,8 +50,11 @@ def redact(text: str) -> str:
     Works on decoded strings, and on JSON, URL and HTML escapes inside them. Redacting twice changes nothing
     more. Hashes, UUIDs, paths, code and prose stay. Time is linear in the length of the text.
     """
-    if len(text) < _SHORTEST:
-        return text
+    return text if len(text) < _SHORTEST or is_plain(text) else _redact(text)
+
+
+def _redact(text: str) -> str:
+    """Take a text through all stages."""
     view = View.of(text if text.isascii() else without_invisible(text))
     # A mark ends words that ran on before, so a second look may see more. Clean text takes one round.
     for _ in range(_ROUNDS):

@@ -110,7 +110,9 @@ class LinedSource(ABC, Generic[MemoryT]):
         for chunk in lines.chunks():
             if not (lines.is_whole and reader.take_chunk(chunk)):
                 reader.take_all(lines.split(chunk))
-        reader.take_all(lines.rest())
+        rest = lines.rest()
+        if rest:
+            reader.take_all(rest)
         reader.session.overlong += lines.overlong
         return lines.offset
 

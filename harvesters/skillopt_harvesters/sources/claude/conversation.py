@@ -42,26 +42,39 @@ class Conversation:
         session = self.session
         turn = session.turns[-1]
         usage: dict[str, Usage] = {}
+        model: str | None = None
         for record in found:
             message = record.message
             if message is None:
                 if record.attachment is not None and record.type == "attachment":
                     self.take_attachment(record, record.attachment, copied=False)
-            elif record.type == "user":
-                self.take_user(record, copied=False)
             elif record.type == "assistant":
                 if record.is_api_error_message or record.attribution_skill or message.model == "<synthetic>":
+                    session.model, model = model or session.model, None
                     self.take_assistant(record, copied=False)
                     continue
                 source = record.uuid or ""
                 if message.usage is not None:
                     usage[message.id or source] = message.usage
-                session.model = message.model or session.model
-                self._take_blocks(turn, message, source)
+                model = message.model or model
+                only = _only_block(message)
+                if only is None or only.type == "text":
+                    self._take_blocks(turn, message, source)
+                elif only.type == "tool_use":
+                    self._take_call(turn, only, source)
+                continue
+            elif record.type == "user":
+                only = _only_block(message)
+                if only is not None and only.type == "tool_result":
+                    # Nearly all are this: the result of one call, and no words.
+                    self._take_result(record, only)
+                    continue
+                self.take_user(record, copied=False)
             if session.turns[-1] is not turn:
                 # A prompt that came along with results.
                 self._count_all(usage, turn)
                 turn, usage = session.turns[-1], {}
+        session.model = model or session.model
         self._count_all(usage, turn)
 
     def take_user(self, record: Record, *, copied: bool) -> None:
@@ -164,19 +177,18 @@ class Conversation:
         self._take_blocks(turn, message, source)
 
     def _take_blocks(self, turn: TurnDraft, message: Message, source: str) -> None:
-        name, content = message.id or source, message.content
-        if isinstance(content, str):
-            content = [content]
-        for block in content or ():
-            if isinstance(block, str):
-                if block.strip():
-                    turn.say(name, block, source)
-                continue
-            kind = block.type
-            if kind == "tool_use":
-                self._take_call(turn, block, source)
-            elif kind == "text" and block.text and block.text.strip():
-                turn.say(name, block.text, source)
+        content = message.content
+        for block in [content] if isinstance(content, str) else content or ():
+            if isinstance(block, Block):
+                kind = block.type
+                if kind == "tool_use":
+                    self._take_call(turn, block, source)
+                    continue
+                text = block.text if kind == "text" else None
+            else:
+                text = block
+            if text and not text.isspace():
+                turn.say(message.id or source, text, source)
 
     def _take_call(self, turn: TurnDraft, block: Block, source: str) -> None:
         name = block.name or ""
@@ -223,6 +235,9 @@ class Conversation:
 
     def _find_call(self, call_id: str) -> CallDraft | None:
         if call_id:
+            calls = self.session.turns[-1].calls if self.session.turns else None
+            if calls and calls[-1].id == call_id and not calls[-1].closed:
+                return calls[-1]
             for turn in reversed(self.session.turns):
                 call = turn.find_call(call_id)
                 if call is not None and not call.closed:
@@ -249,3 +264,10 @@ class Conversation:
             turn = self.session.turn
             if match and turn:
                 self._load_skill(turn, PureWindowsPath(match["folder"].strip()).name)
+
+
+def _only_block(message: Message) -> Block | None:
+    """Return the block of a message that has one, as nearly all have."""
+    content = message.content
+    only = content[0] if isinstance(content, list) and len(content) == 1 else None
+    return only if isinstance(only, Block) else None

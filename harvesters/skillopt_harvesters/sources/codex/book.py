@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
@@ -28,6 +29,12 @@ _PLAIN_ID = re.compile(r"[\w.-]{1,100}")
 _CALL_ID = re.compile(r"call_[A-Za-z0-9]{16,}")
 
 
+@lru_cache(maxsize=64)
+def _mark_of(name: str) -> int:
+    """Return a mark; those of the latest turns are asked for with every record."""
+    return mark_of(name)
+
+
 class TurnBook:
     """Keeps the turns of one file. `names` are the ids in its name, the last of which is the session's."""
 
@@ -49,7 +56,8 @@ class TurnBook:
     @property
     def latest(self) -> TurnDraft | None:
         """The turn that goes on; None before the first of the session's own."""
-        return None if self.memory.starting else self.session.turn
+        turns = self.session.turns
+        return turns[-1] if turns and not self.memory.starting else None
 
     def name_session(self, name: str | None) -> None:
         """Take the session's id from its own record when the file's name holds none."""
@@ -60,7 +68,7 @@ class TurnBook:
 
     def knows(self, name: str | None) -> bool:
         """Whether an id is this session's."""
-        return name in {self.memory.own, self.session.id, *self.names}
+        return name in (self.memory.own, self.session.id) or name in self.names
 
     def belongs_to_older(self, name: str | None) -> bool:
         """Whether the first id in a file is that of an older session: then the file's own record is lost."""
@@ -141,7 +149,7 @@ class TurnBook:
         turn = self.latest
         if turn is None or not name or turn.head is None:
             return turn
-        head = mark_of(name)
+        head = _mark_of(name)
         return next((turn for turn in reversed(self.session.turns) if turn.head == head), None)
 
     def claim(self, turn: TurnDraft | None, name: str | None) -> None:
@@ -149,7 +157,7 @@ class TurnBook:
         if turn is None or turn.head is not None or turn.copied or not name:
             return
         if UUID.fullmatch(name) or _CALL_ID.fullmatch(name):
-            turn.head = mark_of(name)
+            turn.head = _mark_of(name)
             turn.copied = self._copies.opens_copy(turn.head)
 
     def may_be_typed(self) -> bool:

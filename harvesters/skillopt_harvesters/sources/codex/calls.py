@@ -57,8 +57,9 @@ class CallBook:
         call_id = (told.call_id or told.id or "")[:MAX_ID]
         if call_id and self._find(call_id):
             return None
-        given = next((raw for raw in (told.arguments, told.input, told.action) if raw is not NULL), NULL)
-        call = CallDraft(name=name, id=call_id, digest=digest_of(bytes(given)))
+        given = told.arguments if told.arguments is not NULL else told.input
+        given = given if given is not NULL else told.action
+        call = CallDraft(name=name, id=call_id, digest=digest_of(given))
         value = _unwrap(decode_any(given))
         folder = self.memory.folder
         if isinstance(value, dict):
@@ -112,10 +113,10 @@ class CallBook:
             name = (told.tool or _NAMELESS.get(told.type or "", "mcp"))[:_MAX_NAME]
             call = CallDraft(name=name, id=call_id, closed=True)
             self._keep(turn, call)
-        command = _read_command(told.command)
-        if command and call.command is None:
-            call.command = clip(command, MAX_COMMAND)
-        changes = decode_any(told.changes)
+        if call.command is None:
+            command = _read_command(told.command)
+            call.command = clip(command, MAX_COMMAND) if command else None
+        changes = None if told.changes is NULL else decode_any(told.changes)
         if isinstance(changes, dict):
             files = [
                 patches.resolve(str(path)[:_MAX_PATH], self.memory.folder) for path in list(changes)[:200]
@@ -182,8 +183,8 @@ def _join_texts(value: dict[str, Any]) -> str:
     """Return the texts in arguments that may hold a patch, each from the beginning of a line."""
     texts: list[str] = []
     for item in value.values():
-        words = item if isinstance(item, list) else [item]
-        texts.extend(word for word in words if isinstance(word, str) and "*** Begin Patch" in word)
+        words = item if isinstance(item, list) else (item,)
+        texts += [word for word in words if isinstance(word, str) and "*** Begin Patch" in word]
     return "\n".join(texts)
 
 

@@ -48,6 +48,7 @@ class CodexReader(Reader[Memory]):
         self.talk = Talk(session, memory, self.turns)
         self._repeats = Repeats()
         self._time = b""
+        self._hour: bytes | None = None
         talk = self.talk
         self._takers: dict[str, Callable[[Any, Record], None]] = {
             "session_meta": self._take_meta,
@@ -76,18 +77,19 @@ class CodexReader(Reader[Memory]):
 
     def take(self, line: bytes) -> None:
         opening = OPENING.match(line)
-        route = ROUTES.get((opening[2], opening[3])) if opening else None
+        route = ROUTES.get((opening[3], opening[4])) if opening else None
         if opening is None or route is None:
             record = decode_bare(line)
         else:
-            written = opening[1]
+            written, hour = opening[1], opening[2]
             time = written.decode("ascii", "replace")
-            # Nearly every record is a little later than the one before.
-            if self._time and written > self._time and to_utc(time) == time:
+            # Nearly every record is a little later than the one before, and in the same hour.
+            if written > self._time and hour is not None and hour == self._hour:
                 self._time = written
             else:
                 self._see(time)
-            if route.is_noise(line, self._repeats):
+                self._hour = hour if to_utc(time) == time else None
+            if (route.decode is None or route.skim is not None) and route.is_noise(line, self._repeats):
                 if self.memory.gate.copying:
                     self.turns.pass_time(time)
                 return
@@ -107,17 +109,17 @@ class CodexReader(Reader[Memory]):
         self.turns.settle()
 
     def _take(self, record: Record) -> None:
-        memory = self.memory
+        memory, payload = self.memory, record.payload
         if memory.gate.copying:
             self.turns.pass_time(record.time)
-        if record.payload is None:
+        if payload is None:
             if record.kind not in records.KINDS and record.kind not in records.NOISE:
                 self.session.meet_unknown(record.kind)
             return
         if record.bare:
             memory.bare = True
         self.talk.fresh, memory.ledger.fresh = memory.ledger.fresh, 0
-        self._takers[record.kind](record.payload, record)
+        self._takers[record.kind](payload, record)
 
     def _see(self, time: str | int | float | None) -> None:
         utc = to_utc(time)

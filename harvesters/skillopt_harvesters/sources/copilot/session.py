@@ -118,8 +118,13 @@ class CopilotReader(Reader[Memory]):
 
     def _take_events(self, events: list[Event]) -> None:
         """Take events in order. What can be done for many at once is: most have nothing to tell but that."""
+        start = 0
+        while self.turn is None and start < len(events):
+            self._take_one(events[start])
+            start += 1
+        events = events[start:]
         ids = [event.id for event in events if event.id]
-        if self.turn is None or len(ids) < len(events) or not self._take_new(events, marks_of(ids)):
+        if len(ids) < len(events) or not self._take_new(events, marks_of(ids)):
             for event in events:
                 self._take_one(event)
 
