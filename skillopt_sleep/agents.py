@@ -72,6 +72,32 @@ def _open_claude(client: Client, sandbox: Sandbox, wishes: Wishes) -> Agent:
     )
 
 
+def _find_codex(env: Mapping[str, str]) -> Client | None:
+    from skillopt_replay.agents.codex_cli import find_codex
+
+    return find_codex(env)
+
+
+def _open_codex(client: Client, sandbox: Sandbox, wishes: Wishes) -> Agent:
+    from skillopt_replay.agents.codex import Codex
+    from skillopt_replay.models.prices import find_price
+
+    def price(model: str, usage: Usage) -> float | None:
+        # The list price holds at the maker's own service, and not on a route of the user's.
+        listed = None if client.credentials and client.credentials.route else find_price(model, "openai")
+        said = wishes.price(model, usage)
+        return listed.cost(usage) if said is None and listed else said
+
+    return Codex(
+        client,
+        sandbox,
+        model=wishes.model or None,
+        project_settings=wishes.project_settings,
+        estimate=wishes.estimate,
+        price=price,
+    )
+
+
 def _find_copilot(env: Mapping[str, str]) -> Client | None:
     from skillopt_replay.agents.copilot_cli import find_copilot
 
@@ -103,6 +129,16 @@ AGENTS = (
         model="claude",
         install="npm install -g @anthropic-ai/claude-code",
         sign_in="start `claude` and sign in, or check ANTHROPIC_API_KEY or CLAUDE_CODE_OAUTH_TOKEN",
+    ),
+    AgentKind(
+        name="codex",
+        title="Codex",
+        client="codex",
+        find=_find_codex,
+        open=_open_codex,
+        model="codex",
+        install="npm install -g @openai/codex",
+        sign_in="run `codex login`, or check CODEX_API_KEY or the key of your own model provider",
     ),
     AgentKind(
         name="copilot",

@@ -62,7 +62,7 @@ class DiskWatch:
     def __init__(self, bounds: Bounds) -> None:
         self._bounds = bounds
         # What a clock says and what a file system stamps may differ by a tick.
-        self._since = time.time() - 0.05
+        self._since = time.time() - 0.01
         self._next = 0.0
 
     @property

@@ -87,6 +87,44 @@ async def test_copilot_is_opened_with_the_projects_cache_and_the_users_prices(pa
     assert (tmp_path / "state" / "cache" / "copilot").is_dir()
 
 
+@pytest.mark.parametrize(
+    ("config", "model", "cost"),
+    [
+        ("", "gpt-5", 0.5),
+        ("", "gpt-unheard-of", None),
+        ('openai_base_url = "http://127.0.0.1:9"', "gpt-5", None),
+    ],
+    ids=["a listed price", "no price", "the list does not hold elsewhere"],
+)
+async def test_codex_is_opened_with_the_price_that_holds(paths, tmp_path, config, model, cost):
+    make_program(tmp_path / "bin" / "codex", "echo codex-cli 0.171.0")
+    (tmp_path / "config.toml").write_text(config)
+    env = {"PATH": f"{tmp_path}/bin:/usr/bin:/bin", "CODEX_API_KEY": "k", "CODEX_HOME": str(tmp_path)}
+    settings = settings_for(agent="codex", model=model)
+    async with open_backends(settings, paths, env) as backends:
+        assert backends.agent.identity == f"codex 0.171.0 {model}"
+        assert backends.agent.estimate.cost_usd == cost
+        assert "CODEX_API_KEY" in backends.remedies["rollout"]
+    priced = msgspec.structs.replace(settings, prices={model: (1.0, 2.0)})
+    async with open_backends(priced, paths, env) as backends:
+        assert backends.agent.estimate.cost_usd == 0.5
+
+
+def test_the_check_up_tells_of_codex(paths, tmp_path):
+    program = make_program(tmp_path / "bin" / "codex", "echo codex-cli 0.171.0")
+    env = {"PATH": f"{tmp_path}/bin:/usr/bin:/bin", "HOME": str(tmp_path)}
+    told = {finding.name: finding for finding in find_agents(env)}
+    assert not told["codex"].ok
+    assert "codex login" in told["codex"].hint
+    told = {finding.name: finding for finding in find_agents({**env, "CODEX_API_KEY": "k"})}
+    assert told["codex"].ok
+    assert "sign-in by CODEX_API_KEY" in told["codex"].detail
+    program.write_text("#!/bin/sh\necho codex-cli 0.104.0\n")
+    told = {finding.name: finding for finding in find_agents({**env, "CODEX_API_KEY": "k"})}
+    assert not told["codex"].ok
+    assert "older than 0.142" in told["codex"].detail
+
+
 def test_a_program_of_the_users_own_writes_no_edits():
     auto = Settings(target=Target(agent="command"))
     picked = choose_optimizer(auto, "command", {})
@@ -122,3 +160,44 @@ def test_every_agent_is_in_the_documentation():
     page = (Path(__file__).parents[2] / "docs" / "agents.md").read_text()
     for name in (*BY_NAME, "command", "chat", "auto"):
         assert f"| `{name}` |" in page
+
+
+@pytest.mark.parametrize(
+    ("model", "prices", "known"),
+    [
+        ("gpt-5", {}, True),
+        ("", {}, False),
+        ("a-model", {}, False),
+        ("a-model", {"a-model": (1.0, 2.0)}, True),
+    ],
+)
+async def test_codex_with_a_key_is_bound_in_dollars_where_the_price_is_known(
+    paths, tmp_path, model, prices, known
+):
+    make_program(tmp_path / "bin" / "codex", "echo codex-cli 0.171.0")
+    env = {"PATH": f"{tmp_path}/bin:/usr/bin:/bin", "CODEX_API_KEY": "sk-fake"}
+    settings = msgspec.structs.replace(settings_for(agent="codex", model=model), prices=prices)
+    async with open_backends(settings, paths, env) as backends:
+        assert backends.agent.identity == f"codex 0.171.0 {model or 'default'}"
+        assert backends.agent.estimate.cost_usd == (0.5 if known else None)
+        assert any("codex" in note and "not known" in note for note in backends.notes) is not known
+        assert "codex login" in backends.remedies["rollout"]
+
+
+async def test_codex_with_an_account_has_no_price_by_the_token(paths, tmp_path):
+    make_program(tmp_path / "bin" / "codex", "echo codex-cli 0.171.0")
+    home = tmp_path / "users"
+    home.mkdir()
+    (home / "auth.json").write_text('{"tokens": {"access_token": "a.b.c", "refresh_token": "r"}}')
+    env = {"PATH": f"{tmp_path}/bin:/usr/bin:/bin", "CODEX_HOME": str(home)}
+    async with open_backends(settings_for(agent="codex", model="gpt-5"), paths, env) as backends:
+        assert backends.agent.estimate.cost_usd is None
+
+
+async def test_auto_takes_codex_for_both_parts_when_it_is_what_is_signed_in(paths, tmp_path):
+    make_program(tmp_path / "bin" / "codex", "echo codex-cli 0.171.0")
+    env = {"PATH": f"{tmp_path}/bin:/usr/bin:/bin", "CODEX_API_KEY": "sk-fake"}
+    async with open_backends(Settings(replay=Replay(sandbox="none")), paths, env) as backends:
+        assert backends.agent.identity == "codex 0.171.0 default"
+        assert backends.optimizer.identity == "codex 0.171.0 default"
+        assert any("as target: it is installed and signed in" in note for note in backends.notes)

@@ -439,7 +439,7 @@ def undisturbed(sleeper: Sleeper, model: ChatModel) -> dict:
 
 
 def outcome(report: dict) -> dict:
-    changing = {"seconds", "tokens", "cost_usd", "forecast"}
+    changing = {"seconds", "tokens", "cost_usd"}
     return {key: value for key, value in report.items() if key not in changing}
 
 

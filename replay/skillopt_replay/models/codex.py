@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import tempfile
 import time
 from pathlib import Path
@@ -12,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from skillopt_replay import process
-from skillopt_replay.agents.faults import fault_of
+from skillopt_replay.agents.codex import name_provider
+from skillopt_replay.agents.codex_cli import CREDENTIAL_FILE
+from skillopt_replay.agents.codex_words import find_fault, find_words
 from skillopt_replay.errors import Unavailable
 from skillopt_replay.folders import PRIVATE_PREFIX, discard, make_folder
 from skillopt_replay.models.claude import ENTRYPOINT, render
-from skillopt_replay.models.codex_program import FILE, SIGN_IN
 from skillopt_replay.models.completing import conclude
 from skillopt_replay.models.schemas import simplify
 from skillopt_replay.protocols import Completion
@@ -32,8 +32,7 @@ if TYPE_CHECKING:
 
 TYPICAL = Usage(input_tokens=20_000, output_tokens=4_000)
 _KEEP_BYTES = 8_000_000
-_BASE_URL = "https://api.openai.com/v1"
-_STATUS = re.compile(r"status:? (\d{3})\b")
+_SIGN_IN = "run `codex login`, or set CODEX_API_KEY"
 # Everything that could run, read, search, ask around or be written down; a name that a version does not know
 # costs one line of its output.
 _OFF = (
@@ -89,7 +88,7 @@ class CodexModel:
         Raises Unavailable when nobody is signed in.
         """
         if cli.credentials is None or not cli.signed_in:
-            raise Unavailable("Codex is not signed in", hint=cli.hint or SIGN_IN)
+            raise Unavailable("Codex is not signed in", hint=cli.hint or _SIGN_IN)
         self._cli = cli
         self._credentials = cli.credentials
         self._model = model
@@ -101,7 +100,9 @@ class CodexModel:
     @property
     def identity(self) -> str:
         """The client's version and the model."""
-        return f"codex {self._cli.version} {self._model or 'default'}"
+        route = self._credentials.route
+        provider = f"{route['model_provider']}/" if "model_provider" in route else ""
+        return f"codex {self._cli.version} {provider}{self._model or route.get('model', 'default')}"
 
     @property
     def estimate(self) -> Usage:
@@ -139,57 +140,41 @@ class CodexModel:
         return self._read(finished, schema)
 
     def _furnish(self, private: Path, system: str, schema: Mapping[str, Any] | None) -> None:
+        import tomlkit
+
         for name in ("home", "codex", "tmp", "work"):
             (private / name).mkdir()
         (private / "system.txt").write_bytes((system or "Answer.").encode("utf-8", "replace"))
-        (private / "codex" / "config.toml").write_text(self._configure(private), encoding="utf-8")
+        config = private / "codex" / "config.toml"
+        # A route may hold a key of the user's.
+        config.touch(mode=0o600)
+        config.write_text(tomlkit.dumps(self._config(private)), encoding="utf-8")
         if schema is not None:
             (private / "schema.json").write_bytes(msgspec.json.encode(simplify(schema)))
         if self._credentials.file is not None:
-            path = private / "codex" / FILE
+            path = private / "codex" / CREDENTIAL_FILE
             path.touch(mode=0o600)
             path.write_bytes(self._credentials.file)
 
-    def _configure(self, private: Path) -> str:
-        settings = {
+    def _config(self, private: Path) -> dict[str, Any]:
+        """Return what calls nobody but the model, reads nothing, and has our system text for its own."""
+        return {
+            **name_provider(self._credentials),
             "model_instructions_file": str(private / "system.txt"),
+            "approval_policy": "never",
             "check_for_update_on_startup": False,
+            "cli_auth_credentials_store": "file",
             "project_doc_max_bytes": 0,
             "web_search": "disabled",
             "include_environment_context": False,
             "include_permissions_instructions": False,
             "include_collaboration_mode_instructions": False,
-            "cli_auth_credentials_store": "file",
+            "analytics": {"enabled": False},
+            "feedback": {"enabled": False},
+            "history": {"persistence": "none"},
+            "skills": {"bundled": {"enabled": False}},
+            "features": dict.fromkeys(_OFF, False),
         }
-        lines = [f"{name} = {_quote(value)}" for name, value in settings.items()]
-        lines += ["[analytics]", "enabled = false", "[history]", 'persistence = "none"']
-        lines += ["[skills.bundled]", "enabled = false"]
-        lines += ["[features]", *(f"{name} = false" for name in _OFF)]
-        return "\n".join([*self._choose_provider(), *lines, *self._define_provider()]) + "\n"
-
-    def _key_name(self) -> str:
-        return self._credentials.source if self._credentials.file is None else ""
-
-    def _choose_provider(self) -> list[str]:
-        if self._key_name():
-            return ['model_provider = "service"']
-        base_url = dict(self._credentials.env).get("OPENAI_BASE_URL")
-        return [f"openai_base_url = {_quote(base_url)}"] if base_url else []
-
-    def _define_provider(self) -> list[str]:
-        """With a key the service is named here, as the client's own entry first tries sockets for seconds."""
-        if not self._key_name():
-            return []
-        base_url = dict(self._credentials.env).get("OPENAI_BASE_URL") or _BASE_URL
-        return [
-            "[model_providers.service]",
-            'name = "service"',
-            f"base_url = {_quote(base_url)}",
-            f"env_key = {_quote(self._key_name())}",
-            'wire_api = "responses"',
-            "request_max_retries = 3",
-            "stream_max_retries = 2",
-        ]
 
     def _command(self, private: Path, schema: Mapping[str, Any] | None) -> list[str]:
         command = [str(self._cli.binary), "exec", "--json", "--ephemeral", "--skip-git-repo-check"]
@@ -210,7 +195,7 @@ class CodexModel:
             "TERM": "dumb",
             # Nothing is kept of these sessions; if a version does, harvesters know them by this.
             "CODEX_INTERNAL_ORIGINATOR_OVERRIDE": ENTRYPOINT,
-            **{k: v for k, v in self._credentials.env if k != "OPENAI_BASE_URL"},
+            **dict(self._credentials.env),
         }
 
     def _read(self, finished: process.Finished, schema: Mapping[str, Any] | None) -> Completion:
@@ -226,7 +211,7 @@ class CodexModel:
             if event.type == "turn.failed":
                 problem = (event.error and event.error.message) or "no reason given"
         if problem:
-            return self._failed(problem, find_fault(problem), finished.seconds)
+            return self._failed(find_words(problem), find_fault(problem), finished.seconds)
         if usage is None:
             said = (finished.stderr or finished.stdout).strip()[-300:] or "it wrote nothing"
             error = f"codex ended with {finished.returncode} and no result: {said}"
@@ -234,23 +219,14 @@ class CodexModel:
         return conclude(text, schema, model=self._model or "", usage=usage, seconds=finished.seconds)
 
     def _priced(self, usage: Usage) -> Usage:
-        if self._price is None or not self._key_name():
+        if self._price is None or self._credentials.file is not None:
             return usage
         return msgspec.structs.replace(usage, cost_usd=self._price.cost(usage))
 
     def _failed(self, error: str, fault: Fault, seconds: float) -> Completion:
         if fault is Fault.SIGN_IN:
-            error = f"{error[:400]} ({SIGN_IN}; now used: {self._credentials.source})"
+            error = f"{error[:400]} ({_SIGN_IN}; now used: {self._credentials.source})"
         return Completion(text="", model=self._model or "", seconds=seconds, error=error[:700], fault=fault)
-
-
-def find_fault(said: str) -> Fault:
-    """Return the fault behind what the client says of a failed turn."""
-    if "high demand" in said:
-        # What it says in place of any error of the service itself.
-        return Fault.OVERLOAD
-    status = _STATUS.search(said)
-    return fault_of(status[1] if status else None, said)
 
 
 def _decode(text: str) -> list[_Event]:
@@ -267,8 +243,3 @@ def _count(spent: _Spent) -> Usage:
     cached = min(max(spent.cached_input_tokens, 0), max(spent.input_tokens, 0))
     written = min(max(spent.cache_write_input_tokens, 0), max(spent.input_tokens - cached, 0))
     return Usage(max(spent.input_tokens - cached - written, 0), max(spent.output_tokens, 0), cached, written)
-
-
-def _quote(value: object) -> str:
-    """Return a TOML value; JSON's texts, numbers and truth values are written the same way."""
-    return msgspec.json.encode(value).decode()

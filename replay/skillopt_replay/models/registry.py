@@ -244,11 +244,11 @@ async def _open_claude(opening: Opening) -> AsyncIterator[ChatModel]:
 
 
 def _require_codex(env: Mapping[str, str]) -> Client:
-    from skillopt_replay.models.codex_program import HINT, find_codex
+    from skillopt_replay.agents.codex_cli import find_codex
 
     cli = find_codex(env)
     if cli is None:
-        raise Unavailable("Codex is not installed", hint=HINT)
+        raise Unavailable("Codex is not installed", hint="install it (npm install -g @openai/codex)")
     if not cli.signed_in:
         raise Unavailable("Codex is not signed in", hint=cli.hint)
     return cli
@@ -260,7 +260,9 @@ async def _open_codex(opening: Opening) -> AsyncIterator[ChatModel]:
     from skillopt_replay.models.codex import CodexModel
 
     cli = await asyncio.to_thread(_require_codex, opening.env)
-    price = opening.price or find_price(opening.rest, "openai", opening.prices)
+    # The list price holds at the maker's own service, and not on a route of the user's.
+    vendor = "" if cli.credentials and cli.credentials.route else "openai"
+    price = opening.price or find_price(opening.rest, vendor, opening.prices)
     yield CodexModel(cli, model=opening.rest or None, price=price, work=opening.work)
 
 

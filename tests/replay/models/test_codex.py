@@ -13,9 +13,9 @@ import pytest
 import tomlkit
 
 from skillopt_replay.agents.clients import Client, Credentials
+from skillopt_replay.agents.codex_cli import find_codex
 from skillopt_replay.errors import Unavailable
-from skillopt_replay.models.codex import CodexModel, find_fault
-from skillopt_replay.models.codex_program import find_codex
+from skillopt_replay.models.codex import CodexModel
 from skillopt_replay.models.prices import Price
 from skillopt_replay.protocols import Message
 from skillopt_replay.rollouts import Fault
@@ -115,8 +115,7 @@ async def test_its_settings_switch_off_tools_network_chatter_and_history(program
     assert config["history"]["persistence"] == "none"
     assert config["check_for_update_on_startup"] is False
     assert config["web_search"] == "disabled"
-    service = config["model_providers"][config["model_provider"]]
-    assert (service["base_url"], service["env_key"]) == ("https://api.openai.com/v1", "CODEX_API_KEY")
+    assert "model_provider" not in config
 
 
 async def test_a_credential_file_is_copied_for_the_client_alone(program, tmp_path):
@@ -193,9 +192,14 @@ def test_nobody_signed_in_is_said_at_once(tmp_path):
         CodexModel(Client(binary=tmp_path, version="1", credentials=None))
 
 
-def test_words_without_a_status_tell_the_fault():
-    assert find_fault("Quota exceeded") is Fault.MONEY
-    assert find_fault("nothing that is known") is Fault.CLIENT
+async def test_the_users_own_route_to_the_model_is_kept(program, tmp_path):
+    key = (("CODEX_API_KEY", "sk-fake"),)
+    route = {"openai_base_url": "http://127.0.0.1:9/v1"}
+    signed = Credentials(source="CODEX_API_KEY", env=key, route=route)
+    await CodexModel(program(say("x"), credentials=signed), work=tmp_path / "w").complete(ASK)
+    config = tomlkit.parse(note(tmp_path)["config"]).unwrap()
+    service = config["model_providers"][config["model_provider"]]
+    assert (service["base_url"], service["env_key"]) == ("http://127.0.0.1:9/v1", "CODEX_API_KEY")
 
 
 SCRIPT = {
@@ -222,8 +226,10 @@ class TestWithTheRealClient:
 
     @pytest.fixture
     def model(self, server, tmp_path):
-        env = {"CODEX_API_KEY": "sk-fake", "OPENAI_BASE_URL": f"{server.base_url}/v1"}
-        cli = find_codex(env, Path(PROGRAM))
+        home = tmp_path / "users"
+        home.mkdir()
+        (home / "config.toml").write_text(f'openai_base_url = "{server.base_url}/v1"\n')
+        cli = find_codex({"CODEX_API_KEY": "sk-fake", "CODEX_HOME": str(home)}, Path(PROGRAM))
         assert cli is not None
         return CodexModel(cli, model="gpt-5.5", seconds=60, work=tmp_path / "w")
 
