@@ -170,7 +170,9 @@ async def _fetch(folder: Path, source: Path, commit: str) -> None:
         "--no-recurse-submodules",
         "--update-shallow",
         f"--depth={DEPTH}",
-        "--upload-pack=git -c uploadpack.allowAnySHA1InWant=true upload-pack",
+        # A pack that is thrown away within minutes is not worth making small.
+        "--upload-pack=git -c uploadpack.allowAnySHA1InWant=true -c pack.window=0 -c pack.compression=0"
+        " upload-pack",
         source.as_uri(),
         commit,
     )
