@@ -110,7 +110,10 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def prompts(self) -> tuple[str, ...]:
-        """What the agent was asked, in order: prompts and slash commands, without the user's shell lines."""
+        """What the agent was asked, in order: prompts and slash commands, without the user's shell lines.
+
+        A picture alone is a turn without a prompt, as is what an agent does by itself.
+        """
         return tuple(
             f"{turn.command or ''} {turn.prompt}".strip()
             for turn in self.turns

@@ -17,6 +17,7 @@ from skillopt_harvesters.folding import fold_marks
 from skillopt_harvesters.lexicons import LEXICONS
 from skillopt_harvesters.lexicons.compiled import Phrases, compile_lexicon
 from skillopt_harvesters.normalise import content_words, normalise
+from skillopt_harvesters.series import continues_series, stands_alone
 from skillopt_harvesters.typed import shows_failure, typed_part
 
 _MAX_TELLING = 240
@@ -50,14 +51,22 @@ def classify_reply(text: str, *, asked: str = "", answer: str = "", outright: bo
     said = fold_marks(typed_part(text))
     if shows_failure(text):
         return Reply.CORRECTION
-    acts = read_clauses(said, readers_of(said))
+    readers = readers_of(said)
+    acts = read_clauses(said, readers)
     if asked and not _OUTRIGHT & set(acts) and _is_same_template(said, fold_marks(asked)):
         return Reply.ASK
     telling_counts = _is_known(said, asked) and len(said) <= _MAX_TELLING and not outright
     if Act.AGAIN in acts and _offers(answer):
         # "Shall I fix it?" - "fix it".
         acts = [Act.CONSENT if act is Act.AGAIN else act for act in acts]
-    return _decide(acts, asks_back=asks_back(answer), telling_counts=telling_counts)
+    back = asks_back(answer)
+    reply = _decide(acts, asks_back=back, telling_counts=telling_counts)
+    if reply is not Reply.CORRECTION or not (telling_counts and asked):
+        return reply
+    plain = _decide(acts, asks_back=back, telling_counts=False)
+    if plain is not Reply.CORRECTION and continues_series(said, fold_marks(asked), readers):
+        return Reply.ASK
+    return plain if stands_alone(said, fold_marks(asked), readers) else reply
 
 
 def is_automatic(text: str) -> bool:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 # So many of the latest calls can still be corrected.
-MAX_OPEN_CALLS = 16
+MAX_OPEN_CALLS = 64
 _TOKEN_BITS = 48
 
 
@@ -49,6 +49,16 @@ def add_counts(parts: Sequence[Counts]) -> Tokens:
     if bits >> _TOKEN_BITS:
         return add_tokens(map(bound, parts))
     return Tokens(given, fresh, read, written)
+
+
+def exchange(total: Tokens, before: Tokens, now: Tokens) -> Tokens:
+    """Return a sum with one of its parts exchanged."""
+    return Tokens(
+        total.input - before.input + now.input,
+        total.output - before.output + now.output,
+        total.cache_read - before.cache_read + now.cache_read,
+        total.cache_write - before.cache_write + now.cache_write,
+    )
 
 
 def add_tokens(parts: Iterable[Tokens]) -> Tokens:

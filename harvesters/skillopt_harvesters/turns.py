@@ -13,15 +13,15 @@ import msgspec
 from skillopt_harvesters.calls import (
     MAX_COMMAND,
     MAX_ERROR,
-    MAX_ID,
     MAX_NAMES,
     CallDraft,
     clip,
     digest_of,
+    keep_id,
     redact_name,
 )
 from skillopt_harvesters.records import Signal, Tokens, ToolCall, Turn
-from skillopt_harvesters.redact import redact_within
+from skillopt_harvesters.redact import redact_ends, redact_within
 from skillopt_harvesters.tokens import MAX_OPEN_CALLS, Counts, add_counts, add_tokens, bound, fold
 from skillopt_harvesters.verify import is_verification
 
@@ -105,7 +105,7 @@ class TurnDraft(msgspec.Struct):
     def say(self, message: str, text: str, source: str = "") -> None:
         """Add visible text. Only the last two messages are kept: the last one may be withdrawn."""
         texts = self.texts
-        message, source = message[:MAX_ID], source[:MAX_ID]
+        message, source = keep_id(message), keep_id(source)
         size = 0
         for piece in texts:
             if piece.message == message:
@@ -128,8 +128,7 @@ class TurnDraft(msgspec.Struct):
 
     def find_call(self, call_id: str) -> CallDraft | None:
         """Return the latest call with the client's id."""
-        if len(call_id) > MAX_ID:
-            call_id = call_id[:MAX_ID]
+        call_id = keep_id(call_id)
         if self.calls_left_out > _LATE:
             # Most calls are not here to be found, and the last that are have their results by now.
             return None
@@ -154,7 +153,7 @@ class TurnDraft(msgspec.Struct):
 
     def withdraw(self, sources: Iterable[str]) -> None:
         """Forget what the named records said and did."""
-        gone = set(sources)
+        gone = set(map(keep_id, sources))
         self.texts = [piece for piece in self.texts if piece.source not in gone]
         self.calls = [call for call in self.calls if call.source not in gone]
 
@@ -173,7 +172,7 @@ class TurnDraft(msgspec.Struct):
 
     def redact(self) -> None:
         """Redact and bound everything in place; doing it again changes nothing."""
-        self.prompt = redact_within(self.prompt, MAX_PROMPT)
+        self.prompt = redact_ends(self.prompt, MAX_PROMPT)
         self.command = self.command and redact_name(self.command)
         self.refusals = [redact_within(words, MAX_PROMPT) for words in self.refusals[:MAX_NAMES] if words]
         for piece in self.texts:
@@ -188,7 +187,7 @@ class TurnDraft(msgspec.Struct):
                     name = names[call.name] = redact_name(call.name)
                 call.name = name
         self.skills = {redact_name(name): None for name in list(self.skills)[:MAX_NAMES]}
-        self.usage = {call[:MAX_ID]: bound(counts) for call, counts in self.usage.items()}
+        self.usage = {keep_id(call): bound(counts) for call, counts in self.usage.items()}
 
     def close(self) -> Turn:
         """Return the finished turn."""

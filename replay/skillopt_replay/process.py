@@ -28,8 +28,9 @@ class Finished(msgspec.Struct, frozen=True, kw_only=True):
     """How a child ended. `returncode` is negative for the signal that killed it.
 
     `stdout` and `stderr` hold at most the bytes asked for (bad UTF-8 replaced); `truncated` says that
-    more was written and dropped, `flooded` that the child was killed for writing without end. `excess` is
-    the limit of its Bounds that it was killed for, in words.
+    more was written and dropped, `flooded` that the child was killed for writing without end, `stopped` that
+    it was killed because `enough` said so. `excess` is the limit of its Bounds that it was killed for, in
+    words.
     """
 
     returncode: int
@@ -39,6 +40,7 @@ class Finished(msgspec.Struct, frozen=True, kw_only=True):
     truncated: bool
     flooded: bool
     seconds: float
+    stopped: bool = False
     excess: str | None = None
 
 
@@ -52,17 +54,22 @@ async def run(
     keep_bytes: int = KEEP_BYTES,
     flood_bytes: int = FLOOD_BYTES,
     on_stdout: Callable[[bytes], None] | None = None,
+    on_stderr: Callable[[bytes], None] | None = None,
+    enough: Callable[[], bool] | None = None,
     bounds: Bounds = Bounds(),  # noqa: B008 - frozen
 ) -> Finished:
     """Run `argv` with exactly this environment and wait for its end, or end it after `seconds`.
 
-    With `on_stdout` the output goes there in pieces and is not kept. When the child ends, is out of time,
-    floods, passes its bounds, or the caller is cancelled, its whole process group and every descendant that
-    was seen outside of the group are killed. Raises OSError when the program cannot be started.
+    With `on_stdout` the output goes there in pieces and is not kept; `on_stderr` takes pieces of what is kept
+    as well. After each piece `enough` tells whether the child has to be stopped. When the child ends, is out
+    of time, floods, is stopped, passes its bounds, or the caller is cancelled, its whole process group and
+    every descendant that was seen outside of the group are killed. Raises OSError when the program cannot be
+    started.
     """
     started = time.monotonic()
+    takers = {fd: take for fd, take in ((1, on_stdout), (2, on_stderr)) if take is not None}
     argv, env = await enclose(restrict(argv, env.get("PATH"), bounds), env, bounds)
-    transport, child = await _spawn(argv, cwd, env, lambda: _Child(keep_bytes, flood_bytes, on_stdout))
+    transport, child = await _spawn(argv, cwd, env, lambda: _Child(keep_bytes, flood_bytes, takers, enough))
     tree = Tree(transport.get_pid())
     tree.forbid_core_dumps()
     ending = None
@@ -71,7 +78,8 @@ async def run(
         ending = await _wait(child, tree, started + seconds, bounds)
         if not child.exited.done():
             # What takes too much gets no time to take more.
-            await tree.end(child.exited, grace=GRACE_SECONDS if ending == _TIME else 0.0)
+            calm = ending == _TIME or child.stopped.done()
+            await tree.end(child.exited, grace=GRACE_SECONDS if calm else 0.0)
         tree.kill()
         # A descendant may hold the pipes open for ever; what was written before the end is enough.
         await asyncio.wait([child.closed], timeout=GRACE_SECONDS)
@@ -90,6 +98,7 @@ async def run(
         flooded=child.flooded.done(),
         excess=ending if ending != _TIME else None,
         seconds=time.monotonic() - started,
+        stopped=child.stopped.done(),
     )
 
 
@@ -123,10 +132,11 @@ def _feed(transport: asyncio.SubprocessTransport, data: bytes) -> None:
 
 
 async def _wait(child: _Child, tree: Tree, deadline: float, bounds: Bounds) -> str | None:
-    """Return when the child exits or floods; "time" when the deadline came first, or the excess in words."""
+    """Return when the child exits or has to be ended: "time" at the deadline, or its excess in words."""
     disk = DiskWatch(bounds)
     scope = Scope()
-    while not (child.exited.done() or child.flooded.done()):
+    ends = [child.exited, child.flooded, child.stopped]
+    while not any(end.done() for end in ends):
         left = deadline - time.monotonic()
         if left <= 0:
             return _TIME
@@ -138,7 +148,7 @@ async def _wait(child: _Child, tree: Tree, deadline: float, bounds: Bounds) -> s
         if excess is not None:
             return excess
         await asyncio.wait(
-            [child.exited, child.flooded],
+            ends,
             timeout=min(left, _LOOK_SECONDS),
             return_when=asyncio.FIRST_COMPLETED,
         )
@@ -157,16 +167,24 @@ async def _outlast(exited: asyncio.Future[None]) -> None:
 class _Child(asyncio.SubprocessProtocol):
     """Collects what the child writes, in bounded memory."""
 
-    def __init__(self, keep: int, flood: int, on_stdout: Callable[[bytes], None] | None) -> None:
+    def __init__(
+        self,
+        keep: int,
+        flood: int,
+        takers: Mapping[int, Callable[[bytes], None]],
+        enough: Callable[[], bool] | None,
+    ) -> None:
         loop = asyncio.get_running_loop()
         self.exited: asyncio.Future[None] = loop.create_future()
         self.closed: asyncio.Future[None] = loop.create_future()
         self.flooded: asyncio.Future[None] = loop.create_future()
+        self.stopped: asyncio.Future[None] = loop.create_future()
         self.dropped = False
         self._kept = {1: bytearray(), 2: bytearray()}
         self._keep = keep
         self._left = flood
-        self._on_stdout = on_stdout
+        self._takers = takers
+        self._enough = enough
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         self._left -= len(data)
@@ -175,8 +193,11 @@ class _Child(asyncio.SubprocessProtocol):
             if not self.flooded.done():
                 self.flooded.set_result(None)
             return
-        if fd == 1 and self._on_stdout is not None:
-            self._on_stdout(data)
+        if fd in self._takers:
+            self._takers[fd](data)
+            if self._enough is not None and not self.stopped.done() and self._enough():
+                self.stopped.set_result(None)
+        if fd == 1 and fd in self._takers:
             return
         room = self._keep - len(self._kept[fd])
         self._kept[fd] += data[: max(room, 0)]

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from skillopt_replay.skills import Skill
     from skillopt_replay.tasks import Task
 
+_MAX_REASON = 200
 _KEY_VERSION = 1
 
 
@@ -114,8 +115,9 @@ async def _score(
     if rollout.outcome is Outcome.INFRASTRUCTURE:
         return rollout
     if rollout.outcome is Outcome.LIMIT:
+        reason = " ".join((rollout.error or "the run hit its limit").split())
         results = tuple(
-            CheckResult(passed=False, detail="not reached: the run hit its limit") for _ in task.checks
+            CheckResult(passed=False, detail=f"not reached: {reason[:_MAX_REASON]}") for _ in task.checks
         )
         return msgspec.structs.replace(rollout, score=Score(hard=0.0, soft=0.0, results=results))
     try:

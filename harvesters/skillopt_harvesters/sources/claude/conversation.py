@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import PureWindowsPath
 
+from skillopt_harvesters.calls import clip, keep_id
 from skillopt_harvesters.drafts import SessionDraft
 from skillopt_harvesters.records import Signal
 from skillopt_harvesters.sources.claude import evidence, records, words
@@ -36,6 +37,7 @@ class Conversation:
     def __init__(self, session: SessionDraft, *, is_agent: bool) -> None:
         self.session = session
         self.is_agent = is_agent
+        session.tells_again = True
 
     def take_work(self, found: list[Record]) -> None:
         """Take records of the turn that is going on, none of them copied, in as few steps as can be."""
@@ -55,7 +57,7 @@ class Conversation:
                     continue
                 source = record.uuid or ""
                 if message.usage is not None:
-                    usage[message.id or source] = message.usage
+                    usage[keep_id(message.id or source)] = message.usage
                 model = message.model or model
                 only = _only_block(message)
                 if only is None or only.type == "text":
@@ -83,6 +85,7 @@ class Conversation:
             return
         content = message.content
         texts: list[str] = []
+        picture = False
         if isinstance(content, str):
             texts = [content] if content else []
         else:
@@ -93,7 +96,9 @@ class Conversation:
                     self._take_result(record, block)
                 elif block.type == "text" and block.text:
                     texts.append(block.text)
-        if not texts:
+                elif block.type == "image":
+                    picture = True
+        if not (texts or picture):
             return
         if record.is_meta:
             self._note_skill(texts)
@@ -103,13 +108,13 @@ class Conversation:
             or record.prompt_source == "system"
             or (record.origin is not NULL and evidence.is_from_client(record.origin))
         ):
-            self._take_words(record, words.find_words(texts), copied=copied)
+            self._take_words(record, words.find_words(texts), copied=copied, picture=picture)
 
-    def _take_words(self, record: Record, found: words.Words, *, copied: bool) -> None:
+    def _take_words(self, record: Record, found: words.Words, *, copied: bool, picture: bool = False) -> None:
         turn = self.session.turn
         if found.interrupted and turn:
             turn.signals.add(Signal.INTERRUPTION)
-        if found.is_act:
+        if found.is_act or (picture and not found.interrupted):
             typed = not self.is_agent and record.entrypoint in {*evidence.PEOPLE, None}
             self.session.open_turn(
                 TurnDraft(
@@ -162,7 +167,7 @@ class Conversation:
         if model == "<synthetic>" or (copied and not turn.copied):
             return
         source = record.uuid or ""
-        name = message.id or source
+        name = keep_id(message.id or source)
         if not copied:
             if model is not None:
                 self.session.model = model
@@ -208,13 +213,15 @@ class Conversation:
 
     def _load_skill(self, turn: TurnDraft, name: str) -> None:
         if len(turn.skills) < _MAX_NAMES:
-            turn.skills[name[:_MAX_NAME]] = None
+            turn.skills[clip(name, _MAX_NAME)] = None
 
     def _count_all(self, usage: dict[str, Usage], turn: TurnDraft) -> None:
         for earlier in self.session.turns:
             if earlier is not turn:
                 for call in usage.keys() & earlier.usage.keys():
                     earlier.count(call, usage.pop(call))
+        for call in usage.keys() & self.session.settled.keys():
+            self.session.correct(call, usage.pop(call))
         if turn.copied:
             for call, counts in usage.items():
                 self.session.count(call, counts)
@@ -224,13 +231,13 @@ class Conversation:
     def count(self, call: str, usage: Usage, turn: TurnDraft | None) -> None:
         """Count a model call once: its records share the message id, and the last has the final numbers."""
         turns = self.session.turns
-        if len(call) > _MAX_NAME:
-            call = call[:_MAX_NAME]
         if turn is None or turn.copied or (len(turns) > 1 and call not in turn.usage):
             for earlier in turns:
                 if call in earlier.usage:
                     earlier.count(call, usage)
                     return
+            if self.session.correct(call, usage):
+                return
         (self.session if turn is None or turn.copied else turn).count(call, usage)
 
     def _find_call(self, call_id: str) -> CallDraft | None:

@@ -7,6 +7,7 @@ from itertools import compress
 
 import msgspec
 
+from skillopt_harvesters.calls import keep_id, redact_folder
 from skillopt_harvesters.claims import Claims, Copies
 from skillopt_harvesters.drafts import SessionDraft
 from skillopt_harvesters.lines import Chunk
@@ -65,6 +66,7 @@ class ClaudeReader(Reader[Memory]):
 
     def finish(self) -> None:
         self.session.kind = self.context.find_kind()
+        self.memory.folder = redact_folder(self.memory.folder)
         self.copies.settle()
         self.memory.copied_from = list(self.copies.sessions)
 
@@ -145,7 +147,7 @@ class ClaudeReader(Reader[Memory]):
             self.memory.sidechains += 1
             message = record.message if kind == "assistant" else None
             if message and message.usage and message.model != "<synthetic>" and not copied:
-                self.conversation.count(message.id or record.uuid or "", message.usage, None)
+                self.conversation.count(keep_id(message.id or record.uuid or ""), message.usage, None)
         elif kind == "assistant":
             self.conversation.take_assistant(record, copied=copied)
         elif kind == "user":

@@ -16,7 +16,7 @@ from skillopt_harvesters.sources.codex.forks import made_at
 from skillopt_harvesters.sources.codex.memory import Memory
 from skillopt_harvesters.sources.codex.words import Words
 from skillopt_harvesters.times import to_utc
-from skillopt_harvesters.turns import TurnDraft
+from skillopt_harvesters.turns import TurnDraft, clip
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -100,7 +100,7 @@ class TurnBook:
     def enter(self, folder: str | None) -> None:
         """Note the working directory; the session's project is the one it began in."""
         memory = self.memory
-        folder = folder and folder[:_MAX_PATH]
+        folder = folder and clip(folder, _MAX_PATH)
         if folder and folder != memory.folder:
             memory.folder = folder
             self.session.project = self.session.project or folder

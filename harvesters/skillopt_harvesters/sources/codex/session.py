@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from skillopt_harvesters.calls import keep_id, redact_folder
 from skillopt_harvesters.claims import Claims
 from skillopt_harvesters.drafts import SessionDraft
 from skillopt_harvesters.records import Kind, Signal, Tokens
 from skillopt_harvesters.sources.codex import records
 from skillopt_harvesters.sources.codex.book import TurnBook
-from skillopt_harvesters.sources.codex.calls import MAX_ID, CallBook
+from skillopt_harvesters.sources.codex.calls import CallBook
 from skillopt_harvesters.sources.codex.decode import (
     OPENING,
     ROUTES,
@@ -106,6 +107,8 @@ class CodexReader(Reader[Memory]):
     def finish(self) -> None:
         self.session.see(to_utc(self._time.decode("ascii", "replace") or None))
         self.session.kind = self.turns.find_kind()
+        self.memory.folder = redact_folder(self.memory.folder)
+        self.memory.task = keep_id(self.memory.task)
         self.turns.settle()
 
     def _take(self, record: Record) -> None:
@@ -248,4 +251,4 @@ class CodexReader(Reader[Memory]):
         if told.usage and not self.turns.copying:
             tokens, turn = self.memory.meter.take_call(told.usage), self.turns.latest
             if turn is None or not turn.copied:
-                (turn or self.session).count((told.response_id or self.memory.number())[:MAX_ID], tokens)
+                (turn or self.session).count(keep_id(told.response_id or self.memory.number()), tokens)
