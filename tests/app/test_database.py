@@ -153,7 +153,8 @@ def test_refusals_of_an_older_database_keep_who_they_came_from(tmp_path: Path, m
         patch.setattr(database, "MIGRATIONS", MIGRATIONS[:before])
         with closing(connect(path)) as old:
             old.executemany(
-                "insert into rejected_edits (skill, content, reason, effect, at) values ('live', ?, ?, ?, '')",
+                "insert into rejected_edits (skill, content, reason, effect, at)"
+                " values ('live', ?, ?, ?, '')",
                 [("Use tabs.", "worse", -0.5), ("Be kind.", "by the user: no", None)],
             )
     with closing(connect(path)) as connection:
