@@ -70,9 +70,7 @@ class Brief(msgspec.Struct, frozen=True, kw_only=True):
     variant: int = 0
 
 
-def cut(
-    traces: Sequence[Trace], *, size: int, seed: int, failure_only: bool = False
-) -> list[Minibatch]:
+def cut(traces: Sequence[Trace], *, size: int, seed: int, failure_only: bool = False) -> list[Minibatch]:
     """Return the minibatches in an order that depends on the traces and the seed alone.
 
     A task that passed in one run and failed in another is shown with one of each; all others go by whether
@@ -95,11 +93,11 @@ def cut(
             passed.append((good[0],))
     groups: list[tuple[Kind, list[tuple[Trace, ...]]]] = [("contrast", pairs), ("failure", failed)]
     groups += [] if failure_only else [("success", passed)]
-    batches = []
+    batches: list[Minibatch] = []
     for offset, (kind, group) in enumerate(groups):
         random.Random(seed + offset).shuffle(group)  # noqa: S311 - an order, not a secret
-        for start in range(0, len(group), size):
-            batches.append(Minibatch(kind, tuple(t for runs in group[start : start + size] for t in runs)))
+        chunks = [group[start : start + size] for start in range(0, len(group), size)]
+        batches += [Minibatch(kind, tuple(t for runs in chunk for t in runs)) for chunk in chunks]
     return batches
 
 
@@ -224,8 +222,8 @@ _TASKS: dict[str, str] = {
 }
 _SKILL_AWARE = """
 
-Tell two causes apart. A defect of the skill: an agent that obeyed the skill would fail all the same; mend it \
-with an edit. A lapse: the skill has the rule and the agent did not follow it; write no edit, but one short \
+Tell two causes apart. A defect of the skill: an agent that obeyed it would fail all the same; mend it with \
+an edit. A lapse: the skill has the rule and the agent did not follow it; write no edit, but one short \
 reminder into "appendix_notes". When in doubt it is a lapse."""
 
 

@@ -106,7 +106,9 @@ class Optimizer:
                 return first
             conversation += [
                 Message("assistant", completion.text or msgspec.json.encode(completion.value).decode()),
-                Message("user", f"That could not be used: {fault}. Reply again with the whole JSON, corrected."),
+                Message(
+                    "user", f"That could not be used: {fault}. Reply again with the whole JSON, corrected."
+                ),
             ]
         raise AssertionError("unreachable")
 
@@ -131,9 +133,7 @@ class Optimizer:
         key = f"{stage}/{hashlib.sha256(msgspec.json.encode(parts, order='sorted')).hexdigest()}"
         for _ in range(self._attempts):
             async with self._slots:
-                completion = await self._ledger.once(
-                    "optimizer", key, self._model.estimate, make, Completion
-                )
+                completion = await self._ledger.once("optimizer", key, self._model.estimate, make, Completion)
             if completion.error is None:
                 self.note(stage, completion.usage)
                 return completion

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from skillopt_replay.tasks import Task
 from skillopt_sleep.training.config import TrainSection
-from skillopt_sleep.training.stepping import Plan
+from skillopt_sleep.training.step_parts import Plan
 
 
 def count_steps(size: int, config: TrainSection) -> int:

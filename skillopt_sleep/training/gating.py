@@ -79,7 +79,13 @@ class Gate:
         return self.summarize(runs[0], index)
 
     async def compare(
-        self, incumbent: Skill, candidate: Skill, *, index: int, known: Measure | None, problems: Sequence[str] = ()
+        self,
+        incumbent: Skill,
+        candidate: Skill,
+        *,
+        index: int,
+        known: Measure | None,
+        problems: Sequence[str] = (),
     ) -> Comparison:
         """Return how the candidate fares; `index` has to be new for every comparison of a run.
 
@@ -127,7 +133,9 @@ class Gate:
         score = rollout.score
         if score is None:
             raise ValueError(f"task {rollout.task}: a lost run has no score")
-        return project(score.hard, score.soft, self._config.gate_metric, weight=self._config.gate_mixed_weight)
+        return project(
+            score.hard, score.soft, self._config.gate_metric, weight=self._config.gate_mixed_weight
+        )
 
     async def _run(self, stage: str, sides: Sequence[tuple[Skill, int]]) -> list[Runs]:
         count = self._config.samples

@@ -44,7 +44,15 @@ class PairOfRuns(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def compare(
-    before: Skill, after: Skill, tasks: Sequence[Task], runner: Runner, *, count: int, policy: Policy, seed: int, epoch: int
+    before: Skill,
+    after: Skill,
+    tasks: Sequence[Task],
+    runner: Runner,
+    *,
+    count: int,
+    policy: Policy,
+    seed: int,
+    epoch: int,
 ) -> list[PairOfRuns]:
     """Return up to `count` pairs of the kind the policy keeps; lost runs make no pair.
 

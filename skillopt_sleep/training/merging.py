@@ -20,8 +20,11 @@ Patch = tuple[Edit, ...]
 
 
 class Merged(msgspec.Struct, frozen=True, kw_only=True):
-    """One patch of all. `levels` is the depth of the tree; `problems` say which merges had to do without a
-    model: their edits stand side by side instead."""
+    """One patch of all.
+
+    `levels` is the depth of the tree; `problems` say which merges had to do without a model: their edits
+    stand side by side instead.
+    """
 
     edits: Patch
     levels: int = 0
@@ -46,7 +49,9 @@ async def merge(
     failures = [dedupe(i.edits) for i in insights if i.kind != "success" and i.edits]
     successes = [dedupe(i.edits) for i in insights if i.kind == "success" and i.edits]
     tree = _Tree(optimizer, skill, batch_size, memory, rejected)
-    first, second = await asyncio.gather(tree.reduce(failures, "failures"), tree.reduce(successes, "successes"))
+    first, second = await asyncio.gather(
+        tree.reduce(failures, "failures"), tree.reduce(successes, "successes")
+    )
     if first and second:
         edits = await tree.join([first, second], "failures first, then successes")
     else:
@@ -106,7 +111,13 @@ class _Tree:
     def _build(self, patches: Sequence[Patch], what: str) -> list[Message]:
         listed = [
             [
-                {"op": e.op, "target": e.target, "content": e.content, "support": e.support, "source": e.source}
+                {
+                    "op": e.op,
+                    "target": e.target,
+                    "content": e.content,
+                    "support": e.support,
+                    "source": e.source,
+                }
                 for e in patch
             ]
             for patch in patches

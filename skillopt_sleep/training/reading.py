@@ -92,9 +92,10 @@ def _parse(override: str) -> dict[str, Any]:
         value = yaml.safe_load(text) if text.strip() else ""
     except yaml.YAMLError as error:
         raise UsageError(f"the value of {name} is not YAML: {text!r}") from error
-    for key in reversed(path):
-        value = {key: value}
-    return dict(value)
+    nested: dict[str, Any] = {path[-1]: value}
+    for key in reversed(path[:-1]):
+        nested = {key: nested}
+    return nested
 
 
 def _check_keys(values: Mapping[str, Any]) -> None:
@@ -117,7 +118,9 @@ def _check_keys(values: Mapping[str, Any]) -> None:
                     hint="keys and addresses of services come from the environment or .env; the model is"
                     " named in model.target and model.optimizer",
                 )
-            places = [f"{name}.{f.name}" for name, kind in sections.items() for f in msgspec.structs.fields(kind)]
+            places = [
+                f"{name}.{f.name}" for name, kind in sections.items() for f in msgspec.structs.fields(kind)
+            ]
             _refuse(name, places, "key")
 
 

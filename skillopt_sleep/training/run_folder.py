@@ -118,7 +118,12 @@ def fingerprint(
     config: Mapping[str, Any], splits: Mapping[str, Sequence[Task]], skill: Skill, target: str, optimizer: str
 ) -> dict[str, str]:
     """Return a digest of each thing that a run's results depend on, by what it is."""
-    parts: dict[str, object] = {"config": config, "skill": skill.text, "target": target, "optimizer": optimizer}
+    parts: dict[str, object] = {
+        "config": config,
+        "skill": skill.text,
+        "target": target,
+        "optimizer": optimizer,
+    }
     digests = {name: _digest(part) for name, part in parts.items()}
     return {**digests, **{f"{name} tasks": _digest(tasks) for name, tasks in splits.items()}}
 

@@ -39,7 +39,12 @@ class RunLedger:
     """
 
     def __init__(
-        self, path: Path, *, max_usd: float | None = None, max_tokens: int | None = None, max_calls: int | None = None
+        self,
+        path: Path,
+        *,
+        max_usd: float | None = None,
+        max_tokens: int | None = None,
+        max_calls: int | None = None,
     ) -> None:
         self._max_usd, self._max_tokens, self._max_calls = max_usd, max_tokens, max_calls
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -79,7 +84,10 @@ class RunLedger:
         make: Callable[[], Awaitable[PricedT]],
         result_type: type[PricedT],
     ) -> PricedT:
-        """Return the stored result, or pay for a new one; see Ledger. Raises CeilingReached, ServiceRefused."""
+        """Return the stored result, or pay for a new one; see Ledger.
+
+        Raises CeilingReached, ServiceRefused.
+        """
         async with self._locks.setdefault((kind, key), asyncio.Lock()):
             return await self._once(kind, key, estimate, make, result_type)
 
@@ -109,7 +117,9 @@ class RunLedger:
         if usage.cost_usd is None:
             usage = msgspec.structs.replace(usage, cost_usd=estimate.cost_usd)
         failed = is_infrastructure_failure(result)
-        self._close(number, "failed" if failed else "done", usage, None if failed else msgspec.json.encode(result))
+        self._close(
+            number, "failed" if failed else "done", usage, None if failed else msgspec.json.encode(result)
+        )
         refused = find_refusal(kind, result)
         if refused is not None:
             self._refused = refused

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import functools
 import random
 import time
 from collections.abc import Sequence
@@ -11,67 +10,42 @@ from typing import Any
 
 import msgspec
 
-from skillopt_gate.verdicts import Decision
-from skillopt_replay.protocols import Message
 from skillopt_replay.rollouts import Rollout
 from skillopt_replay.skills import Skill, find_problems
 from skillopt_replay.tasks import Task
 from skillopt_sleep.training.analysts import Brief, Insight, Minibatch, cut, reflect
-from skillopt_sleep.training.asking import Optimizer, StageUse, Unreachable, make_object
+from skillopt_sleep.training.asking import Optimizer
+from skillopt_sleep.training.choosing import Chooser
 from skillopt_sleep.training.config import Config
 from skillopt_sleep.training.contract import TrainingError, is_lost
 from skillopt_sleep.training.edits import apply_edits
-from skillopt_sleep.training.gating import Comparison, Gate, Measure
-from skillopt_sleep.training.merging import Merged, dedupe, merge
+from skillopt_sleep.training.gating import Comparison, Gate
+from skillopt_sleep.training.merging import dedupe, merge
 from skillopt_sleep.training.modes import read_control, read_schedule
 from skillopt_sleep.training.race import Contender, race
 from skillopt_sleep.training.records import Candidate, Edit, EditResult, RejectedEdit
-from skillopt_sleep.training.rejected import RejectedEdits, render_rejected
-from skillopt_sleep.training.replies import ReplyMalformed
+from skillopt_sleep.training.rejected import render_rejected
 from skillopt_sleep.training.rolling import Purpose, Runner, number
-from skillopt_sleep.training.schedules import LearningRate, RateDecision, decide_rate
-from skillopt_sleep.training.select import Selection, list_edits, order_edits, select_edits
+from skillopt_sleep.training.schedules import LearningRate, RateDecision
+from skillopt_sleep.training.step_parts import Plan, Proposal, Standing
+from skillopt_sleep.training.step_records import (
+    begin_record,
+    describe_comparison,
+    describe_proposal,
+    digest_traces,
+    name_action,
+    refuse_by_gate,
+    refuse_by_race,
+)
 from skillopt_sleep.training.traces import Trace
-from skillopt_sleep.training.words import count_tokens
-
-
-class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """What a step works on. `step` counts from 1 over the run, `batches` are its micro-batches with seeds."""
-
-    step: int
-    epoch: int
-    step_in_epoch: int
-    batches: tuple[tuple[int, tuple[Task, ...]], ...]
-
-
-class Standing(msgspec.Struct, frozen=True, kw_only=True):
-    """What a step begins with."""
-
-    skill: Skill
-    measure: Measure | None
-    rejected: RejectedEdits
-    memory: str
-    compared: int
-
-
-class Proposal(msgspec.Struct, frozen=True, kw_only=True):
-    """One candidate of a step on its way: what was merged, selected and applied."""
-
-    merged: Merged
-    selection: Selection
-    results: tuple[EditResult, ...]
-    skill: Skill
-    decision: RateDecision | None = None
-    reasoning: str = ""
-    problems: tuple[str, ...] = ()
 
 
 class StepResult(msgspec.Struct, frozen=True, kw_only=True):
     """What a step came to.
 
-    `action` is accept, reject, force_accept, skip_no_patches, skip_lost_race, or skip_not_enough when too many
-    val runs were lost to decide; `candidate` is None in the skips without one. `refused` are edits for the memory of refusals, `notes` what analysts put down as
-    reminders.
+    `action` is accept, reject, force_accept, skip_no_patches, skip_lost_race, or skip_not_enough when too
+    many val runs were lost to decide; `candidate` is None in the skips without one. `refused` are edits for the
+    memory of refusals, `notes` what analysts put down as reminders.
     """
 
     action: str
@@ -91,7 +65,9 @@ class StepResult(msgspec.Struct, frozen=True, kw_only=True):
 class Stepper:
     """Makes the steps of one run."""
 
-    def __init__(self, config: Config, optimizer: Optimizer, runner: Runner, gate: Gate, *, steps: int) -> None:
+    def __init__(
+        self, config: Config, optimizer: Optimizer, runner: Runner, gate: Gate, *, steps: int
+    ) -> None:
         self._config = config
         self._optimizer = optimizer
         self._runner = runner
@@ -105,6 +81,7 @@ class Stepper:
             steps=steps,
             warmup=rate.warmup_steps,
         )
+        self._chooser = Chooser(optimizer)
         self._autonomous = "autonomous" in (self._rate.control, self._rate.schedule)
 
     async def run(self, plan: Plan, standing: Standing) -> StepResult:
@@ -133,7 +110,12 @@ class Stepper:
                 f"no question of step {plan.step} was answered: {insights[0].problem}",
                 hint="mend that and start the same command again: what was paid for is kept",
             )
-        record = self._begin_record(plan, standing, micro, insights, budget)
+        record = begin_record(plan, standing.skill, micro, insights)
+        record |= {
+            "edit_budget": budget,
+            "lr_control_mode": self._rate.control,
+            "gate_metric": self._config.evaluation.gate_metric,
+        }
         clock.lap("reflect_s")
         proposals = await asyncio.gather(*(self._propose(own, standing, traces, budget) for own in variants))
         clock.lap("aggregate_s")
@@ -142,9 +124,9 @@ class Stepper:
         chosen, lost = await self._choose(fresh, traces, plan, standing)
         clock.lap("race_s")
         notes = tuple(dict.fromkeys(note for insight in insights for note in insight.notes))
-        refused = [edit for candidate in lost for edit in _refuse(candidate)]
+        refused = [edit for candidate in lost for edit in refuse_by_race(candidate)]
         shown = chosen or (fresh or list(proposals))[0]
-        record |= self._describe(shown, proposals, insights)
+        record |= describe_proposal(shown, proposals, insights)
         if chosen is None:
             action = "skip_lost_race" if fresh else "skip_no_patches"
             comparison, compared = None, 0
@@ -157,19 +139,19 @@ class Stepper:
                 problems=find_problems(chosen.skill),
             )
             compared = 1
-            action = _name(comparison)
-            record |= _describe_comparison(comparison)
+            action = name_action(comparison)
+            record |= describe_comparison(comparison)
             if action == "reject":
-                refused += _refuse_all(chosen, comparison)
+                refused += refuse_by_gate(chosen.results, comparison)
         clock.lap("evaluate_s")
         record |= {"action": action, "timing": clock.laps, "wall_time_s": clock.total()}
-        record["tokens"] = {stage: _as_dict(use) for stage, use in sorted(self._optimizer.uses.items())}
+        record["tokens"] = msgspec.to_builtins(dict(sorted(self._optimizer.uses.items())))
         return StepResult(
             action=action,
             candidate=chosen.skill if chosen else None,
             comparison=comparison,
             record=record,
-            digest=_digest(traces, insights, action),
+            digest=digest_traces(traces, insights, action),
             merged=shown.merged.edits,
             selected=shown.selection.edits,
             results=shown.results,
@@ -205,9 +187,7 @@ class Stepper:
             if not is_lost(rollout)
         ]
         gradient = self._config.gradient
-        batches = cut(
-            traces, size=gradient.minibatch_size, seed=seed, failure_only=gradient.failure_only
-        )
+        batches = cut(traces, size=gradient.minibatch_size, seed=seed, failure_only=gradient.failure_only)
         insights = await asyncio.gather(
             *(
                 self._reflect_all(batches, standing, budget, variant)
@@ -251,10 +231,10 @@ class Stepper:
             problems.append(f"{len(merged.edits) - len(new)} edits were turned down before")
         decision = None
         if self._autonomous and new:
-            decision, problem = await self._decide_rate(standing, new, traces, budget)
+            decision, problem = await self._chooser.decide_rate(standing, new, traces, budget)
             budget = decision.learning_rate
             problems += [problem] if problem else []
-        selection, problem = await self._select(standing, new, budget)
+        selection, problem = await self._chooser.select(standing, new, budget)
         problems += [problem] if problem else []
         skill, results = apply_edits(
             standing.skill,
@@ -271,56 +251,6 @@ class Stepper:
             reasoning=" ".join(dict.fromkeys(i.reasoning for i in insights if i.reasoning)),
             problems=(*problems, *selection.faults),
         )
-
-    async def _select(
-        self, standing: Standing, edits: Sequence[Edit], budget: int | None
-    ) -> tuple[Selection, str]:
-        if budget is None or len(edits) <= budget or budget == 0:
-            return select_edits(edits, budget), ""
-        parts = [f"The skill as it is:\n\n{standing.skill.body.strip()}"]
-        parts += [f"Your own notes from earlier epochs:\n{standing.memory}"] * bool(standing.memory)
-        rejected = render_rejected(standing.rejected.edits)
-        parts += [f"What was tried before and turned down:\n{rejected}"] * bool(rejected)
-        parts.append(f"The edits:\n{list_edits(edits)}\n\nName the best {budget}, best first.")
-        schema = make_object(
-            {
-                "reasoning": {"type": "string"},
-                "selected_indices": {"type": "array", "items": {"type": "integer"}, "maxItems": budget},
-            }
-        )
-        messages = [Message("system", _RANKING), Message("user", "\n\n".join(parts))]
-        try:
-            reply = await self._optimizer.ask("ranking", messages, schema, key="selected_indices")
-        except (Unreachable, ReplyMalformed) as error:
-            return select_edits(edits, budget), f"the edits were ranked by their support alone: {error}"
-        ranking = reply.value["selected_indices"]
-        return select_edits(edits, budget, ranking=ranking if isinstance(ranking, list) else []), ""
-
-    async def _decide_rate(
-        self, standing: Standing, edits: Sequence[Edit], traces: Sequence[Trace], cap: int | None
-    ) -> tuple[RateDecision, str]:
-        count = max(len(traces), 1)
-        hard = sum(trace.hard for trace in traces) / count
-        parts = [f"The skill as it is:\n\n{standing.skill.body.strip()}"]
-        parts += [f"Your own notes from earlier epochs:\n{standing.memory}"] * bool(standing.memory)
-        rejected = render_rejected(standing.rejected.edits)
-        parts += [f"What was tried before and turned down:\n{rejected}"] * bool(rejected)
-        parts.append(f"Of {len(traces)} runs {hard:.0%} passed. The edits:\n{list_edits(edits)}")
-        text = {"type": "string"}
-        schema = make_object(
-            {
-                "reasoning": text,
-                "learning_rate": {"type": "integer", "minimum": 0},
-                "confidence": {"type": "number"},
-                "risk_notes": {"type": "array", "items": text},
-            }
-        )
-        messages = [Message("system", _RATE), Message("user", "\n\n".join(parts))]
-        try:
-            reply = await self._optimizer.ask("lr_autonomous", messages, schema, key="learning_rate")
-        except (Unreachable, ReplyMalformed) as error:
-            return decide_rate({}, available=len(edits), cap=cap), f"no learning rate was chosen: {error}"
-        return decide_rate(reply.value, available=len(edits), cap=cap), ""
 
     async def _choose(
         self, fresh: Sequence[Proposal], traces: Sequence[Trace], plan: Plan, standing: Standing
@@ -346,81 +276,6 @@ class Stepper:
         best = next(p for p in fresh if p.skill == winners[0].skill)
         return best, losers
 
-    def _begin_record(
-        self,
-        plan: Plan,
-        standing: Standing,
-        micro: Sequence[tuple[list[Trace], int, list[list[Insight]]]],
-        insights: Sequence[Insight],
-        budget: int | None,
-    ) -> dict[str, Any]:
-        batches = []
-        for index, ((seed, tasks), (traces, lost, by_variant)) in enumerate(zip(plan.batches, micro, strict=True)):
-            own = [insight for variant in by_variant for insight in variant if insight.edits]
-            batches.append(
-                {
-                    "batch_idx": index,
-                    "batch_seed": seed,
-                    "n_envs": len(tasks),
-                    "n_lost": lost,
-                    **_mean(traces, "hard", "soft"),
-                    "n_failure_patches": sum(insight.kind != "success" for insight in own),
-                    "n_success_patches": sum(insight.kind == "success" for insight in own),
-                }
-            )
-        traces = [trace for own_traces, _, _ in micro for trace in own_traces]
-        patches = [insight for insight in insights if insight.edits]
-        return {
-            "step": plan.step,
-            "epoch": plan.epoch,
-            "step_in_epoch": plan.step_in_epoch,
-            **_mean(traces, "rollout_hard", "rollout_soft"),
-            "rollout_n": len(traces),
-            "rollout_lost": sum(batch["n_lost"] for batch in batches),
-            "accumulation_batches": batches,
-            "n_patches": len(patches),
-            "n_failure_patches": sum(insight.kind != "success" for insight in patches),
-            "n_success_patches": sum(insight.kind == "success" for insight in patches),
-            "edit_budget": budget,
-            "lr_control_mode": self._rate.control,
-            "incumbent_hash": standing.skill.digest,
-            "gate_metric": self._config.evaluation.gate_metric,
-        }
-
-    def _describe(
-        self, shown: Proposal, proposals: Sequence[Proposal], insights: Sequence[Insight]
-    ) -> dict[str, Any]:
-        problems = [i.problem for i in insights if i.problem] + [x for p in proposals for x in p.problems]
-        applied = sum(result.applied for result in shown.results)
-        return {
-            "n_candidates": len(proposals),
-            "n_edits_merged": len(shown.merged.edits),
-            "n_edits_ranked": len(shown.selection.edits),
-            "support_counts": [edit.support for edit in shown.selection.edits],
-            "merge_levels": shown.merged.levels,
-            "candidate_hash": shown.skill.digest,
-            "candidate_skill_len": len(shown.skill.text),
-            "candidate_skill_tokens": count_tokens(shown.skill.text),
-            "edit_apply_summary": {
-                "total": len(shown.results),
-                "applied": applied,
-                "skipped": len(shown.results) - applied,
-                "errors": 0,
-            },
-            "problems": list(dict.fromkeys(problems)),
-            **({"lr_decision": msgspec.to_builtins(shown.decision)} if shown.decision else {}),
-        }
-
-
-_RANKING = """\
-You choose which edits of a skill document to make first. What counts, in this order: that it mends what many \
-runs had in common; that the chosen edits do not repeat each other; that it holds for every task of the kind; \
-that an agent can act on it. Reply with JSON: "reasoning" (a sentence) and "selected_indices"."""
-_RATE = """\
-You set the learning rate of a step: how many of the edits, best first, are made to the skill document. Take \
-few when the evidence is thin or the skill works; 0 when none is worth its risk. Reply with JSON: "reasoning", \
-"learning_rate", "confidence" (0 to 1), "risk_notes" (a list)."""
-
 
 class _Clock:
     """Seconds by stage; a lap that is named twice adds up."""
@@ -440,110 +295,3 @@ class _Clock:
 
 def _passes(rollout: Rollout) -> bool:
     return rollout.score is not None and rollout.score.hard >= 1.0
-
-
-def _name(comparison: Comparison) -> str:
-    if comparison.verdict is None:
-        return "force_accept"
-    if comparison.verdict.decision is Decision.NOT_ENOUGH:
-        return "skip_not_enough"
-    return "accept" if comparison.accepted else "reject"
-
-
-def _describe_comparison(comparison: Comparison) -> dict[str, Any]:
-    candidate, incumbent, verdict = comparison.candidate, comparison.incumbent, comparison.verdict
-    shown: dict[str, Any] = {
-        "selection_hard": candidate.hard,
-        "selection_soft": candidate.soft,
-        "candidate_gate_score": candidate.score,
-        "selection_n": candidate.runs,
-        "selection_lost": candidate.lost,
-        "incumbent_gate_score": incumbent.score,
-    }
-    if verdict is not None:
-        shown["gate"] = {
-            "decision": verdict.decision.value,
-            "reason": verdict.reason,
-            "effect": verdict.effect,
-            "interval": list(verdict.interval),
-            "p_value": verdict.p_value,
-            "wins": verdict.wins,
-            "losses": verdict.losses,
-            "ties": verdict.ties,
-            "broken": list(verdict.broken),
-        }
-    return shown
-
-
-def _refuse(candidate: Candidate) -> list[RejectedEdit]:
-    applied = [result.edit for result in candidate.edits if result.applied]
-    if not candidate.raced:
-        return []
-    effect = candidate.train_hard - candidate.base_hard
-    return [
-        RejectedEdit(
-            content=edit.content,
-            target=edit.target if edit.op == "delete" else "",
-            reason="it lost the race on train tasks",
-            effect=effect,
-            shared=len(applied) > 1,
-        )
-        for edit in applied
-    ]
-
-
-def _refuse_all(proposal: Proposal, comparison: Comparison) -> list[RejectedEdit]:
-    verdict = comparison.verdict
-    applied = [result.edit for result in proposal.results if result.applied]
-    if verdict is None:
-        return []
-    return [
-        RejectedEdit(
-            content=edit.content,
-            target=edit.target if edit.op == "delete" else "",
-            reason="the gate turned it down",
-            effect=verdict.effect,
-            shared=len(applied) > 1,
-        )
-        for edit in applied
-    ]
-
-
-def _mean(traces: Sequence[Trace], hard: str, soft: str) -> dict[str, float]:
-    scores = [trace.rollout.score for trace in traces if trace.rollout.score is not None]
-    count = max(len(scores), 1)
-    return {hard: sum(s.hard for s in scores) / count, soft: sum(s.soft for s in scores) / count}
-
-
-def _as_dict(use: StageUse) -> dict[str, int]:
-    return dict(msgspec.to_builtins(use))
-
-
-def _digest(traces: Sequence[Trace], insights: Sequence[Insight], action: str) -> dict[str, Any]:
-    return {
-        "action": action,
-        "n_total": len(traces),
-        "n_fail": sum(not trace.passed for trace in traces),
-        "failure_patterns": [
-            msgspec.to_builtins(pattern)
-            for insight in insights
-            if insight.kind != "success"
-            for pattern in insight.patterns
-        ],
-        "success_patterns": [
-            msgspec.to_builtins(pattern)
-            for insight in insights
-            if insight.kind == "success"
-            for pattern in insight.patterns
-        ],
-        "tasks": [
-            {
-                "id": trace.task.id,
-                "sample": trace.sample,
-                "hard": trace.hard,
-                "soft": trace.rollout.score.soft if trace.rollout.score else None,
-                "outcome": trace.rollout.outcome.value,
-            }
-            for trace in traces
-        ],
-    }

@@ -131,7 +131,11 @@ def describe(skill: Skill, tasks: Sequence[Task], runs: Sequence[Sequence[Rollou
         if scores:
             number_of = len(scores)
             hard.append(
-                (task.family, sum(s.hard for s in scores) / number_of, sum(s.soft for s in scores) / number_of)
+                (
+                    task.family,
+                    sum(s.hard for s in scores) / number_of,
+                    sum(s.soft for s in scores) / number_of,
+                )
             )
     n = max(len(hard), 1)
     values = [as_fraction(h) for _, h, _ in hard]

@@ -104,7 +104,9 @@ def _list_call(call: RolloutCall) -> list[str]:
 
 class _Mask:
     def __init__(self, task: Task) -> None:
-        golds = sorted({c.text.strip() for c in task.checks if isinstance(c, Exact) and c.text.strip()}, key=len)
+        golds = sorted(
+            {c.text.strip() for c in task.checks if isinstance(c, Exact) and c.text.strip()}, key=len
+        )
         patterns = []
         for gold in reversed(golds):
             words = r"\s+".join(map(re.escape, gold.split()))
@@ -115,4 +117,3 @@ class _Mask:
 
     def __call__(self, text: str) -> str:
         return self._pattern.sub(WITHHELD, text) if self._pattern else text
-

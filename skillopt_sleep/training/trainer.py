@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,22 +10,24 @@ import msgspec
 from filelock import FileLock, Timeout
 
 from skillopt_replay.protocols import ChatModel, Ledger
-from skillopt_replay.skills import Skill, SkillInvalid, find_problems, new_skill
+from skillopt_replay.skills import Skill
 from skillopt_replay.tasks import Task
 from skillopt_sleep.errors import Busy
 from skillopt_sleep.training.asking import Optimizer
 from skillopt_sleep.training.batches import count_steps, plan_epoch
 from skillopt_sleep.training.config import Config, check
-from skillopt_sleep.training.contract import SPLITS, Environment, TrainingError
+from skillopt_sleep.training.contract import Environment
 from skillopt_sleep.training.epoch_end import EpochEnd
 from skillopt_sleep.training.gating import Gate, Measure
+from skillopt_sleep.training.preparing import list_settings, load_splits, make_initial
 from skillopt_sleep.training.reading import dump
 from skillopt_sleep.training.rejected import remember_rejected
 from skillopt_sleep.training.rolling import Runner
 from skillopt_sleep.training.rounds import Report
 from skillopt_sleep.training.run_folder import RunFolder, RunState, check_fingerprint, fingerprint
 from skillopt_sleep.training.run_ledger import RunLedger
-from skillopt_sleep.training.stepping import Plan, Standing, Stepper, StepResult
+from skillopt_sleep.training.step_parts import Plan, Standing
+from skillopt_sleep.training.stepping import Stepper, StepResult
 from skillopt_sleep.training.summary import Summary, summarize
 
 Say = Callable[[str], None]
@@ -132,7 +134,7 @@ class _Run:
         )
         self._steps = steps
         self._fingerprint = fingerprint(
-            _what_matters(config),
+            list_settings(config),
             splits,
             initial,
             f"{trainer._environment.name}/{trainer._environment.identity}",
@@ -223,9 +225,7 @@ class _Run:
             idle=0 if accepted else state.idle + 1,
         )
         if self._config.optimizer.use_rejected_buffer:
-            state = msgspec.structs.replace(
-                state, rejected=remember_rejected(state.rejected, result.refused)
-            )
+            state = msgspec.structs.replace(state, rejected=remember_rejected(state.rejected, result.refused))
         comparison = result.comparison
         if comparison is not None and comparison.verdict is not None and not accepted:
             # The incumbent was measured once more: chance that favoured it at its acceptance evens out.
@@ -295,74 +295,6 @@ class _Run:
         )
         self._folder.write_json(self._folder.root / "summary.json", summary.as_json())
         return summary
-
-
-def load_splits(environment: Environment, config: Config) -> dict[str, list[Task]]:
-    """Return the tasks of each split, cut as the configuration says.
-
-    Raises TrainingError for splits that are empty, share tasks, or are too small for the gate.
-    """
-    splits = {split: list(environment.load(split)) for split in SPLITS}
-    if config.env.limit:
-        splits = {split: tasks[: config.env.limit] for split, tasks in splits.items()}
-    for split, most in (("val", config.evaluation.sel_env_num), ("test", config.evaluation.test_env_num)):
-        splits[split] = splits[split][:most] if most else splits[split]
-    seen: set[str] = set()
-    for split, tasks in splits.items():
-        for task in tasks:
-            if task.id in seen:
-                raise TrainingError(f"task {task.id} of {split} comes twice: ids are unique over all splits")
-            seen.add(task.id)
-    size = config.train.train_size
-    if size and size != len(splits["train"]):
-        raise TrainingError(f"train.train_size is {size}, but the split has {len(splits['train'])} tasks")
-    if not splits["train"]:
-        raise TrainingError("there are no train tasks")
-    gate = config.evaluation
-    least = gate.gate_min_tasks if gate.use_gate and gate.gate_mode == "one-night" else 1
-    if len(splits["val"]) < least:
-        raise TrainingError(
-            f"{len(splits['val'])} val tasks are too few for the gate, which needs {least}",
-            hint="give it more, or set evaluation.gate_mode=strict, which lets luck pass as well",
-        )
-    return splits
-
-
-def make_initial(skill: Skill | str | None, name: str, config: Config) -> Skill:
-    """Return the skill that training begins with. Raises TrainingError when it is not legal."""
-    wanted = config.env.skill_name or "".join(c if c.isalnum() else "-" for c in name.lower()).strip("-")
-    try:
-        if isinstance(skill, Skill):
-            problems = find_problems(skill)
-            if problems:
-                raise SkillInvalid(f"skill {skill.name}: {'; '.join(problems)}")
-            return skill
-        if skill and skill.lstrip("\ufeff").startswith("---"):
-            front = Skill(wanted, skill).front_matter
-            return make_initial(Skill(str(front.get("name") or wanted), skill), name, config)
-        title = wanted.replace("-", " ").capitalize()
-        description = f"Use for every task of {name}."
-        return new_skill(wanted, description, skill if skill and skill.strip() else f"# {title}")
-    except SkillInvalid as error:
-        raise TrainingError(error.message) from error
-
-
-def _what_matters(config: Config) -> dict[str, Any]:
-    """Return the settings that results depend on: not where they go, how fast, or how much may be spent."""
-    values: dict[str, Any] = msgspec.to_builtins(config)
-    values.pop("model")
-    for section, key in (
-        ("env", "out_root"),
-        ("env", "workers"),
-        ("env", "attempts"),
-        ("env", "data_path"),
-        ("env", "split_dir"),
-        ("env", "skill_init"),
-        ("gradient", "analyst_workers"),
-        ("gradient", "attempts"),
-    ):
-        del values[section][key]
-    return values
 
 
 def _remeasure(state: RunState, measured: Measure, anew: bool) -> RunState:  # noqa: FBT001

@@ -30,7 +30,13 @@ class School:
 
     def __init__(self, *, families=FAMILIES, size=8, lost=(), delays=None, flaky=()):
         self.identity = "pupil/1"
-        self.families, self.size, self.lost, self.delays, self.flaky = families, size, set(lost), delays, flaky
+        self.families, self.size, self.lost, self.delays, self.flaky = (
+            families,
+            size,
+            set(lost),
+            delays,
+            flaky,
+        )
         self.rolled = []
         self.at_once = self.most_at_once = 0
 
@@ -73,7 +79,7 @@ class Teacher:
 
     def __init__(self, *, delays=None, write=None, answers=None):
         self.delays = delays
-        self.write = write or (lambda family: rule(family))
+        self.write = write or rule
         self.answers = answers or {}
         self.asked = []
 
@@ -101,7 +107,9 @@ class Teacher:
             {"op": "add", "target": "", "content": self.write(family), "support": failed.count(family)}
             for family in families
         ]
-        patterns = [{"type": f"no rule for {f}", "count": failed.count(f), "description": ""} for f in families]
+        patterns = [
+            {"type": f"no rule for {f}", "count": failed.count(f), "description": ""} for f in families
+        ]
         return {"reasoning": "a rule is missing", "patterns": patterns, "edits": edits}
 
     def merge(self, messages):

@@ -52,7 +52,12 @@ async def test_the_folder_holds_what_users_of_the_reference_expect(tmp_path):
     await run(tmp_path)
     names = {str(p.relative_to(tmp_path / "run")) for p in (tmp_path / "run").rglob("*") if p.is_file()}
     for step in range(1, 5):
-        for name in ("candidate_skill.md", "step_record.json", "trajectory_digest.json", "edit_apply_report.json"):
+        for name in (
+            "candidate_skill.md",
+            "step_record.json",
+            "trajectory_digest.json",
+            "edit_apply_report.json",
+        ):
             assert f"steps/step_{step:04d}/{name}" in names
     assert {f"skills/skill_v{n:04d}.md" for n in range(5)} <= names
     assert {"best_skill.md", "history.json", "config.yaml", "runtime_state.json", "summary.json"} <= names
@@ -88,7 +93,9 @@ async def test_lost_runs_are_no_failures(tmp_path):
     assert sum(record["rollout_lost"] for record in history) == 2
     assert history[-1]["selection_hard"] == 1.0
     assert history[-1]["selection_n"] == 7
-    assert "train-0" not in json.dumps([read(tmp_path, f"steps/step_000{n}/trajectory_digest.json") for n in (1, 2)])
+    assert "train-0" not in json.dumps(
+        [read(tmp_path, f"steps/step_000{n}/trajectory_digest.json") for n in (1, 2)]
+    )
 
 
 async def test_a_run_without_infrastructure_stops_and_scores_nothing(tmp_path):
@@ -180,7 +187,9 @@ async def test_good_and_bad_runs_of_a_task_are_shown_side_by_side(tmp_path):
     school = School(flaky=("apple",))
     _, _, teacher = await run(tmp_path, school, train={"samples": 2, "num_epochs": 1})
     systems = [m[0].content for stage, m in teacher.asked if stage == "analyst"]
-    contrast = [m[1].content for stage, m in teacher.asked if stage == "analyst" and "once it passed" in m[0].content]
+    contrast = [
+        m[1].content for stage, m in teacher.asked if stage == "analyst" and "once it passed" in m[0].content
+    ]
     assert len(contrast) < len(systems)
     assert "Passed" in contrast[0]
     assert "Failed" in contrast[0]
@@ -193,7 +202,9 @@ async def test_several_candidates_are_raced_on_the_batch(tmp_path):
         asked.append(messages)
         return Teacher().analyst(messages)
 
-    summary, _, _ = await run(tmp_path, teacher=Teacher(answers={"analyst": analyst}), train={"candidates": 2})
+    summary, _, _ = await run(
+        tmp_path, teacher=Teacher(answers={"analyst": analyst}), train={"candidates": 2}
+    )
     assert read(tmp_path, "history.json")[0]["n_candidates"] == 2
     assert summary.best_test.hard == 1.0
 
