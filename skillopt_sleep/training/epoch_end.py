@@ -230,8 +230,8 @@ _SLOW = f"""\
 You look after a skill document that an agent reads before every task, over a longer time than single \
 steps. You see the same tasks run with the skill of an epoch ago and with the one of now. {_DATA}
 Write the guidance that stands in a section of its own and is replaced each epoch: what has to be held on \
-to. First what undoes the regressions, then what may mend what fails all along, then what made tasks improve. \
-Short general rules in Markdown, without headings, about no single task, not repeating the skill.
+to. First what undoes the regressions, then what may mend what fails all along, then what made tasks \
+improve. Short general rules in Markdown, without headings, about no single task, not repeating the skill.
 Reply with JSON: "reasoning" and "slow_update_content"."""
 _META = f"""\
 You write edits of a skill document, step by step, and see how they turn out. You keep notes for yourself, \

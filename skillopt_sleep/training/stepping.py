@@ -44,8 +44,8 @@ class StepResult(msgspec.Struct, frozen=True, kw_only=True):
     """What a step came to.
 
     `action` is accept, reject, force_accept, skip_no_patches, skip_lost_race, or skip_not_enough when too
-    many val runs were lost to decide; `candidate` is None in the skips without one. `refused` are edits for the
-    memory of refusals, `notes` what analysts put down as reminders.
+    many val runs were lost to decide; `candidate` is None in the skips without one. `refused` are edits for
+    the memory of refusals, `notes` what analysts put down as reminders.
     """
 
     action: str
