@@ -12,6 +12,8 @@ from skillopt_replay.protocols import Message
 from skillopt_replay.skills import Skill
 from skillopt_sleep.training.asking import Optimizer, Unreachable, make_object
 from skillopt_sleep.training.edits import apply_edits
+from skillopt_sleep.training.misses import collect_misses, render_misses
+from skillopt_sleep.training.modes import UpdateMode
 from skillopt_sleep.training.records import Edit
 from skillopt_sleep.training.replies import ReplyMalformed
 from skillopt_sleep.training.traces import Trace, render
@@ -40,7 +42,10 @@ class Pattern(msgspec.Struct, frozen=True):
 
 
 class Insight(msgspec.Struct, frozen=True, kw_only=True):
-    """What the analyst of one minibatch found. `problem` says what could not be had of it."""
+    """What the analyst of one minibatch found. `problem` says what could not be had of it.
+
+    `document` is the skill as it would have it, where whole documents are asked for.
+    """
 
     kind: Kind
     edits: tuple[Edit, ...] = ()
@@ -49,6 +54,7 @@ class Insight(msgspec.Struct, frozen=True, kw_only=True):
     reasoning: str = ""
     problem: str = ""
     reached: bool = True
+    document: str = ""
 
 
 class Brief(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,6 +73,7 @@ class Brief(msgspec.Struct, frozen=True, kw_only=True):
     trace_tokens: int = 24_000
     max_skill_tokens: int = 2000
     show_gold: bool = False
+    mode: UpdateMode = "patch"
     variant: int = 0
 
 
@@ -109,7 +116,12 @@ async def reflect(optimizer: Optimizer, brief: Brief, batch: Minibatch) -> Insig
     if brief.budget == 0:
         return Insight(kind=batch.kind, problem="the learning rate is 0: nothing was asked")
 
+    whole = brief.mode == "full_rewrite_minibatch"
+
     def find_fault(value: Mapping[str, Any]) -> str:
+        if whole:
+            text = value.get("new_skill")
+            return "" if isinstance(text, str) and text.strip() else '"new_skill" is empty'
         edits, faults = read_edits(value.get("edits"), batch)
         misses = _find_misses(brief, edits)
         return "; ".join([*faults, *misses])
@@ -119,6 +131,7 @@ async def reflect(optimizer: Optimizer, brief: Brief, batch: Minibatch) -> Insig
             "analyst",
             _build(brief, batch),
             _make_schema(brief),
+            key="new_skill" if whole else "edits",
             check=find_fault,
             salt=brief.variant,
             temperature=0.7 if brief.variant else 0.0,
@@ -128,7 +141,7 @@ async def reflect(optimizer: Optimizer, brief: Brief, batch: Minibatch) -> Insig
     except ReplyMalformed as error:
         return Insight(kind=batch.kind, problem=str(error))
     value = reply.value
-    edits, _ = read_edits(value.get("edits"), batch)
+    edits, _ = ([], []) if whole else read_edits(value.get("edits"), batch)
     edits = edits if brief.budget is None else edits[: brief.budget]
     takes_notes = brief.skill_aware and (batch.kind != "success" or brief.notes_of_success)
     return Insight(
@@ -138,6 +151,7 @@ async def reflect(optimizer: Optimizer, brief: Brief, batch: Minibatch) -> Insig
         notes=read_notes(value.get("appendix_notes")) if takes_notes else (),
         reasoning=str(value.get("reasoning") or "").strip(),
         problem=reply.fault,
+        document=str(value.get("new_skill") or "") if whole else "",
     )
 
 
@@ -166,10 +180,13 @@ def read_edits(raw: object, batch: Minibatch) -> tuple[list[Edit], list[str]]:
 
 
 def _find_misses(brief: Brief, edits: Sequence[Edit]) -> list[str]:
+    if brief.mode != "patch":
+        return []
     _, results = apply_edits(
         brief.skill, edits, limit=len(edits), max_tokens=max(brief.max_skill_tokens, 1_000_000)
     )
-    return [f'{r.edit.op} "{r.edit.target}": {r.detail}' for r in results if r.miss]
+    told = render_misses(collect_misses(brief.skill.body, results))
+    return [told] if told else []
 
 
 def _read_patterns(raw: object) -> tuple[Pattern, ...]:
@@ -211,7 +228,14 @@ of shown tasks that the edit would help.
 - What stands between <!-- ..._START --> and <!-- ..._END --> cannot be edited.
 
 Reply with JSON: "reasoning" (a few sentences), "patterns" (a list of objects with type, count and \
-description), "edits" (a list; empty when no edit is called for){notes}."""
+description), {payload}{notes}."""
+_PAYLOADS: dict[UpdateMode, str] = {
+    "patch": '"edits" (a list; empty when no edit is called for)',
+    "rewrite_from_suggestions": '"edits" (a list of suggestions for the one who will write the document anew:'
+    " `content` says what to change and why, `target` quotes the passage it is about; empty when nothing is"
+    " called for)",
+    "full_rewrite_minibatch": '"new_skill" (the whole document with your edits, without front matter)',
+}
 _TASKS: dict[str, str] = {
     "failure": "These runs failed. Find what in the skill, or missing from it, lets them fail, and write the"
     " edits that would prevent it.",
@@ -237,8 +261,9 @@ def _build(brief: Brief, batch: Minibatch) -> list[Message]:
     )
     parts += [f"Your own notes from earlier epochs:\n{brief.memory}"] * bool(brief.memory)
     parts.append(render(batch.traces, brief.trace_tokens, show_gold=brief.show_gold))
-    parts.append(f"Write {cap}, as JSON.")
-    return [Message("system", _SYSTEM.format(task=task, notes=notes)), Message("user", "\n\n".join(parts))]
+    parts.append(f"Write {cap}, as JSON." if brief.mode == "patch" else f"Make {cap}. Reply as JSON.")
+    system = _SYSTEM.format(task=task, notes=notes, payload=_PAYLOADS[brief.mode])
+    return [Message("system", system), Message("user", "\n\n".join(parts))]
 
 
 def make_edits_schema(limit: int | None) -> dict[str, Any]:
@@ -256,8 +281,11 @@ def _make_schema(brief: Brief) -> dict[str, Any]:
     properties: dict[str, Any] = {
         "reasoning": text,
         "patterns": {"type": "array", "items": pattern},
-        "edits": make_edits_schema(brief.budget),
     }
+    if brief.mode == "full_rewrite_minibatch":
+        properties["new_skill"] = text
+    else:
+        properties["edits"] = make_edits_schema(brief.budget)
     if brief.skill_aware:
         properties["appendix_notes"] = {"type": "array", "items": text}
     return make_object(properties)

@@ -8,8 +8,7 @@ import msgspec
 
 from skillopt_gate.metrics import METRICS
 from skillopt_sleep.errors import UsageError
-
-Control = Literal["fixed", "autonomous", "none"]
+from skillopt_sleep.training.modes import read_control, read_schedule, read_update_mode
 
 
 class ModelSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -66,7 +65,10 @@ class GradientSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
 
 class OptimizerSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The textual learning rate, the update mode, and what happens at the end of an epoch."""
+    """The textual learning rate, the update mode, and what happens at the end of an epoch.
+
+    A skill for which an edit would be too many tokens is compressed, never below `min_skill_tokens`.
+    """
 
     learning_rate: int = 4
     min_learning_rate: int = 2
@@ -74,6 +76,7 @@ class OptimizerSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     lr_control_mode: str = "fixed"
     warmup_steps: int = 0
     skill_update_mode: str = "patch"
+    min_skill_tokens: int = 300
     max_skill_tokens: int = 2000
     use_rejected_buffer: bool = True
     use_slow_update: bool = True
@@ -166,6 +169,7 @@ _LEAST = {
         "learning_rate": 0,
         "min_learning_rate": 0,
         "warmup_steps": 0,
+        "min_skill_tokens": 1,
         "max_skill_tokens": 50,
         "slow_update_samples": 1,
         "skill_aware_consolidate_threshold": 0,
@@ -182,6 +186,15 @@ def check(config: Config) -> Config:
             value = getattr(getattr(config, section), key)
             if value < bound:
                 raise UsageError(f"{section}.{key} is {value}", hint=f"it must be at least {bound}")
+    rate = config.optimizer
+    if rate.min_skill_tokens > rate.max_skill_tokens:
+        raise UsageError("optimizer.min_skill_tokens is more than optimizer.max_skill_tokens")
+    try:
+        read_schedule(rate.lr_scheduler)
+        read_control(rate.lr_control_mode)
+        read_update_mode(rate.skill_update_mode)
+    except ValueError as error:
+        raise UsageError(f"optimizer.{error}") from error
     gate = config.evaluation
     if gate.gate_metric not in METRICS:
         raise UsageError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -10,13 +11,13 @@ import msgspec
 from skillopt_replay.protocols import Message
 from skillopt_replay.skills import Skill, SkillInvalid
 from skillopt_replay.tasks import Task
-from skillopt_sleep.training.analysts import read_notes
+from skillopt_sleep.training.analysts import read_notes as read_reply_notes
 from skillopt_sleep.training.asking import Optimizer, Unreachable, make_object
 from skillopt_sleep.training.config import Config
 from skillopt_sleep.training.contents import EditRefused
 from skillopt_sleep.training.gating import Comparison, Gate
 from skillopt_sleep.training.longitudinal import PairOfRuns, compare, render_pairs
-from skillopt_sleep.training.markdown import fold
+from skillopt_sleep.training.notes import add_notes, read_notes, write_notes
 from skillopt_sleep.training.regions import Region, read_region, write_region
 from skillopt_sleep.training.replies import ReplyMalformed
 from skillopt_sleep.training.rolling import Runner
@@ -24,7 +25,6 @@ from skillopt_sleep.training.run_folder import RunFolder, RunState
 
 REGION_TOKENS = 600
 _MEMORY_CHARACTERS = 4000
-_HEADING = "## Reminders"
 
 
 class EpochEnd:
@@ -100,22 +100,33 @@ class EpochEnd:
             self._say(f"epoch {epoch} slow update: {fault}")
             return state
         forced = not self._config.optimizer.slow_update_gate_with_selection
-        return await self._take_region(state, epoch, "slow_update", text, path, forced=forced)
+        try:
+            candidate = write_region(skill, "slow_update", text, max_tokens=REGION_TOKENS)
+        except (EditRefused, SkillInvalid) as error:
+            self._refuse(path, epoch, "slow_update", str(error))
+            return state
+        return await self._take(state, epoch, "slow_update", candidate, path, forced=forced)
 
     async def _append_notes(self, state: RunState, epoch: int) -> RunState:
         if not state.notes:
             return state
         path = self._folder.epoch_end("appendix", epoch)
         skill = self._load(state.current, state)
-        lines = read_region(skill.body, "appendix").splitlines()
-        known = [line.lstrip("-* ").strip() for line in lines if line.startswith(("- ", "* "))]
-        notes = list({fold(note): note for note in reversed([*known, *state.notes])}.values())[::-1]
-        most = self._config.optimizer.skill_aware_consolidate_threshold
-        if most and len(notes) > most:
-            notes = await self._consolidate(notes)
-        text = "\n".join([_HEADING, "", *(f"- {note}" for note in notes)])
-        state = await self._take_region(state, epoch, "appendix", text, path, forced=False)
+        try:
+            noted = add_notes(skill, state.notes, max_tokens=REGION_TOKENS)
+            candidate, notes = noted.skill, [*read_notes(noted.skill.body), *noted.no_room]
+            most = self._config.optimizer.skill_aware_consolidate_threshold
+            if notes and (noted.no_room or (most and len(notes) > most)):
+                candidate = write_notes(skill, await self._consolidate(notes), max_tokens=REGION_TOKENS)
+        except (EditRefused, SkillInvalid) as error:
+            self._refuse(path, epoch, "appendix", str(error))
+            return msgspec.structs.replace(state, notes=())
+        state = await self._take(state, epoch, "appendix", candidate, path, forced=False)
         return msgspec.structs.replace(state, notes=())
+
+    def _refuse(self, path: Path, epoch: int, region: Region, why: str) -> None:
+        self._folder.write_json(path / "slow_result.json", {"action": "skip", "reasoning": why})
+        self._say(f"epoch {epoch} {region}: not written, {why}")
 
     async def _consolidate(self, notes: Sequence[str]) -> list[str]:
         listed = "\n".join(f"{at + 1}. {note}" for at, note in enumerate(notes))
@@ -126,22 +137,15 @@ class EpochEnd:
         except (Unreachable, ReplyMalformed) as error:
             self._say(f"the reminders stay as they are: {error}")
             return list(notes)
-        fewer = read_notes(reply.value["appendix_notes"])
+        fewer = read_reply_notes(reply.value["appendix_notes"])
         return list(fewer) if fewer and sum(map(len, fewer)) < sum(map(len, notes)) else list(notes)
 
-    async def _take_region(
-        self, state: RunState, epoch: int, region: Region, text: str, path: Any, *, forced: bool
+    async def _take(
+        self, state: RunState, epoch: int, region: Region, candidate: Skill, path: Path, *, forced: bool
     ) -> RunState:
-        """Return the state with the text in the region of the skill in force, if the gate lets it."""
+        """Return the state with the candidate as the skill in force, if the gate lets it."""
         skill = self._load(state.current, state)
-        result: dict[str, Any] = {f"{region}_content": text}
-        try:
-            candidate = write_region(skill, region, text, max_tokens=REGION_TOKENS)
-        except (EditRefused, SkillInvalid) as error:
-            result |= {"action": "skip", "reasoning": str(error)}
-            self._folder.write_json(path / "slow_result.json", result)
-            self._say(f"epoch {epoch} {region}: not written, {error}")
-            return state
+        result: dict[str, Any] = {f"{region}_content": read_region(candidate.body, region)}
         if candidate == skill:
             self._folder.write_json(path / "slow_result.json", result | {"action": "skip"})
             return state

@@ -125,8 +125,8 @@ def _check_keys(values: Mapping[str, Any]) -> None:
 
 
 def _refuse(name: str, known: Sequence[str], what: str) -> None:
-    close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
     last = name.rpartition(".")[2]
-    close = close or [one for one in known if one.rpartition(".")[2] == last]
+    elsewhere = [one for one in known if one.rpartition(".")[2] == last]
+    close = elsewhere or difflib.get_close_matches(name, known, n=1, cutoff=0.5)
     hint = f"did you mean {close[0]}?" if close else f"known are {', '.join(known[:40])}"
     raise UsageError(f"no configuration {what} is called {name}", hint=hint)

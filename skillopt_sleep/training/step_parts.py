@@ -42,4 +42,5 @@ class Proposal(msgspec.Struct, frozen=True, kw_only=True):
     skill: Skill
     decision: RateDecision | None = None
     reasoning: str = ""
+    change_summary: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()

@@ -27,7 +27,7 @@ def begin_record(
     for index, ((seed, tasks), (traces, lost, by_variant)) in enumerate(
         zip(plan.batches, micro, strict=True)
     ):
-        own = [insight for variant in by_variant for insight in variant if insight.edits]
+        own = [i for variant in by_variant for i in variant if i.edits or i.document]
         batches.append(
             {
                 "batch_idx": index,
@@ -40,7 +40,7 @@ def begin_record(
             }
         )
     traces = [trace for own_traces, _, _ in micro for trace in own_traces]
-    patches = [insight for insight in insights if insight.edits]
+    patches = [i for i in insights if i.edits or i.document]
     return {
         "step": plan.step,
         "epoch": plan.epoch,
@@ -77,6 +77,7 @@ def describe_proposal(
             "errors": 0,
         },
         "problems": list(dict.fromkeys(problems)),
+        **({"rewrite_change_summary": list(shown.change_summary)} if shown.change_summary else {}),
         **({"lr_decision": msgspec.to_builtins(shown.decision)} if shown.decision else {}),
     }
 

@@ -146,6 +146,7 @@ def name_stage(schema):
         ("slow_update_content", "slow_update"),
         ("meta_skill_content", "meta_skill"),
         ("patterns", "analyst"),
+        ("new_skill", "rewrite"),
         ("edits", "merge"),
         ("appendix_notes", "appendix_consolidate"),
     ):
