@@ -6,11 +6,14 @@ The order is a function of the edits alone: whichever reflection ended first mak
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeVar
 
 import msgspec
 
 from skillopt_sleep.training.markdown import fold
 from skillopt_sleep.training.records import Edit
+
+T = TypeVar("T")
 
 
 class Selection(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,9 +58,21 @@ def select_edits(edits: Sequence[Edit], limit: int | None, *, ranking: Sequence[
     no number, out of range or said twice are faults and left out; edits it does not name follow in the
     order they count. Raises ValueError for a negative limit.
     """
+    ranked, count, faults = clip_ranked(order_edits(edits), ranking, limit)
+    cut = len(ranked) if limit is None else limit
+    return Selection(edits=ranked[:cut], left_out=ranked[cut:], ranked=count, faults=faults)
+
+
+def clip_ranked(
+    ordered: Sequence[T], ranking: Sequence[object], limit: int | None
+) -> tuple[tuple[T, ...], int, tuple[str, ...]]:
+    """Return all the items, those that a ranking names first.
+
+    With them come how many of the first `limit` it names, and what of it could not be used. Raises
+    ValueError for a negative limit.
+    """
     if limit is not None and limit < 0:
         raise ValueError(f"the learning rate is {limit}: it must be 0 or more")
-    ordered = order_edits(edits)
     chosen: dict[int, None] = {}
     faults: list[str] = []
     for index in ranking:
@@ -68,11 +83,8 @@ def select_edits(edits: Sequence[Edit], limit: int | None, *, ranking: Sequence[
         else:
             chosen[index] = None
     order = [*chosen, *(index for index in range(len(ordered)) if index not in chosen)]
-    ranked = tuple(ordered[index] for index in order)
-    cut = len(ranked) if limit is None else limit
-    return Selection(
-        edits=ranked[:cut], left_out=ranked[cut:], ranked=min(len(chosen), cut), faults=tuple(faults)
-    )
+    count = len(chosen) if limit is None else min(len(chosen), limit)
+    return tuple(ordered[index] for index in order), count, tuple(faults)
 
 
 def list_edits(edits: Sequence[Edit]) -> str:
