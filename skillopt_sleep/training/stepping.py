@@ -13,7 +13,8 @@ import msgspec
 from skillopt_replay.rollouts import Rollout
 from skillopt_replay.skills import Skill, find_problems
 from skillopt_replay.tasks import Task
-from skillopt_sleep.training.analysts import Brief, Insight, Minibatch, cut, reflect
+from skillopt_sleep.training.analyst_prompts import Brief, Minibatch
+from skillopt_sleep.training.analysts import Insight, cut, reflect
 from skillopt_sleep.training.asking import Optimizer
 from skillopt_sleep.training.choosing import Chooser
 from skillopt_sleep.training.config import Config

@@ -234,8 +234,10 @@ class _Run:
             state = msgspec.structs.replace(
                 state, current_measure=comparison.candidate, current_origin=f"step {plan.step}"
             )
-            gated = comparison.verdict is not None
-            if gated or _score(comparison.candidate) > _score(state.best_measure):
+            # Better than the skill in force is better than the best one only where they are the same.
+            best = self._folder.load_skill(state.best, state.skill_name)
+            beats_best = comparison.verdict is not None and best == current
+            if beats_best or _score(comparison.candidate) > _score(state.best_measure):
                 state = msgspec.structs.replace(
                     state,
                     best=path,

@@ -20,6 +20,15 @@ def families_in(text):
     return [family for family in FAMILIES if family in text]
 
 
+def suggest(messages):
+    told = Teacher().analyst(messages)
+    suggestions = [
+        {"type": "add_rule", "title": "", "motivation": "it fails", "instruction": edit["content"]}
+        for edit in told["edits"]
+    ]
+    return {"reasoning": "", "patterns": [], "revise_suggestions": suggestions}
+
+
 def by_suggestions(messages):
     suggested = messages[1].content.rpartition("The suggestions:")[2]
     known = messages[1].content.partition("The suggestions:")[0]
@@ -34,7 +43,7 @@ def by_suggestions(messages):
 async def test_suggestions_are_worked_in_and_a_dropped_region_is_put_back(tmp_path):
     summary, _, teacher = await run(
         tmp_path,
-        teacher=Teacher(answers={"rewrite": by_suggestions}),
+        teacher=Teacher(answers={"analyst": suggest, "rewrite": by_suggestions}),
         skill=KEPT,
         optimizer={"skill_update_mode": "rewrite", "learning_rate": 4, "use_slow_update": False},
     )
@@ -48,7 +57,7 @@ async def test_a_rewrite_that_fails_changes_nothing_and_says_why(tmp_path):
     torn = {"reasoning": "", "change_summary": [], "new_skill": "# School\n\n```\nopen"}
     summary, _, _ = await run(
         tmp_path,
-        teacher=Teacher(answers={"rewrite": lambda _m: torn}),
+        teacher=Teacher(answers={"analyst": suggest, "rewrite": lambda _m: torn}),
         optimizer={"skill_update_mode": "rewrite"},
     )
     record = read(tmp_path, "history.json")[0]
@@ -63,7 +72,7 @@ async def test_whole_documents_of_minibatches_are_merged_to_one(tmp_path):
         failed = set(re.findall(r"\[t\d+\] Failed.*?about a (\w+)\?", shown, re.DOTALL))
         body = shown.partition("\n\n[t1]")[0].partition("is:\n\n")[2]
         text = "\n\n".join([body, *(rule(f) for f in sorted(failed) if rule(f) not in body)])
-        return {"reasoning": "", "patterns": [], "new_skill": text}
+        return {"reasoning": "", "patterns": [], "skill_candidates": [{"new_skill": text}]}
 
     def join(messages):
         return {

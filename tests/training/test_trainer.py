@@ -8,6 +8,7 @@ import pytest
 
 from skillopt_replay.errors import CeilingReached
 from skillopt_replay.protocols import Completion
+from skillopt_replay.skills import new_skill
 from skillopt_sleep.errors import Busy
 from skillopt_sleep.training import Trainer
 from skillopt_sleep.training.contract import TrainingError
@@ -286,4 +287,20 @@ async def test_a_forced_slow_update_goes_into_the_skill_in_force_only(tmp_path):
     state = read(tmp_path, "runtime_state.json")
     current = (tmp_path / "run" / state["current"]).read_text()
     assert "<!-- SLOW_UPDATE_START -->\nAlways read the question to its end." in current
+    assert "Always read" not in summary.best.text
+
+
+async def test_what_beats_a_forced_update_is_not_the_best_unless_it_scores_higher(tmp_path):
+    class Distracted(School):
+        """Knows nothing once it is told to read."""
+
+        async def rollout(self, task, skill, sample):
+            if "Always read" in skill.body and f"about every {task.family}" not in skill.body:
+                skill = new_skill("school", "Use at school.", "# School")
+            return await super().rollout(task, skill, sample)
+
+    summary, _, _ = await run(
+        tmp_path, Distracted(), train={"num_epochs": 3}, optimizer={"slow_update_gate_with_selection": False}
+    )
+    assert summary.best_measure.hard == 1.0
     assert "Always read" not in summary.best.text
