@@ -9,11 +9,13 @@ if TYPE_CHECKING:
     from skillopt_sleep.training.contract import Environment as Environment
     from skillopt_sleep.training.contract import answer as answer
     from skillopt_sleep.training.contract import make_task as make_task
+    from skillopt_sleep.training.environments import AgentTasks as AgentTasks
     from skillopt_sleep.training.reading import read as read_config
     from skillopt_sleep.training.summary import Summary as Summary
     from skillopt_sleep.training.trainer import Trainer as Trainer
 
 _PLACES = {
+    "AgentTasks": ("environments", "AgentTasks"),
     "Config": ("config", "Config"),
     "Environment": ("contract", "Environment"),
     "Summary": ("summary", "Summary"),
@@ -23,7 +25,7 @@ _PLACES = {
     "read_config": ("reading", "read"),
 }
 
-__all__ = ["Config", "Environment", "Summary", "Trainer", "answer", "make_task", "read_config"]
+__all__ = ["AgentTasks", "Config", "Environment", "Summary", "Trainer", "answer", "make_task", "read_config"]
 
 
 def __getattr__(name: str) -> object:

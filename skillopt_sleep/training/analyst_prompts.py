@@ -69,7 +69,7 @@ description), {payload}{notes}."""
 _PAYLOADS: dict[UpdateMode, str] = {
     "patch": '"edits" (a list; empty when no edit is called for)',
     "rewrite_from_suggestions": '"revise_suggestions" (a list for the one who will write the document anew,'
-    " each with type, title, motivation, instruction, and priority_hint, which is high, medium or low; empty when"
+    " each with type, title, motivation, instruction, and priority_hint (high, medium or low); empty when"
     " nothing is called for)",
     "full_rewrite_minibatch": '"skill_candidates" (a list of one: title, change_summary, and new_skill, the'
     " whole document with your edits, without its front matter)",

@@ -93,7 +93,8 @@ class EvaluationSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     """The gate. `gate_mode` one-night accepts by an exact test at `gate_alpha`; strict by a higher mean.
 
     `samples` is how often each val task is run a side. With `remeasure` the incumbent runs anew beside each
-    candidate; without, its first measurement stands. `sel_env_num` and `test_env_num` take the first tasks
+    candidate; without, its first measurement stands. `attribute_edits` measures an accepted bundle of edits
+    without each of them. `sel_env_num` and `test_env_num` take the first tasks
     of val and test (0: all).
     """
 
@@ -106,6 +107,7 @@ class EvaluationSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     gate_min_tasks: int = 5
     samples: int = 1
     remeasure: bool = True
+    attribute_edits: bool = False
     sel_env_num: int = 0
     test_env_num: int = 0
     eval_test: bool = True

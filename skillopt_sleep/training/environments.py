@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from skillopt_replay.executors.contract import Executor, Job
+from skillopt_replay.protocols import Limits
+from skillopt_replay.setup import Setup
 from skillopt_sleep.errors import UsageError
 from skillopt_sleep.training.config import Config
 from skillopt_sleep.training.contract import SPLITS, Environment, answer
 from skillopt_sleep.training.task_files import load_splits
 
 if TYPE_CHECKING:
-    from skillopt_replay.protocols import ChatModel
+    from skillopt_replay.protocols import Agent, ChatModel
     from skillopt_replay.rollouts import Rollout, Usage
     from skillopt_replay.skills import Skill
     from skillopt_replay.tasks import Task
@@ -101,6 +104,42 @@ class FileTasks:
     async def rollout(self, task: Task, skill: Skill, sample: int) -> Rollout:
         """Ask the model once."""
         return await answer(self._model, task, skill, max_tokens=self._max_tokens)
+
+
+class AgentTasks:
+    """Tasks that an agent works on, in workspaces of replay: any of its checks that code can make will do.
+
+    `executor` runs the agent; `agent` is the same one, for its identity and its estimate. `splits` holds the
+    tasks of train, val and test.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        splits: Mapping[str, Sequence[Task]],
+        executor: Executor,
+        agent: Agent,
+        *,
+        limits: Limits | None = None,
+        setup: Setup | None = None,
+    ) -> None:
+        self.name = name
+        self.identity = agent.identity
+        self.estimate = agent.estimate
+        self._splits = splits
+        self._executor = executor
+        self._limits = limits or Limits()
+        self._setup = setup
+
+    def load(self, split: str) -> Sequence[Task]:
+        """Return the tasks of the split."""
+        return self._splits[split]
+
+    async def rollout(self, task: Task, skill: Skill, sample: int) -> Rollout:
+        """Run the agent in a workspace of its own."""
+        return await self._executor.run(
+            Job(task=task, skill=skill, limits=self._limits, sample=sample, setup=self._setup)
+        )
 
 
 SPLIT_NAMES = {**{split: split for split in SPLITS}, "valid_seen": "val", "valid_unseen": "test"}

@@ -45,14 +45,17 @@ def forecast(
     slow = ends if rate.use_slow_update or rate.use_meta_skill else 0
     pairs = size["train"] if rate.longitudinal_pair_policy != "mixed" else rate.slow_update_samples
     raced = (train.candidates if train.candidates > 1 else 0) * train.num_epochs
+    batch = min(train.batch_size * train.accumulation, size["train"])
     rollouts = {
         "train": train.num_epochs * size["train"] * train.samples,
         "race": raced * size["train"],
         "selection": size["val"] * gate.samples * (1 + sides * (steps + gated_ends)),
+        "attribution": size["val"] * gate.samples * steps * min(rate.learning_rate, batch * 4)
+        if gate.attribute_edits
+        else 0,
         "slow_update": slow * 2 * min(pairs, size["train"]),
         "test": 2 * size["test"] if gate.eval_test else 0,
     }
-    batch = min(train.batch_size * train.accumulation, size["train"])
     analysts = math.ceil(batch / config.gradient.minibatch_size) + 2 * train.accumulation
     merges = math.ceil(analysts / (config.gradient.merge_batch_size - 1)) + 2
     asked = steps * train.candidates * (analysts * 2 + merges * 2 + 4) + ends * 4 + train.num_epochs

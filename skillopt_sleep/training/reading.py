@@ -18,6 +18,12 @@ _BASE = "_base_"
 _GONE = {
     "gradient.max_analyst_rounds": "it never had an effect: leave it out",
     "optimizer.meta_learning_rate": "it never had an effect: leave it out",
+    "model.reasoning_effort": "how a model thinks is its service's setting: leave it out",
+    "model.rewrite_reasoning_effort": "how a model thinks is its service's setting: leave it out",
+    "model.rewrite_max_completion_tokens": "set gradient.reply_tokens, which holds for every question",
+    "evaluation.use_semantic_density": "it rewards words rather than results: leave it out",
+    "evaluation.semantic_density_weight": "it rewards words rather than results: leave it out",
+    "evaluation.leading_words": "it rewards words rather than results: leave it out",
     "env.split_output_dir": "splits are made in memory: leave it out",
     "env.exec_timeout": "limits of a run belong to the environment: set them in env.options",
     "env.max_turns": "limits of a run belong to the environment: set them in env.options",
@@ -99,34 +105,41 @@ def _parse(override: str) -> dict[str, Any]:
 
 
 def _check_keys(values: Mapping[str, Any]) -> None:
+    """Raise UsageError for all keys that do not exist, each with what to do."""
     sections = {field.name: field.type for field in msgspec.structs.fields(Config)}
+    known = {name: [f.name for f in msgspec.structs.fields(kind)] for name, kind in sections.items()}
+    places = [f"{section}.{key}" for section, keys in known.items() for key in keys]
+    faults: list[tuple[str, str]] = []
     for section, entries in values.items():
         if section not in sections:
-            _refuse(str(section), list(sections), "section")
-        if not isinstance(entries, Mapping):
-            raise UsageError(f"{section} is a section: its keys go below it")
-        known = [field.name for field in msgspec.structs.fields(sections[section])]
-        for key in entries:
-            if key in known:
-                continue
-            name = f"{section}.{key}"
-            if name in _GONE:
-                raise UsageError(f"{name} is not used", hint=_GONE[name])
-            if section == "model" and str(key).removeprefix("optimizer_").startswith(_BACKEND_WORDS):
-                raise UsageError(
-                    f"{name} is not used",
-                    hint="keys and addresses of services come from the environment or .env; the model is"
-                    " named in model.target and model.optimizer",
-                )
-            places = [
-                f"{name}.{f.name}" for name, kind in sections.items() for f in msgspec.structs.fields(kind)
-            ]
-            _refuse(name, places, "key")
+            faults.append((f"no section is called {section}", _suggest(str(section), list(sections))))
+        elif not isinstance(entries, Mapping):
+            faults.append((f"{section} is a section", "its keys go below it"))
+        else:
+            names = [f"{section}.{key}" for key in entries if key not in known[section]]
+            faults += [_explain(name, places) for name in names]
+    if faults:
+        first, hint = faults[0]
+        others = "".join(f"\n  {message}: {advice}" for message, advice in faults[1:])
+        raise UsageError(f"configuration: {first}{': ' + hint if others else ''}{others}", hint=hint)
 
 
-def _refuse(name: str, known: Sequence[str], what: str) -> None:
+def _explain(name: str, places: Sequence[str]) -> tuple[str, str]:
+    section, _, key = name.partition(".")
+    if name in _GONE:
+        return f"{name} is not used", _GONE[name]
+    if section == "model" and key.removeprefix("optimizer_").removeprefix("target_").startswith(
+        _BACKEND_WORDS
+    ):
+        return f"{name} is not used", (
+            "keys and addresses of services come from the environment or .env, and the models are named in"
+            " model.target and model.optimizer"
+        )
+    return f"no key is called {name}", _suggest(name, places)
+
+
+def _suggest(name: str, known: Sequence[str]) -> str:
     last = name.rpartition(".")[2]
     elsewhere = [one for one in known if one.rpartition(".")[2] == last]
     close = elsewhere or difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-    hint = f"did you mean {close[0]}?" if close else f"known are {', '.join(known[:40])}"
-    raise UsageError(f"no configuration {what} is called {name}", hint=hint)
+    return f"did you mean {close[0]}?" if close else f"known are {', '.join(known[:40])}"

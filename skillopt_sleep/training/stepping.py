@@ -16,6 +16,7 @@ from skillopt_replay.tasks import Task
 from skillopt_sleep.training.analyst_prompts import Brief, Minibatch
 from skillopt_sleep.training.analysts import Insight, cut, reflect
 from skillopt_sleep.training.asking import Optimizer
+from skillopt_sleep.training.attributing import attribute
 from skillopt_sleep.training.choosing import Chooser
 from skillopt_sleep.training.config import Config
 from skillopt_sleep.training.contract import TrainingError, is_lost
@@ -47,9 +48,9 @@ from skillopt_sleep.training.traces import Trace
 class StepResult(msgspec.Struct, frozen=True, kw_only=True):
     """What a step came to.
 
-    `action` is accept, reject, force_accept, skip_no_patches, skip_lost_race, or skip_not_enough when too
-    many val runs were lost to decide; `candidate` is None in the skips without one. `refused` are edits for
-    the memory of refusals, `notes` what analysts put down as reminders.
+    `action` is accept, reject, force_accept, skip_no_patches, skip_no_rewrite, skip_lost_race, or
+    skip_not_enough when too many val runs were lost to decide; `candidate` is None in the skips without one.
+    `refused` are edits for the memory of refusals, `notes` what analysts put down as reminders.
     """
 
     action: str
@@ -133,7 +134,8 @@ class Stepper:
         shown = chosen or (fresh or list(proposals))[0]
         record |= describe_proposal(shown, proposals, insights)
         if chosen is None:
-            action = "skip_lost_race" if fresh else "skip_no_patches"
+            unwritten = self._mode == "rewrite_from_suggestions" and any(p.selection.edits for p in proposals)
+            action = "skip_lost_race" if fresh else "skip_no_rewrite" if unwritten else "skip_no_patches"
             comparison, compared = None, 0
         else:
             comparison = await self._gate.compare(
@@ -148,6 +150,15 @@ class Stepper:
             record |= describe_comparison(comparison)
             if action == "reject":
                 refused += refuse_by_gate(chosen.results, comparison)
+            elif action == "accept" and self._config.evaluation.attribute_edits and self._mode == "patch":
+                worth = await attribute(
+                    self._gate,
+                    standing.skill,
+                    chosen.results,
+                    comparison.candidate,
+                    max_tokens=self._config.optimizer.max_skill_tokens,
+                )
+                record["attribution"] = msgspec.to_builtins(worth)
         clock.lap("evaluate_s")
         record |= {"action": action, "timing": clock.laps, "wall_time_s": clock.total()}
         record["tokens"] = msgspec.to_builtins(dict(sorted(self._optimizer.uses.items())))

@@ -61,7 +61,7 @@ async def test_a_rewrite_that_fails_changes_nothing_and_says_why(tmp_path):
         optimizer={"skill_update_mode": "rewrite"},
     )
     record = read(tmp_path, "history.json")[0]
-    assert record["action"] == "skip_no_patches"
+    assert record["action"] == "skip_no_rewrite"
     assert any("may not stand" in problem for problem in record["problems"])
     assert summary.total_accepts == 0
 
