@@ -9,6 +9,7 @@ import msgspec
 from skillopt_replay.protocols import Message
 from skillopt_replay.skills import Skill
 from skillopt_sleep.training.asking import make_object
+from skillopt_sleep.training.markdown import split_items
 from skillopt_sleep.training.modes import UpdateMode
 from skillopt_sleep.training.suggestions import KINDS
 from skillopt_sleep.training.traces import Trace, render
@@ -65,7 +66,13 @@ of shown tasks that the edit would help.
 - What stands between <!-- ..._START --> and <!-- ..._END --> cannot be edited.
 
 Reply with JSON: "reasoning" (a few sentences), "patterns" (a list of objects with type, count and \
-description), {payload}{notes}."""
+description), {payload}{notes}.{example}"""
+EXAMPLE = "Write every date as YYYY-MM-DD, never with a time."
+# What a small model makes of the form depends on this more than on all the rules above.
+_EXAMPLE = f"""
+
+An edit, from a skill about something else:
+{{"op": "add", "target": "", "content": "{EXAMPLE}", "support": 3}}"""
 _PAYLOADS: dict[UpdateMode, str] = {
     "patch": '"edits" (a list; empty when no edit is called for)',
     "rewrite_from_suggestions": '"revise_suggestions" (a list for the one who will write the document anew,'
@@ -106,15 +113,18 @@ def build_messages(brief: Brief, batch: Minibatch) -> list[Message]:
     parts += [f"Your own notes from earlier epochs:\n{brief.memory}"] * bool(brief.memory)
     parts.append(render(batch.traces, brief.trace_tokens, show_gold=brief.show_gold))
     parts.append(f"Write {cap}, as JSON." if brief.mode == "patch" else f"Make {cap}. Reply as JSON.")
-    system = _SYSTEM.format(task=task, notes=notes, payload=_PAYLOADS[brief.mode])
+    example = _EXAMPLE if brief.mode == "patch" else ""
+    system = _SYSTEM.format(task=task, notes=notes, payload=_PAYLOADS[brief.mode], example=example)
     return [Message("system", system), Message("user", "\n\n".join(parts))]
 
 
-def make_edits_schema(limit: int | None) -> dict[str, Any]:
-    """Return the JSON schema of a list of edits."""
+def make_edits_schema(limit: int | None, skill: Skill | None = None) -> dict[str, Any]:
+    """Return the JSON schema of a list of edits; of a skill that says nothing yet there is only to add."""
+    empty = skill is not None and not split_items(skill.body)
+    operations = ["add"] if empty else OPERATIONS
     text = {"type": "string"}
     edit = make_object(
-        {"op": {"enum": OPERATIONS}, "target": text, "content": text, "support": {"type": "integer"}}
+        {"op": {"enum": operations}, "target": text, "content": text, "support": {"type": "integer"}}
     )
     return {"type": "array", "items": edit, **({} if limit is None else {"maxItems": limit})}
 
@@ -144,7 +154,7 @@ def make_schema(brief: Brief) -> dict[str, Any]:
         limit = {} if brief.budget is None else {"maxItems": brief.budget}
         properties["revise_suggestions"] = {"type": "array", "items": suggestion, **limit}
     else:
-        properties["edits"] = make_edits_schema(brief.budget)
+        properties["edits"] = make_edits_schema(brief.budget, brief.skill)
     if brief.skill_aware:
         properties["appendix_notes"] = {"type": "array", "items": text}
     return make_object(properties)

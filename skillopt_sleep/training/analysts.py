@@ -8,9 +8,18 @@ from typing import Any, Literal
 
 import msgspec
 
-from skillopt_sleep.training.analyst_prompts import KEYS, Brief, Kind, Minibatch, build_messages, make_schema
+from skillopt_sleep.training.analyst_prompts import (
+    EXAMPLE,
+    KEYS,
+    Brief,
+    Kind,
+    Minibatch,
+    build_messages,
+    make_schema,
+)
 from skillopt_sleep.training.asking import Optimizer, Unreachable
 from skillopt_sleep.training.edits import apply_edits
+from skillopt_sleep.training.markdown import fold
 from skillopt_sleep.training.misses import collect_misses, render_misses
 from skillopt_sleep.training.modes import UpdateMode
 from skillopt_sleep.training.records import Edit
@@ -109,6 +118,7 @@ async def reflect(optimizer: Optimizer, brief: Brief, batch: Minibatch) -> Insig
     edits, _ = ([], []) if whole else read_payload(value, brief.mode, batch)
     draft, _ = read_draft(value.get("skill_candidates")) if whole else (None, "")
     edits = edits if brief.budget is None else edits[: brief.budget]
+    edits = _place(brief, edits)
     takes_notes = brief.skill_aware and (batch.kind != "success" or brief.notes_of_success)
     return Insight(
         kind=batch.kind,
@@ -162,10 +172,27 @@ def read_edits(raw: object, batch: Minibatch) -> tuple[list[Edit], list[str]]:
                 "source": "success" if batch.kind == "success" else "failure",
                 "rank": number,
             }
-            edits.append(msgspec.convert(fields, Edit))
+            edit = msgspec.convert(fields, Edit)
+            if fold(edit.content) == fold(EXAMPLE):
+                raise ValueError("it is the example, and not about these runs")
+            edits.append(edit)
         except (msgspec.ValidationError, TypeError, ValueError) as error:
             faults.append(f"edit {number + 1}: {error}")
     return edits, faults
+
+
+def _place(brief: Brief, edits: Sequence[Edit]) -> list[Edit]:
+    """Return the edits; what was to go after a place that is still not found is added instead.
+
+    A rule is worth having wherever it stands; what a replace or delete means without its place is unknown.
+    """
+    placed = []
+    for edit in edits:
+        if edit.op == "insert_after" and brief.mode == "patch" and _find_misses(brief, [edit]):
+            placed.append(msgspec.structs.replace(edit, op="add", target=""))
+        else:
+            placed.append(edit)
+    return placed
 
 
 def _find_misses(brief: Brief, edits: Sequence[Edit]) -> list[str]:
