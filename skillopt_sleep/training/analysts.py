@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
@@ -22,10 +23,12 @@ from skillopt_sleep.training.edits import apply_edits
 from skillopt_sleep.training.markdown import fold
 from skillopt_sleep.training.misses import collect_misses, render_misses
 from skillopt_sleep.training.modes import UpdateMode
+from skillopt_sleep.training.provenance import COPY
 from skillopt_sleep.training.records import Edit
 from skillopt_sleep.training.replies import ReplyMalformed
 from skillopt_sleep.training.suggestions import Suggestion, read_draft, read_suggestions
 from skillopt_sleep.training.traces import Trace
+from skillopt_sleep.training.words import runs
 
 
 class Pattern(msgspec.Struct, frozen=True):
@@ -64,9 +67,9 @@ def cut(traces: Sequence[Trace], *, size: int, seed: int, failure_only: bool = F
     pairs: list[tuple[Trace, ...]] = []
     failed: list[tuple[Trace, ...]] = []
     passed: list[tuple[Trace, ...]] = []
-    for runs in by_task.values():
-        good = [run for run in runs if run.passed]
-        bad = [run for run in runs if not run.passed]
+    for own in by_task.values():
+        good = [run for run in own if run.passed]
+        bad = [run for run in own if not run.passed]
         if good and bad:
             pairs.append((bad[0], good[0]))
         elif bad:
@@ -79,7 +82,7 @@ def cut(traces: Sequence[Trace], *, size: int, seed: int, failure_only: bool = F
     for offset, (kind, group) in enumerate(groups):
         random.Random(seed + offset).shuffle(group)  # noqa: S311 - an order, not a secret
         chunks = [group[start : start + size] for start in range(0, len(group), size)]
-        batches += [Minibatch(kind, tuple(t for runs in chunk for t in runs)) for chunk in chunks]
+        batches += [Minibatch(kind, tuple(t for own in chunk for t in own)) for chunk in chunks]
     return batches
 
 
@@ -97,7 +100,7 @@ async def reflect(optimizer: Optimizer, brief: Brief, batch: Minibatch) -> Insig
         if whole:
             return read_draft(value.get("skill_candidates"))[1]
         edits, faults = read_payload(value, brief.mode, batch)
-        misses = _find_misses(brief, edits)
+        misses = [*_find_copies(edits, batch)[1], *_find_misses(brief, edits)]
         return "; ".join([*faults, *misses])
 
     try:
@@ -118,7 +121,7 @@ async def reflect(optimizer: Optimizer, brief: Brief, batch: Minibatch) -> Insig
     edits, _ = ([], []) if whole else read_payload(value, brief.mode, batch)
     draft, _ = read_draft(value.get("skill_candidates")) if whole else (None, "")
     edits = edits if brief.budget is None else edits[: brief.budget]
-    edits = _place(brief, edits)
+    edits = _place(brief, _find_copies(edits, batch)[0])
     takes_notes = brief.skill_aware and (batch.kind != "success" or brief.notes_of_success)
     return Insight(
         kind=batch.kind,
@@ -179,6 +182,25 @@ def read_edits(raw: object, batch: Minibatch) -> tuple[list[Edit], list[str]]:
         except (msgspec.ValidationError, TypeError, ValueError) as error:
             faults.append(f"edit {number + 1}: {error}")
     return edits, faults
+
+
+def _find_copies(edits: Sequence[Edit], batch: Minibatch) -> tuple[list[Edit], list[str]]:
+    """Return the edits that speak of no single task, and a fault for each of the others.
+
+    What several prompts have in common is the wording of the kind, and may be quoted.
+    """
+    prompts = {trace.task.id: runs(trace.task.prompt, COPY) for trace in batch.traces}
+    counts = Counter(run for own in prompts.values() for run in own)
+    if len(prompts) < 2:
+        return list(edits), []
+    single = {run for run, count in counts.items() if count == 1}
+    general, faults = [], []
+    for edit in edits:
+        if runs(edit.content, COPY) & single:
+            faults.append(f'"{edit.content}" is about a single task: say what holds for all of the kind')
+        else:
+            general.append(edit)
+    return general, faults
 
 
 def _place(brief: Brief, edits: Sequence[Edit]) -> list[Edit]:

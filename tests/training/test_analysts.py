@@ -6,10 +6,12 @@ import json
 
 from skillopt_replay.ledger import MemoryLedger
 from skillopt_replay.skills import new_skill
-from skillopt_replay.tasks import Exact
+from skillopt_replay.tasks import Contains, Exact
+from skillopt_sleep.training import make_task
 from skillopt_sleep.training.analyst_prompts import EXAMPLE, Brief, Minibatch
 from skillopt_sleep.training.analysts import cut, reflect
 from skillopt_sleep.training.asking import Optimizer
+from skillopt_sleep.training.traces import Trace
 from tests.support.school import Teacher
 from tests.training.test_traces import make_trace
 
@@ -20,7 +22,10 @@ def edit(op="add", content="Carry the one.", target=""):
     return {"op": op, "target": target, "content": content, "support": 9}
 
 
-async def ask(*replies, skill=SKILL, kind="failure", **brief):
+FAILED = make_trace(Exact(text="4")).rollout
+
+
+async def ask(*replies, skill=SKILL, kind="failure", traces=(), **brief):
     answers = iter([{"reasoning": "", "patterns": [], "edits": list(edits)} for edits in replies])
     schemas = []
 
@@ -30,7 +35,7 @@ async def ask(*replies, skill=SKILL, kind="failure", **brief):
             return await super().complete(messages, schema=schema, **more)
 
     teacher = Analyst(answers={"analyst": lambda _m: next(answers)})
-    traces = tuple(make_trace(Exact(text="4"), hard=float(kind == "success")) for _ in range(2))
+    traces = tuple(traces) or (make_trace(Exact(text="4"), hard=float(kind == "success")),) * 2
     optimizer = Optimizer(teacher, MemoryLedger(), workers=1)
     insight = await reflect(optimizer, Brief(skill=skill, budget=4, **brief), Minibatch(kind, traces))
     return insight, teacher, schemas
@@ -67,16 +72,26 @@ async def test_the_example_is_no_edit():
     assert [e.content for e in insight.edits] == ["Carry the one."]
 
 
+async def test_a_rule_that_repeats_one_task_is_told_back_and_left_out():
+    tasks = [
+        Trace(
+            make_task(f"{n}", f"Write the command that runs the tests of the module {n}.", Exact(text="4")), r
+        )
+        for n, r in (("login", FAILED), ("cache", FAILED))
+    ]
+    copied = edit(content="Write the command that runs the tests of the module login: pytest login")
+    shared = edit(content="To write the command that runs the tests of the module, use make.")
+    insight, teacher, _ = await ask(*[[copied, shared]] * 2, traces=tasks)
+    assert [e.content for e in insight.edits] == [shared["content"]]
+    assert "about a single task" in teacher.asked[1][1][-1].content
+
+
 async def test_no_more_edits_than_the_learning_rate_in_force():
     insight, _, _ = await ask([edit(content=f"Rule {n}.") for n in range(9)])
     assert len(insight.edits) == 4
 
 
 def test_minibatches_depend_on_the_seed_alone():
-    from skillopt_replay.tasks import Contains
-    from skillopt_sleep.training import make_task
-    from skillopt_sleep.training.traces import Trace
-
     base = make_trace(Contains(text="x"))
     traces = [Trace(make_task(f"{n}", "?", Contains(text="x")), base.rollout) for n in range(10)]
     batches = cut(traces, size=4, seed=3)
