@@ -36,7 +36,7 @@ def calibrate(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Run your skills against themselves: how often would this gate let through one that does nothing."""
+    """Run your skills against themselves: how often the gate errs."""
     from skillopt_sleep.calibration.calibrate import calibrate as run
     from skillopt_sleep.cli.progress import follow
     from skillopt_sleep.lock import hold

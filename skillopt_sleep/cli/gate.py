@@ -32,7 +32,7 @@ def explain_verdict(
     ],
     as_json: Json = False,
 ) -> None:
-    """Show how a verdict came about, number by number, and the evidence night by night."""
+    """Show how a verdict came about. Number by number, and the evidence night by night."""
     from skillopt_gate.explain import explain as list_steps
     from skillopt_sleep.noise import say_noise
     from skillopt_sleep.store.calibrations import find_calibration
@@ -84,7 +84,7 @@ def release_proposal(
     name: Annotated[str, typer.Argument(metavar="ID", help="A proposal.")],
     as_json: Json = False,
 ) -> None:
-    """Run a proposal on the sealed tasks of its skill, before you apply it. They open once."""
+    """Run a proposal on the sealed tasks of its skill. Do it before you apply it: they open once."""
     from skillopt_sleep.calibration.release import release
     from skillopt_sleep.cli.progress import follow
     from skillopt_sleep.lock import hold

@@ -100,7 +100,8 @@ class _Teller:
                 stage="harvest",
                 done=stats.files_done or int(at_end),
                 total=stats.files_found or int(at_end),
-                bytes_done=stats.bytes_done,
+                # A compressed file holds more than its size on disk.
+                bytes_done=min(stats.bytes_done, stats.bytes_found),
                 bytes_total=stats.bytes_found,
                 detail=f"{stats.sessions} session{'' if stats.sessions == 1 else 's'}",
             )

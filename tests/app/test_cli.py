@@ -135,6 +135,14 @@ def test_every_command_explains_itself(command: str):
             assert "--json" in done.stdout
 
 
+@pytest.mark.parametrize("group", ["", "config", "gate"])
+def test_a_list_of_commands_cuts_no_sentence_off(group: str, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    listed = invoke(*group.split(), "--help").stdout.partition("Commands:")[2]
+    assert listed
+    assert "..." not in listed
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
@@ -181,7 +189,7 @@ def test_without_an_agent_a_night_says_what_to_do(sleeper: Sleeper):
     assert "hint: " in done.stderr
     refused = CliRunner().invoke(app, ["config", "set", "target.agent", "robot"])
     assert refused.exit_code == 2
-    assert "|copilot|command|chat" in refused.stderr
+    assert "copilot (real CLIs), command" in refused.stderr
 
 
 def test_hunks_that_are_not_there_and_decided_proposals_are_told(slept: str, sleeper: Sleeper):

@@ -109,6 +109,7 @@ def test_asks_from_two_projects_stay_apart_whatever_was_said_in_the_other(
     here, there = sorted(read_proposals(database), key=lambda proposal: len(proposal.skill))
     assert (here.scope, here.staged.repository) == ("project", str(sleeper.project))
     assert (there.scope, there.staged.repository) == ("project", str(tmp_path / "other"))
+    assert here.note.usage.tokens == there.note.usage.tokens == report["tokens"] / 2
     told = json.loads(sleeper.sleep("tasks", "--json"))
     sessions = {task["root"]: set() for task in told}
     for task in told:
