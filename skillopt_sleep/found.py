@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from skillopt_sleep.agents import AGENTS, BY_NAME, CHAT, COMMAND, AgentKind
+from skillopt_sleep.agents import AGENTS, CHAT, AgentKind
 from skillopt_sleep.config import Settings, load
 from skillopt_sleep.errors import Explained, UsageError
 from skillopt_sleep.findings import Finding, explained
@@ -54,16 +54,12 @@ def _of_agent(kind: AgentKind, env: Mapping[str, str]) -> Finding:
 
 
 def _target(settings: Settings, paths: Paths, env: Mapping[str, str]) -> str:
+    from skillopt_sleep.night.workbenches import check_agent
+
     picked = _pick(settings, paths, env)
     because = f": {picked.why}" if picked.why else ""
-    if picked.agent == CHAT:
-        model = settings.target.model or "local"
-        return f"a night would replay with the chat model {_check(model, settings, env)}{because}"
-    if picked.agent == COMMAND:
-        from skillopt_replay.agents.command import find_program
-
-        return f"a night would replay with {find_program(settings.target.command, env).argv[0]}"
-    return f"a night would replay with {BY_NAME[picked.agent].title}{because}"
+    kind = "the chat model " if picked.agent == CHAT else ""
+    return f"a night would replay with {kind}{check_agent(picked.agent, settings, env)}{because}"
 
 
 def _optimizer(settings: Settings, paths: Paths, env: Mapping[str, str]) -> str:

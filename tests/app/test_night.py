@@ -269,6 +269,13 @@ def test_a_night_without_anything_that_recurs_ends_with_3_and_asks_no_model(
     assert model.requests == []
 
 
+def test_a_dry_run_says_when_the_agent_that_is_named_is_not_there(sleeper: Sleeper):
+    sleeper.work()
+    sleeper.set(target_agent="command")
+    (note,) = sleeper.night("--dry-run")["notes"]
+    assert note.startswith("no night could begin now: no command is named as the agent")
+
+
 def test_a_dry_run_asks_no_model_and_leaves_no_trace_but_the_index(
     sleeper: Sleeper, model: ChatModel, database
 ):
