@@ -124,13 +124,13 @@ def _render(
 
 def _plot(ruled: Ruled, nights: Sequence[Ruled]) -> Iterator[str]:
     from skillopt_sleep.review.charts import draw_growth
-    from skillopt_sleep.review.wording import say_wealth
+    from skillopt_sleep.review.wording import count, say_wealth
 
     needed = 1 / ruled.verdict.level
     yield f"evidence night by night; the mark stands at the {say_wealth(needed)} that accept"
     bars = draw_growth([one.verdict.wealth for one in nights], needed, _WIDTH)
     for one, bar in zip(nights, bars, strict=True):
-        tasks = f"{one.verdict.n_all} tasks"
+        tasks = count(one.verdict.n_all, "task")
         yield f"  {one.night:<14} {bar}  {say_wealth(one.verdict.wealth):>10}  {tasks}"
 
 

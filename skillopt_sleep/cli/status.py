@@ -46,7 +46,7 @@ def status(as_json: Json = False) -> None:
 
 def _render(value: dict[str, Any]) -> str:
     known = ", ".join(f"{n} {kind}" for kind, n in value["sessions"].items()) or "none yet"
-    lines = [f"gate mode  {value['gate_mode']}", f"sessions   {known}"]
+    lines = [f"gate mode: {value['gate_mode']}", f"sessions   {known}"]
     night = value["last_night"]
     if night:
         spend = night["spend"]

@@ -93,7 +93,7 @@ def to_markdown(report: NightReport) -> str:
             f"- optimizer: {report.optimizer}",
             *([f"- judge: {report.judge}"] if report.judge else []),
             f"- sandbox: {report.sandbox}",
-            f"- {report.tasks} tasks, {report.rollouts} rollouts, {report.tokens} tokens, "
+            f"- {count(report.tasks, 'task')}, {count(report.rollouts, 'rollout')}, {report.tokens} tokens, "
             f"${report.cost_usd:.2f}, {report.seconds:.0f} s",
         ]
     elif report.notes or report.forecast:

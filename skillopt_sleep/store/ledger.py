@@ -85,12 +85,12 @@ class SqliteLedger:
     def usage(self) -> Usage:
         """Return what the calls of this share have used, also when an earlier run of the night made them.
 
-        Tokens are not told apart by kind.
+        Tokens are not told apart by kind; the cost is None when a price is not known.
         """
-        tokens, usd = 0, 0.0
+        tokens, usd, known = 0, 0.0, True
         for row in self._connection.execute(
-            "select kind, key, coalesce(tokens, reserved_tokens) tokens, coalesce(usd, reserved_usd) usd"
-            " from calls where night = ?",
+            "select kind, key, coalesce(tokens, reserved_tokens) tokens, coalesce(usd, reserved_usd) usd,"
+            " usd is not null or reserved_usd > 0 or state <> 'done' priced from calls where night = ?",
             (self._night,),
         ):
             # An attempt that failed keeps its row under the key with a number behind it.
@@ -98,7 +98,8 @@ class SqliteLedger:
                 self._share
             ):
                 tokens, usd = tokens + row["tokens"], usd + row["usd"]
-        return Usage(input_tokens=tokens, cost_usd=usd)
+                known = known and bool(row["priced"])
+        return Usage(input_tokens=tokens, cost_usd=usd if known else None)
 
     def count(self, kind: str) -> int:
         """Return how many calls of this kind ended well."""

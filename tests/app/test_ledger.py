@@ -161,3 +161,10 @@ async def test_a_share_counts_what_an_earlier_run_of_the_night_paid_for(connecti
     assert ledger.usage().tokens == 0
     await ledger.once("optimizer", "k", ESTIMATE, Calls(), Completion)
     assert (ledger.usage().cost_usd, ledger.usage().tokens) == (0.25, 120)
+
+
+async def test_a_share_with_a_price_nobody_knows_has_no_cost(connection):
+    ledger = make_ledger(connection)
+    unpriced = Completion(text="hello", model="m", usage=Usage(100, 20))
+    await ledger.once("optimizer", "k", Usage(1000, 100), Calls(unpriced), Completion)
+    assert (ledger.usage().cost_usd, ledger.usage().tokens) == (None, 120)
