@@ -22,7 +22,7 @@ def find_agents(env: Mapping[str, str]) -> Iterator[Finding]:
 
 
 def find_backends(paths: Paths, env: Mapping[str, str]) -> Iterator[Finding]:
-    """Say who would run the tasks and which model would write the edits, and why."""
+    """Say who would run the tasks and which models would write the edits and judge, and why."""
     try:
         settings = load(paths.config)
     except UsageError as error:
@@ -32,6 +32,8 @@ def find_backends(paths: Paths, env: Mapping[str, str]) -> Iterator[Finding]:
         return
     yield explained("target", lambda: _target(settings, paths, env))
     yield explained("optimizer", lambda: _optimizer(settings, paths, env))
+    if settings.judge.model:
+        yield explained("judge", lambda: f"{_check(settings.judge.model, settings, env)} would judge")
 
 
 def _of_agent(kind: AgentKind, env: Mapping[str, str]) -> Finding:

@@ -421,6 +421,15 @@ def test_the_check_up_passes_where_a_night_can_run_and_fails_where_not(sleeper: 
     assert all(f["hint"] for f in json.loads(done.stdout) if f["needed"] and not f["ok"])
 
 
+def test_the_check_up_tells_of_the_judge_when_there_is_to_be_one(sleeper: Sleeper, model: ChatModel):
+    assert "judge" not in [f["name"] for f in json.loads(sleeper.sleep("doctor", "--json"))]
+    sleeper.set(judge_model=model.spec)
+    assert re.search(r"^ok +judge +scripted at .* would judge", sleeper.sleep("doctor"), re.MULTILINE)
+    sleeper.set(judge_model="local:/not/there.gguf")
+    told = sleeper.sleep("doctor", expect=1)
+    assert re.search(r"^MISSING +judge +the model file /not/there.gguf cannot be read", told, re.MULTILINE)
+
+
 def test_the_check_up_names_the_variable_a_model_needs_and_what_it_would_cost(
     sleeper: Sleeper, monkeypatch: pytest.MonkeyPatch
 ):
