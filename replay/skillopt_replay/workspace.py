@@ -54,8 +54,14 @@ class Workspace(msgspec.Struct, frozen=True):
 
     async def dispose(self) -> tuple[str, ...]:
         """Remove the folder, also when parts of it are read-only; return a note when a part of it stays."""
-        left = await discard(self.root)
-        return (*left, *(await discard(self.baseline.folder) if self.baseline else ()))
+        more: tuple[str, ...] = ()
+        try:
+            left = await discard(self.root)
+        finally:
+            # Also when we are cancelled meanwhile.
+            if self.baseline is not None:
+                more = await discard(self.baseline.folder)
+        return (*left, *more)
 
 
 def root_of(path: Path) -> Path:
@@ -188,7 +194,10 @@ async def _copy(source: Path, folder: Path) -> str:
         await asyncio.to_thread(_empty, folder)
         await _start_repository(folder)
         return f"{source} is not under git and holds {error}: an empty folder"
-    return f"{source} is not under git: a copy of its {files} files as they are now"
+    return (
+        f"{source} is not under git: a copy of its {files} files as they are now, without"
+        " dependencies, caches and what looks secret"
+    )
 
 
 def _empty(folder: Path) -> None:
