@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from skillopt_replay.errors import Unavailable
 from skillopt_sleep.agents import AGENTS, CHAT, AgentKind
 from skillopt_sleep.config import Settings, load
 from skillopt_sleep.errors import Explained, UsageError
@@ -70,7 +71,14 @@ def _optimizer(settings: Settings, paths: Paths, env: Mapping[str, str]) -> str:
     target = CHAT if settings.optimizer.model != "auto" else _pick(settings, paths, env).agent
     picked = pick_optimizer(settings, env, target)
     because = f": {picked.why}" if picked.why else ""
-    return f"{_check(picked.agent, settings, env)} would write the edits{because}"
+    try:
+        return f"{_check(picked.agent, settings, env)} would write the edits{because}"
+    except Unavailable as error:
+        if not picked.why:
+            raise
+        # Somebody with Copilot alone has asked for no local model.
+        other = "or name another: skillopt-sleep config set optimizer.model MODEL"
+        raise Unavailable(f"{error.message}{because}", hint=f"{error.hint}, {other}") from error
 
 
 def _pick(settings: Settings, paths: Paths, env: Mapping[str, str]) -> Choice:

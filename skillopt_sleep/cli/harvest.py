@@ -80,7 +80,7 @@ def _render(report: HarvestReport) -> str:
     lines = [
         f"{count(report.sessions, 'session')} with {count(report.turns, 'prompt')} in"
         f" {count(report.files_read, 'new or changed file')} ({report.files_seen} seen,"
-        f" {say_bytes(report.bytes_read)} read, {report.seconds:.1f} s)"
+        f" {say_bytes(report.bytes_read)}, {report.seconds:.1f} s)"
     ]
     if report.skipped:
         lines.append(f"left out: {count(report.skipped, 'record')} that could not be read")

@@ -95,6 +95,7 @@ class _Teller:
         if now - self._told < _TELL_S and not at_end:
             return
         self._told = now
+        found = f"{stats.sessions} session{'' if stats.sessions == 1 else 's'}"
         self._listen(
             Event(
                 stage="harvest",
@@ -103,6 +104,6 @@ class _Teller:
                 # A compressed file holds more than its size on disk.
                 bytes_done=min(stats.bytes_done, stats.bytes_found),
                 bytes_total=stats.bytes_found,
-                detail=f"{stats.sessions} session{'' if stats.sessions == 1 else 's'}",
+                detail="nothing new" if at_end and not stats.files_found else found,
             )
         )
