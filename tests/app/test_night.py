@@ -351,8 +351,8 @@ def test_lost_runs_are_missing_data_and_not_failures(sleeper: Sleeper, model: Ch
 def test_a_server_that_refuses_everything_learns_nothing_and_says_why(sleeper: Sleeper, model: ChatModel):
     sleeper.work()
     model.refuses = lambda r: 501
-    report = sleeper.night()
-    assert report["verdicts"] == []
+    report = sleeper.night(expect=1)
+    assert (report["state"], report["verdicts"]) == ("failed", [])
     assert "the infrastructure failed" in report["skills"][0]["note"]
     assert "HTTP 501" in report["skills"][0]["note"]
 
