@@ -173,6 +173,20 @@ def test_an_agent_that_is_named_but_cannot_run_is_told_by_the_check_up(paths, tm
     assert unknown.hint
 
 
+def test_where_no_client_writes_edits_the_check_up_names_two_ways_out(paths, tmp_path, monkeypatch):
+    def refuse() -> None:
+        raise Unavailable("no runtime", hint="install it")
+
+    monkeypatch.setattr("skillopt_replay.models.serving.require_runtime", refuse)
+    paths.config.parent.mkdir(parents=True, exist_ok=True)
+    paths.config.write_text('[target]\nagent = "command"\ncommand = ["sh"]\n')
+    env = {"PATH": f"{tmp_path}/bin:/usr/bin:/bin", "HOME": str(tmp_path)}
+    optimizer = list(find_backends(paths, env))[1]
+    assert optimizer.detail.startswith("no runtime: your own program is no chat model")
+    assert optimizer.hint.startswith("install it, or name another: ")
+    assert "optimizer.model" in optimizer.hint
+
+
 def test_every_agent_is_in_the_documentation():
     page = (Path(__file__).parents[2] / "docs" / "agents.md").read_text()
     for name in (*BY_NAME, "command", "chat", "auto"):

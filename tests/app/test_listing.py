@@ -301,3 +301,11 @@ def test_one_of_a_thing_is_told_in_the_singular(sleeper: Sleeper) -> None:
     assert "1 line is not a readable record" in done.stdout
     assert "1 record of an unknown type was skipped: strange" in done.stdout
     assert "1 sessions" not in done.stderr
+
+
+def test_a_harvest_without_news_says_so(sleeper: Sleeper) -> None:
+    write_session(sleeper.projects / "-w", "one", [("do it", "done")], cwd="/w")
+    assert "1 session" in run("harvest").stderr
+    again = run("harvest")
+    assert "nothing new" in again.stderr
+    assert "(1 seen, 0 B, " in again.stdout
