@@ -17,21 +17,16 @@ from skillopt_sleep.training.analyst_prompts import Brief, Minibatch
 from skillopt_sleep.training.analysts import Insight, cut, reflect
 from skillopt_sleep.training.asking import Optimizer
 from skillopt_sleep.training.attributing import attribute
-from skillopt_sleep.training.choosing import Chooser
 from skillopt_sleep.training.config import Config
 from skillopt_sleep.training.contract import TrainingError, is_lost
-from skillopt_sleep.training.edits import apply_edits
 from skillopt_sleep.training.gating import Comparison, Gate
-from skillopt_sleep.training.merging import Merged, dedupe, merge
 from skillopt_sleep.training.modes import read_control, read_schedule, read_update_mode
+from skillopt_sleep.training.proposing import Proposer
 from skillopt_sleep.training.race import Contender, race
 from skillopt_sleep.training.records import Candidate, Edit, EditResult, RejectedEdit
 from skillopt_sleep.training.rejected import render_rejected
-from skillopt_sleep.training.rewriting import compress, merge_documents, rewrite
 from skillopt_sleep.training.rolling import Purpose, Runner, number
 from skillopt_sleep.training.schedules import LearningRate, RateDecision
-from skillopt_sleep.training.select import Selection
-from skillopt_sleep.training.sizes import SizeBudget, needs_compression
 from skillopt_sleep.training.step_parts import Plan, Proposal, Standing
 from skillopt_sleep.training.step_records import (
     begin_record,
@@ -86,9 +81,9 @@ class Stepper:
             steps=steps,
             warmup=rate.warmup_steps,
         )
-        self._chooser = Chooser(optimizer)
         self._mode = read_update_mode(rate.skill_update_mode)
-        self._autonomous = "autonomous" in (self._rate.control, self._rate.schedule)
+        autonomous = "autonomous" in (self._rate.control, self._rate.schedule)
+        self._proposer = Proposer(config, optimizer, autonomous=autonomous)
 
     async def run(self, plan: Plan, standing: Standing) -> StepResult:
         """Return what the step came to; nothing is written.
@@ -123,7 +118,9 @@ class Stepper:
             "gate_metric": self._config.evaluation.gate_metric,
         }
         clock.lap("reflect_s")
-        proposals = await asyncio.gather(*(self._propose(own, standing, traces, budget) for own in variants))
+        proposals = await asyncio.gather(
+            *(self._proposer.propose(own, standing, traces, budget) for own in variants)
+        )
         clock.lap("aggregate_s")
         rivals = {p.skill.digest: p for p in reversed(proposals) if p.skill != standing.skill}
         fresh = [p for p in proposals if rivals.get(p.skill.digest) is p]
@@ -230,93 +227,6 @@ class Stepper:
             variant=variant,
         )
         return list(await asyncio.gather(*(reflect(self._optimizer, brief, batch) for batch in batches)))
-
-    async def _propose(
-        self, insights: Sequence[Insight], standing: Standing, traces: Sequence[Trace], budget: int | None
-    ) -> Proposal:
-        merged = await merge(
-            self._optimizer,
-            standing.skill,
-            insights,
-            batch_size=self._config.gradient.merge_batch_size,
-            memory=standing.memory,
-            rejected=render_rejected(standing.rejected.edits),
-        )
-        new = dedupe([edit for edit in merged.edits if not standing.rejected.knows(edit)])
-        problems = list(merged.problems)
-        if len(new) < len(merged.edits):
-            problems.append(f"{len(merged.edits) - len(new)} edits were turned down before")
-        decision = None
-        if self._autonomous and new:
-            decision, problem = await self._chooser.decide_rate(standing, new, traces, budget)
-            budget = decision.learning_rate
-            problems += [problem] if problem else []
-        if self._mode == "full_rewrite_minibatch":
-            return await self._merge_documents(insights, standing)
-        selection, problem = await self._chooser.select(standing, new, budget)
-        problems += [problem] if problem else []
-        skill, results, summary, told = await self._update(standing, selection.edits)
-        return Proposal(
-            merged=merged,
-            selection=selection,
-            results=results,
-            skill=skill,
-            decision=decision,
-            reasoning=" ".join(dict.fromkeys(i.reasoning for i in insights if i.reasoning)),
-            change_summary=summary,
-            problems=(*problems, *selection.faults, *told),
-        )
-
-    async def _update(
-        self, standing: Standing, edits: Sequence[Edit]
-    ) -> tuple[Skill, tuple[EditResult, ...], tuple[str, ...], tuple[str, ...]]:
-        """Return the new skill, what became of the edits, what a writer says of it, and what went wrong."""
-        most, skill = self._config.optimizer.max_skill_tokens, standing.skill
-        if self._mode == "rewrite_from_suggestions":
-            if not edits:
-                return skill, (), (), ()
-            written = await rewrite(
-                self._optimizer,
-                skill,
-                edits,
-                max_tokens=most,
-                rejected=render_rejected(standing.rejected.edits),
-            )
-            done = written.skill is not None
-            detail = "worked in" if done else "the document was not written"
-            results = tuple(EditResult(edit=edit, applied=done, detail=detail) for edit in edits)
-            return written.skill or skill, results, written.summary, written.problems
-        skill, results = apply_edits(skill, edits, limit=len(edits), max_tokens=most)
-        budget = SizeBudget(least=self._config.optimizer.min_skill_tokens, most=most)
-        wanted = needs_compression(skill, results, budget)
-        if wanted is None:
-            return skill, results, (), ()
-        shorter = await compress(self._optimizer, skill, wanted)
-        if shorter.skill is None:
-            return skill, results, (), shorter.problems
-        skill, again = apply_edits(
-            shorter.skill, wanted.held_back, limit=len(wanted.held_back), max_tokens=most
-        )
-        kept = tuple(result for result in results if not result.over_size)
-        return skill, (*kept, *again), shorter.summary, shorter.problems
-
-    async def _merge_documents(self, insights: Sequence[Insight], standing: Standing) -> Proposal:
-        written = await merge_documents(
-            self._optimizer,
-            standing.skill,
-            [insight.document for insight in insights if insight.document],
-            batch_size=self._config.gradient.merge_batch_size,
-            max_tokens=self._config.optimizer.max_skill_tokens,
-        )
-        return Proposal(
-            merged=Merged(edits=()),
-            selection=Selection(edits=()),
-            results=(),
-            skill=written.skill or standing.skill,
-            reasoning=" ".join(dict.fromkeys(i.reasoning for i in insights if i.reasoning)),
-            change_summary=written.summary,
-            problems=written.problems,
-        )
 
     async def _choose(
         self, fresh: Sequence[Proposal], traces: Sequence[Trace], plan: Plan, standing: Standing

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -26,11 +25,11 @@ from skillopt_sleep.training.rolling import Runner
 from skillopt_sleep.training.rounds import Report
 from skillopt_sleep.training.run_folder import RunFolder, RunState, check_fingerprint, fingerprint
 from skillopt_sleep.training.run_ledger import RunLedger
+from skillopt_sleep.training.step_files import Say, tell_step, write_step
 from skillopt_sleep.training.step_parts import Plan, Standing
 from skillopt_sleep.training.stepping import Stepper, StepResult
 from skillopt_sleep.training.summary import Summary, summarize
 
-Say = Callable[[str], None]
 _ACCEPTING = {"accept", "accept_new_best", "force_accept"}
 
 
@@ -204,11 +203,11 @@ class _Run:
             "best_origin": state.best_origin,
             "skill_len": len(folder.load_skill(state.current, state.skill_name).text),
         }
-        self._write_step(plan, result, record)
+        write_step(folder, plan, result, record)
         self._history = [*self._history[: plan.step - 1], record]
         folder.write_json(folder.root / "history.json", self._history)
         folder.save_state(state)
-        self._tell(plan, record)
+        tell_step(self._say, plan, self._steps, record)
         return state
 
     def _take(self, state: RunState, plan: Plan, current: Skill, result: StepResult) -> RunState:
@@ -253,34 +252,6 @@ class _Run:
             )
         return state
 
-    def _write_step(self, plan: Plan, result: StepResult, record: dict[str, Any]) -> None:
-        folder, path = self._folder, self._folder.step(plan.step)
-        folder.write_json(path / "merged_patch.json", result.merged)
-        folder.write_json(path / "ranked_edits.json", result.selected)
-        folder.write_json(path / "edit_apply_report.json", [_report(r) for r in result.results])
-        if result.decision is not None:
-            folder.write_json(path / "lr_decision.json", result.decision)
-        if result.notes:
-            folder.write_json(path / "appendix_notes.json", result.notes)
-        if result.candidate is not None:
-            folder.write_text(path / "candidate_skill.md", result.candidate.text)
-        folder.write_json(path / "trajectory_digest.json", {"step": plan.step, **result.digest})
-        folder.write_json(path / "step_record.json", record)
-
-    def _tell(self, plan: Plan, record: dict[str, Any]) -> None:
-        lost = f", {record['rollout_lost']} lost" if record["rollout_lost"] else ""
-        said = f"step {plan.step}/{self._steps} (epoch {plan.epoch})"
-        self._say(f"{said} rollout: {record['rollout_hard']:.1%} of {record['rollout_n']} runs passed{lost}")
-        self._say(f"{said} reflect: {record['n_patches']} patches, {record['n_edits_merged']} edits merged")
-        summary = record["edit_apply_summary"]
-        self._say(f"{said} update: {summary['applied']} of {summary['total']} selected edits applied")
-        gate = record.get("gate")
-        score = record.get("candidate_gate_score")
-        why = f": {gate['reason']}" if gate else "" if score is None else f" with {score:.1%}"
-        self._say(f"{said} gate: {record['action']}{why}")
-        for problem in record["problems"][:3]:
-            self._say(f"{said} note: {problem}")
-
     async def _conclude(self, state: RunState) -> Summary:
         if state.stopped:
             self._say(f"stopped early: {state.stopped}")
@@ -320,8 +291,3 @@ def _score(measure: Measure | None) -> float:
 
 def _show(measure: Measure) -> str:
     return f"{measure.hard:.1%} hard, {measure.soft:.1%} soft"
-
-
-def _report(result: Any) -> dict[str, Any]:
-    value: dict[str, Any] = msgspec.to_builtins(result)
-    return value
