@@ -21,12 +21,13 @@ _SLACK = 8_192
 _REPEATED = 512
 # What no secret looks like: shorter than what redaction takes for chance, or made by a client as ids are.
 _SHORT_ID = 20
-_PLAIN_ID = re.compile(
-    r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?:msg|toolu|call|resp|fc|req)_\w{1,80}"
-    r"|(?:[a-z]{2,9} )?(?:.{0,19}|#[0-9a-f]{16}|(?:msg|call|resp)_\w{1,80}"
-    r"|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})",
+# A UUID is taken for one by its length, its letters and its first dash: a strict pattern takes three times as long.
+_UUID = "[0-9a-f-]{36}(?<=-.{27})"
+_is_plain_id = re.compile(
+    rf"{_UUID}|(?:msg|toolu|call|resp|fc|req)_(?:[0-9a-f-]{{1,40}}|\w{{1,80}})"
+    rf"|(?:[a-z]{{2,9}} )?(?:.{{0,19}}|#[0-9a-f]{{16}}|(?:msg|call|resp)_\w{{1,80}}|{_UUID})",
     re.DOTALL,
-)
+).fullmatch
 
 
 def clip(text: str, limit: int) -> str:
@@ -65,7 +66,7 @@ def keep_id(name: str) -> str:
 
     Ids are compared and never shown.
     """
-    if len(name) < _SHORT_ID or _PLAIN_ID.fullmatch(name):
+    if len(name) < _SHORT_ID or _is_plain_id(name):
         return name
     return f"#{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 from skillopt_harvesters.records import Tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 # So many of the latest calls can still be corrected.
 MAX_OPEN_CALLS = 64
@@ -70,6 +70,11 @@ def add_tokens(parts: Iterable[Tokens]) -> Tokens:
         read += part.cache_read
         written += part.cache_write
     return Tokens(given, fresh, read, written)
+
+
+def bound_all(usage: Mapping[str, Counts]) -> dict[str, Tokens]:
+    """Return the tokens of model calls, within bounds."""
+    return {call: bound(counts) for call, counts in usage.items()}
 
 
 def bound(counts: Counts) -> Tokens:

@@ -22,7 +22,7 @@ from skillopt_harvesters.calls import (
 )
 from skillopt_harvesters.records import Signal, Tokens, ToolCall, Turn
 from skillopt_harvesters.redact import redact_ends, redact_within
-from skillopt_harvesters.tokens import MAX_OPEN_CALLS, Counts, add_counts, add_tokens, bound, fold
+from skillopt_harvesters.tokens import MAX_OPEN_CALLS, Counts, add_counts, add_tokens, bound_all, fold
 from skillopt_harvesters.verify import is_verification
 
 if TYPE_CHECKING:
@@ -114,9 +114,9 @@ class TurnDraft(msgspec.Struct):
             return
         texts.append(TextDraft(message, clip(text, MAX_ANSWER), source))
         if len(texts) > 2:
-            last = texts[-1].message
-            before = next((piece.message for piece in reversed(texts) if piece.message != last), last)
-            self.texts = [piece for piece in texts if piece.message in {last, before}]
+            before = next((piece.message for piece in reversed(texts) if piece.message != message), message)
+            if texts[0].message != message and texts[0].message != before:
+                self.texts = [piece for piece in texts if piece.message in {message, before}]
 
     def add_call(self, call: CallDraft) -> None:
         """Add a tool call; beyond `MAX_CALLS`, or `MAX_TURN` characters, only their number is kept."""
@@ -140,12 +140,12 @@ class TurnDraft(msgspec.Struct):
     def count(self, call: str, counts: Counts) -> None:
         """Count a model call, or correct what was counted of it; only the latest calls can be corrected."""
         usage = self.usage
-        usage[call] = counts  # type: ignore[assignment]  # `redact` makes tokens of them
+        usage[keep_id(call)] = counts  # type: ignore[assignment]  # `redact` makes tokens of them
         if len(usage) >= 2 * MAX_OPEN_CALLS:
             self.counted = fold(usage, self.counted)
 
     def count_all(self, counts: Mapping[str, Counts]) -> None:
-        """Count several model calls, in order."""
+        """Count several model calls, in order, by ids as `keep_id` returns them."""
         usage = self.usage
         usage.update(counts)  # type: ignore[arg-type]  # `redact` makes tokens of them
         while len(usage) >= 2 * MAX_OPEN_CALLS:
@@ -187,7 +187,7 @@ class TurnDraft(msgspec.Struct):
                     name = names[call.name] = redact_name(call.name)
                 call.name = name
         self.skills = {redact_name(name): None for name in list(self.skills)[:MAX_NAMES]}
-        self.usage = {keep_id(call): bound(counts) for call, counts in self.usage.items()}
+        self.usage = bound_all(self.usage)
 
     def close(self) -> Turn:
         """Return the finished turn."""
