@@ -76,7 +76,7 @@ def redact_name(name: str) -> str:
     return _redact(name, MAX_NAME)
 
 
-class CallDraft(msgspec.Struct, gc=False):
+class CallDraft(msgspec.Struct, gc=False, array_like=True):
     """A tool call, perhaps still waiting for its result.
 
     `id` is the client's id of the call, by which the result finds it; `source` the record it came from;
@@ -97,7 +97,10 @@ class CallDraft(msgspec.Struct, gc=False):
         """Cut every text to what can be kept; return about how many characters that are."""
         if len(self.name) > MAX_NAME:
             self.name = clip(self.name, MAX_NAME)
-        self.id, self.source = keep_id(self.id), keep_id(self.source)
+        if not _is_plain_id(self.id):
+            self.id = keep_id(self.id)
+        if not _is_plain_id(self.source):
+            self.source = keep_id(self.source)
         size = len(self.name) + len(self.id)
         command, files = self.command, self.files
         if command is not None:

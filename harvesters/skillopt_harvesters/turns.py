@@ -62,7 +62,7 @@ def _verifies(call: ToolCall) -> bool:
     return _verifies_repeated(command) if len(command) <= _REPEATED else is_verification(command)
 
 
-class TextDraft(msgspec.Struct, gc=False):
+class TextDraft(msgspec.Struct, gc=False, array_like=True):
     """A piece of the agent's visible text; pieces of one message are joined."""
 
     message: str
