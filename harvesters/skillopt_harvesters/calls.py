@@ -21,7 +21,7 @@ _SLACK = 8_192
 _REPEATED = 512
 # What no secret looks like: shorter than what redaction takes for chance, or made by a client as ids are.
 _SHORT_ID = 20
-# A UUID is taken for one by its length, its letters and its first dash: a strict pattern takes three times as long.
+# A UUID by its length, its letters and its first dash: a strict pattern takes three times as long.
 _UUID = "[0-9a-f-]{36}(?<=-.{27})"
 _is_plain_id = re.compile(
     rf"{_UUID}|(?:msg|toolu|call|resp|fc|req)_(?:[0-9a-f-]{{1,40}}|\w{{1,80}})"
