@@ -15,7 +15,16 @@ from skillopt_harvesters.calls import clip, keep_id, redact_folder, redact_name
 from skillopt_harvesters.marks import mark_of
 from skillopt_harvesters.records import Kind, Session, Tokens, Turn
 from skillopt_harvesters.redact import redact, redact_ends
-from skillopt_harvesters.tokens import MAX_OPEN_CALLS, Counts, add_tokens, bound, bound_all, exchange, fold
+from skillopt_harvesters.tokens import (
+    MAX_OPEN_CALLS,
+    Counts,
+    Spent,
+    add_tokens,
+    bound,
+    bound_all,
+    exchange,
+    fold,
+)
 from skillopt_harvesters.turns import MAX_PROMPT, TurnDraft
 
 if TYPE_CHECKING:
@@ -60,9 +69,9 @@ class SessionDraft(msgspec.Struct):
     started: str | None = None
     ended: str | None = None
     turns: list[TurnDraft] = []
-    usage: dict[str, Tokens] = {}
+    usage: dict[str, Spent] = {}
     counted: Tokens = Tokens()
-    settled: dict[str, tuple[int, Tokens]] = {}
+    settled: dict[str, tuple[int, Spent]] = {}
     tells_again: bool = False
     skills_offered: dict[str, None] = {}
     warnings: list[str] = []
@@ -149,7 +158,7 @@ class SessionDraft(msgspec.Struct):
         self.closed.append(turn)
         self._settle(draft.usage, len(self.closed) - 1)
 
-    def _settle(self, usage: dict[str, Tokens], place: int) -> None:
+    def _settle(self, usage: dict[str, Spent], place: int) -> None:
         """Remember the latest model calls of a turn that has ended, if they may be told once more."""
         if self.tells_again:
             self.settled.update((call, (place, tokens)) for call, tokens in usage.items())
@@ -158,7 +167,7 @@ class SessionDraft(msgspec.Struct):
 
     def count(self, call: str, counts: Counts) -> None:
         """Count a model call that belongs to no turn, or correct what was counted of it."""
-        self.usage[keep_id(call)] = counts  # type: ignore[assignment]  # `redact` makes tokens of them
+        self.usage[keep_id(call)] = counts  # type: ignore[assignment]  # `redact` makes them so
         if len(self.usage) >= 2 * MAX_OPEN_CALLS:
             self.counted = fold(self.usage, self.counted)
 

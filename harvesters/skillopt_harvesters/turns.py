@@ -22,7 +22,7 @@ from skillopt_harvesters.calls import (
 )
 from skillopt_harvesters.records import Signal, Tokens, ToolCall, Turn
 from skillopt_harvesters.redact import redact_ends, redact_within
-from skillopt_harvesters.tokens import MAX_OPEN_CALLS, Counts, add_counts, add_tokens, bound_all, fold
+from skillopt_harvesters.tokens import MAX_OPEN_CALLS, Counts, Spent, add_counts, add_tokens, bound_all, fold
 from skillopt_harvesters.verify import is_verification
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class TurnDraft(msgspec.Struct):
     refusals: list[str] = []
     signals: set[Signal] = set()
     skills: dict[str, None] = {}
-    usage: dict[str, Tokens] = {}
+    usage: dict[str, Spent] = {}
     counted: Tokens = Tokens()
     calls_left_out: int = 0
     size: int = 0
@@ -140,14 +140,14 @@ class TurnDraft(msgspec.Struct):
     def count(self, call: str, counts: Counts) -> None:
         """Count a model call, or correct what was counted of it; only the latest calls can be corrected."""
         usage = self.usage
-        usage[keep_id(call)] = counts  # type: ignore[assignment]  # `redact` makes tokens of them
+        usage[keep_id(call)] = counts  # type: ignore[assignment]  # `redact` makes them so
         if len(usage) >= 2 * MAX_OPEN_CALLS:
             self.counted = fold(usage, self.counted)
 
     def count_all(self, counts: Mapping[str, Counts]) -> None:
         """Count several model calls, in order, by ids as `keep_id` returns them."""
         usage = self.usage
-        usage.update(counts)  # type: ignore[arg-type]  # `redact` makes tokens of them
+        usage.update(counts)  # type: ignore[arg-type]  # `redact` makes them so
         while len(usage) >= 2 * MAX_OPEN_CALLS:
             self.counted = fold(usage, self.counted)
 
