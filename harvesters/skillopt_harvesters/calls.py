@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from functools import lru_cache
+from typing import TypeAlias
 
 import msgspec
 
@@ -76,6 +77,10 @@ def redact_name(name: str) -> str:
     return _redact(name, MAX_NAME)
 
 
+CallHandle: TypeAlias = tuple[str, str, bool]
+"""Of a call its id, the record it came from, and whether its result is there."""
+
+
 class CallDraft(msgspec.Struct, gc=False, array_like=True):
     """A tool call, perhaps still waiting for its result.
 
@@ -131,6 +136,25 @@ class CallDraft(msgspec.Struct, gc=False, array_like=True):
             self.files = [_redact(path, MAX_ERROR) for path in self.files]
         if self.exit_code is not None and not -_MAX_CODE <= self.exit_code < _MAX_CODE:
             self.exit_code = None
+
+    @property
+    def handle(self) -> CallHandle:
+        """What is to be remembered of the call when it is stored in a turn."""
+        return (self.id, self.source, self.closed)
+
+    @classmethod
+    def restore(cls, call: ToolCall, handle: CallHandle) -> CallDraft:
+        """Return the draft of a stored call."""
+        return cls(
+            call.name,
+            handle[0],
+            call.arguments_digest,
+            call.command,
+            list(call.files),
+            call.exit_code,
+            call.error,
+            *handle[1:],
+        )
 
     def build(self) -> ToolCall:
         """Return the call; it has been redacted."""

@@ -235,7 +235,9 @@ class SessionDraft(msgspec.Struct):
         self.usage = bound_all(self.usage)
 
     def _freeze(self) -> bytes:
-        return msgspec.msgpack.encode(msgspec.structs.replace(self, closed=[], kept=len(self.closed)))
+        turns = [turn if turn.copied else turn.without_calls() for turn in self.turns]
+        carried = msgspec.structs.replace(self, closed=[], kept=len(self.closed), turns=turns)
+        return msgspec.msgpack.encode(carried)
 
     @classmethod
     def thaw(cls, state: bytes, session: Session) -> SessionDraft | None:
@@ -244,10 +246,12 @@ class SessionDraft(msgspec.Struct):
             draft = msgspec.msgpack.decode(state, type=cls)
         except (msgspec.DecodeError, RecursionError):
             return None
-        still_open = sum(not turn.copied for turn in draft.turns)
+        still_open = [turn for turn in draft.turns if not turn.copied]
         if (draft.client, draft.id) != (session.client, session.id):
             return None
-        if len(session.turns) != draft.kept + still_open:
+        if len(session.turns) != draft.kept + len(still_open):
+            return None
+        if not all(map(TurnDraft.restore_calls, still_open, session.turns[draft.kept :])):
             return None
         draft.closed = list(session.turns[: draft.kept])
         return draft

@@ -15,6 +15,7 @@ from skillopt_harvesters.calls import (
     MAX_ERROR,
     MAX_NAMES,
     CallDraft,
+    CallHandle,
     clip,
     digest_of,
     keep_id,
@@ -75,7 +76,8 @@ class TurnDraft(msgspec.Struct):
 
     `head` is the mark of the record that opened it, `parent` the record the prompt answers to. A `copied`
     turn belongs to the session it was copied from. `number` counts the turns of the file from 0. `usage` is
-    by model call, so that a call told in several records counts once.
+    by model call, so that a call told in several records counts once. `handles` stand for the calls while the
+    turn is carried over, since the calls themselves are stored with the session.
     """
 
     prompt: str = ""
@@ -89,6 +91,7 @@ class TurnDraft(msgspec.Struct):
     abandoned: bool = False
     texts: list[TextDraft] = []
     calls: list[CallDraft] = []
+    handles: list[CallHandle] = []
     refusals: list[str] = []
     signals: set[Signal] = set()
     skills: dict[str, None] = {}
@@ -188,6 +191,18 @@ class TurnDraft(msgspec.Struct):
                 call.name = name
         self.skills = {redact_name(name): None for name in list(self.skills)[:MAX_NAMES]}
         self.usage = bound_all(self.usage)
+
+    def without_calls(self) -> TurnDraft:
+        """Return the turn as it is carried over beside the stored one; it has been redacted."""
+        return msgspec.structs.replace(self, calls=[], handles=[call.handle for call in self.calls])
+
+    def restore_calls(self, turn: Turn) -> bool:
+        """Take the calls from the stored turn; False when it has others."""
+        if len(self.handles) != len(turn.tool_calls):
+            return False
+        self.calls = list(map(CallDraft.restore, turn.tool_calls, self.handles))
+        self.handles = []
+        return True
 
     def close(self) -> Turn:
         """Return the finished turn."""
