@@ -109,11 +109,12 @@ class TurnDraft(msgspec.Struct):
         """Add visible text. Only the last two messages are kept: the last one may be withdrawn."""
         texts = self.texts
         message, source = keep_id(message), keep_id(source)
-        size = 0
-        for piece in texts:
-            if piece.message == message:
-                size += len(piece.text)
-        if size > MAX_ANSWER:
+        if len(texts) == 2 and message != texts[0].message != texts[1].message != message:
+            # A third message, as nearly always.
+            texts[0] = texts[1]
+            texts[1] = TextDraft(message, clip(text, MAX_ANSWER), source)
+            return
+        if sum([len(piece.text) for piece in texts if piece.message == message]) > MAX_ANSWER:
             return
         texts.append(TextDraft(message, clip(text, MAX_ANSWER), source))
         if len(texts) > 2:

@@ -62,10 +62,12 @@ class Conversation:
                 content = message.content
                 only = content[0] if isinstance(content, list) and len(content) == 1 else None
                 # Nearly all have one block.
-                if not isinstance(only, Block) or only.type == "text":
+                if not isinstance(only, Block):
                     self._take_blocks(turn, message, source)
                 elif only.type == "tool_use":
                     self._take_call(turn, only, source)
+                elif only.type == "text" and (text := only.text) and not text.isspace():
+                    turn.say(message.id or source, text, source)
                 continue
             elif record.type == "user":
                 content = message.content
