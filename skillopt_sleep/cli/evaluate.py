@@ -31,7 +31,9 @@ def evaluate(
     samples: Annotated[int, typer.Option(metavar="N", min=1, help="Runs of each task.")] = 1,
     as_json: Json = False,
 ) -> None:
-    """Run a skill on the tasks of a split and tell its score with an interval.
+    """Score a skill on a split, beside another.
+
+    The score has an interval, and the tasks are those of the configuration.
 
     It is compared task by task with another skill: that of --against, or else the one training begins with.
     """

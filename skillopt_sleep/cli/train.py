@@ -30,7 +30,9 @@ def train(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Train a skill on tasks: roll out, reflect, edit, gate; epoch by epoch.
+    """Train a skill on tasks with known answers.
+
+    Roll out, reflect, edit and gate, step by step and epoch by epoch.
 
     The run lies in env.out_root (default: outputs/<benchmark>/<time>). Started again with the same
     env.out_root it goes on where it ended.
