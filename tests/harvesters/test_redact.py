@@ -137,3 +137,12 @@ def test_the_cut_comes_after_the_redaction():
     cut = redact_within(text, 100)
     assert len(cut) <= 100
     assert "ghp_" not in cut
+
+
+def test_of_a_wrapped_token_the_last_line_goes_as_well():
+    token = (
+        "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiIxMjM0NTY3ODkwIiwibmFtZSI6IkpvaG4gRG9lIn0."
+        "SflKxwRJSMeKKF2QT4fwpMeJf36POk6yJV_adQssw5c"
+    )
+    wrapped = "\n".join((token[:60], token[60:120], token[120:]))
+    assert redact(f"token:\n{wrapped}\nand go on") == "token:\n[redacted:base64]\nand go on"

@@ -80,7 +80,7 @@ _PLACES = (
         ":5432:|:*:|:5433:|:6432:",
         r":(?:[0-9]{2,5}|\*):[\w*-]{1,128}:[\w*-]{1,128}:(?P<value>[^\s:]\S{2,256})",
         Look.CODE,
-        before=r"[ \t]{0,8}[\w.*-]{1,253}",
+        before=r"(?:[^\n]*[\s\"'`])?[\w.*-]{1,253}",
     ),
     _place(
         "credential|creds|log in|login|sign in",
