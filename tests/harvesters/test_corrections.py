@@ -65,6 +65,75 @@ def test_a_correction_says_what_was_wanted_and_what_not(text, wanted, unwanted):
 @pytest.mark.parametrize(
     "text",
     [
+        "no, I told you not to use npm",
+        "no, I said to not use npm",
+        "no, try not to use npm",
+        "no, you were not supposed to use npm",
+        "no, I don't want you to use npm",
+        "no, you shouldn't have used npm",
+        "no, nobody told you to run npm",
+        "no, it's forbidden to use npm",
+        "no, it was a mistake to use npm",
+        "no, you can't use npm",
+        "no, we no longer use npm",
+        "不对，我们不再用 npm",
+        "不对，你不应该用 npm",
+    ],
+)
+def test_what_is_denied_is_not_what_was_wanted(text):
+    [correction] = find_corrections(text)
+    assert (correction.wanted, correction.unwanted) == (None, "npm")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "no need to use yarn here",
+        "no, you don't have to use yarn",
+        "no, it's not necessary to use yarn here",
+        "no, it's pointless to use yarn",
+        "no, we used to use yarn",
+        "no, unless you have to use yarn",
+        "no, you always use yarn, stop that",
+        "no, don't always use yarn",
+        "no, that's not how we use yarn",
+        "no, you never run make lint",
+        "no, you don't use yarn",
+        "no, you chose not to use yarn",
+        "no, the docs say to use yarn but that is outdated",
+        "no, never omit --strict",
+        "no, don't stop running make lint",
+        "不对，不需要用 yarn",
+        "不对，没必要用 yarn",
+        "不对，不一定要用 yarn",
+        "不对，除非必须用 yarn",
+        "不对，文档里说要用 yarn，但那是错的",
+    ],
+)
+def test_what_need_not_be_and_what_is_told_of_the_agent_is_no_rule(text):
+    [correction] = find_corrections(text)
+    assert (correction.wanted, correction.unwanted) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("no, you forgot to use pnpm", "pnpm"),
+        ("no, don't forget to run make lint", "make lint"),
+        ("never forget to run `make lint`", "make lint"),
+        ("no need to use yarn, use pnpm", "pnpm"),
+        ("no, that's not right but you always have to use pnpm", "pnpm"),
+        ("不对，不需要用 yarn，请用 pnpm", "pnpm"),
+    ],
+)
+def test_what_is_wanted_though_something_is_denied_before_it(text, wanted):
+    [correction] = find_corrections(text)
+    assert (correction.wanted, correction.unwanted) == (wanted, None)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
         "no problem",
         "No, thanks",
         "no worries, looks good",

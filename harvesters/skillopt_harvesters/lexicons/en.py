@@ -359,7 +359,8 @@ LEXICON = Lexicon(
         r"""
         {wanted_quoted}\s*,?\s+{not}\s+(?:[\w-]+ ){0,3}{unwanted_quoted}
         \A(?:no|nope|nah|wrong|incorrect|i (?:said|meant|asked for|wanted))\b[\s,.!:;–—-]*(?:i (?:said|\
-        meant|want(?:ed)?)\s+)?{fill}{wanted}\s*,?\s+{not}\s+{fill}{unwanted}{end}
+        meant|want(?:ed)?)\s+)?{fill}(?!(?:to|not|try|i|i'd|better|please|you|you're|we|it|it's|that|that's|\
+        this|do|just|rather|let's|would|should|must|can|could|but|there|there's)\b){wanted}\s*,?\s+{not}\s+{fill}{unwanted}{end}
         \b{do}\s+{fill}{wanted}\s*,?\s+{not}\s+{fill}{unwanted}{end}
         \b(?:don't|do not|never|stop|avoid|not)\s+(?:{do}\s+)?{fill}{unwanted}\s*[,;.:–—-]+\s*(?:but |\
         please |just |instead,? |rather |always |you should )*{do}\s+{fill}{wanted}{end}
@@ -387,6 +388,8 @@ LEXICON = Lexicon(
         \b(?:don't|do not|never|stop|avoid|shouldn't (?:have )?|\
         should not (?:have )?)\s*(?:ever\s+)?(?:use|used|using|run|running|call|calling|say|saying|write|\
         writing|import|install|add)\s+{fill}{unwanted}{end}
+        \b(?:cannot|can't|can not|mustn't|must not|may not|rather not|better not|to not|no longer|\
+        (?<!why )not to)\s+(?:ever\s+)?(?:use|run|call|say|write|import|install|add)\s+{fill}{unwanted}{end}
         \b(?:don't|do not|never|stop|avoid)\b[^`\"“]{0,40}?(?P<unwanted>{quoted}|(?<!\S)--[a-z][\w-]{1,40})
         (?:\A|[,;:.]\s*)(?:the\s+)?{unwanted}\s+(?:is|are)\s+(?:not allowed|forbidden|prohibited|banned)\b
         """
@@ -394,6 +397,41 @@ LEXICON = Lexicon(
     unwanted_commands=phrases(
         r"\b(?:never|don't|do not|no more|no|stop|avoid)\s+(?:ever\s+)?{unwanted}{end}"
     ),
+    # "Forgot to use X" wants it, whatever else is said.
+    negations=phrases(
+        r"""
+        (?:not|never|nobody|no one|\w+n't|cannot|refuse|forbidden|prohibited|wrong|mistake|hate|avoid|stop\w*\
+        |too \w+|insane|silly|stupid|dangerous|unsafe|risky|bad(?: idea)?)\b(?!.*\b(?:forg[eo]t(?:ten)?\
+        |fail(?:ed)?|neglect(?:ed)?|remember(?:ed)?|bother(?:ed)?|manage(?:d)?) to\b)
+        """
+    ),
+    voids=phrases(
+        r"""
+        (?:no|any|little|without) (?:\w+ )?(?:need|reason|point|sense|obligation)
+        (?:not|never|\w+n't|without|if|unless|when|whenever|hate) .*\b(?:have|had|having|need|needed|\
+        necessary|required|obliged|got|mandatory) to
+        (?:not|\w+n't) (?:\w+ )?(?:(?:have|need|got) to|necessary|required|obliged)
+        unless / pointless / useless / needless / used to / (?:not|\w+n't) always
+        (?:you|it|he|she|they) (?:still |just |also |keep |kept |have )*always(?! (?:have|need|must|should))
+        (?:you|it|that|this|which) (?:still |just |simply |again )*(?:do|did|does)(?:n't| not)
+        (?:you|it|that|this|which) (?:still |just |simply |again )*never
+        (?:not|\w+n't) (?:how|what|the way|where|why|when|because)
+        (?:not|\w+n't|never) (?:mind|object|matter|care) .*
+        (?:ok(?:ay)?|fine|allowed|free|possible) (?:not )?to
+        you (?:\w+ )?(?:chose|choose|decided|opted|preferred|seem|seemed|tend|happened) (?:not )?to
+        (?:docs?|documentation|tutorial|internet|blog|guide|ticket|issue|answer|page|post)s? .*\b(?:say|says|\
+        said|tell|tells|told|claims?|wants?|suggests?|recommends?)
+        """
+    ),
+    keepings=phrases(
+        r"""
+        forg[eo]t(?:ten)? / omit(?:ting)? / skip(?:ping)? / leav(?:e|ing) (?:out|off|away) / drop(?:ping)?
+        remov(?:e|ing) / delet(?:e|ing) / los(?:e|ing) / miss(?:ing)? / without / stop(?:ping)?(?= \w+ing)
+        fail(?:ing)? to / neglect(?:ing)? / disabl(?:e|ing) / ignor(?:e|ing) / hid(?:e|ing) / break(?:ing)?
+        strip(?:ping)? / comment(?:ing)? out
+        """
+    ),
+    joints=phrases(r"but / instead / so / then / rather than / and / because"),
     facts=phrases(
         r"""
         \b(?:it|that|this|the [\w -]{1,40}?|answer|result|output)\s+(?:should|must|needs? to|has to|\
