@@ -33,8 +33,10 @@ _SENTENCE = re.compile(rf"(?<=[.!?])\s+(?=[A-Z`\"“'{_HAN}])|(?<=[{_HAN}][.!?])
 _QUOTED = re.compile(QUOTED)
 _QUOTE_MARK = re.compile(r"[`\"“]|(?<!\w)'")
 _CODE_MARK = re.compile(r"\d|[_()=/:#<>$@+*\[\]{}]|\w\.\w|--")
+# What a program printed, and the user repeats without a mark.
+_PRINTED = re.compile(r"(?:error|warning|fatal)(?:\[\w+\])?: ", re.IGNORECASE)
 _NAME = re.compile(r"\b[A-Z]")
-_CLAUSE_END = re.compile(rf"[.,;:!?–—](?=[\s{_HAN}])|(?<=[{_HAN}])[.,;:!?]")
+_CLAUSE_END = re.compile(rf"(?:[.,;!?–—]|(?<!says)(?<!said):)(?=[\s{_HAN}])|(?<=[{_HAN}])[.,;:!?]")
 _MARKS = "`\"“'"
 
 
@@ -120,6 +122,8 @@ def find_corrections(text: str, *, directed: bool = False) -> tuple[Correction, 
 
 
 def _find_in(sentence: str, quote: str) -> list[Correction]:
+    if _PRINTED.match(sentence):
+        return []
     folded = fold_marks(sentence)
     for phrases in readers_of(folded):
         found = _Sentence(sentence, folded, phrases).find(quote)
@@ -137,7 +141,8 @@ class _Sentence:
     def find(self, quote: str) -> Correction | None:
         for pattern in self.phrases.forms["pairs"]:
             match = pattern.search(self.folded)
-            if not match:
+            # "Never change X to Y" wants no Y.
+            if not match or self._is_denied(self._lead(match.start())):
                 continue
             wanted, unwanted = self._take(match, "wanted", tail=True), self._take(match, "unwanted")
             if wanted and unwanted and wanted.text != unwanted.text:
@@ -195,14 +200,20 @@ class _Sentence:
 
     def _find_each(self, name: str) -> Iterator[tuple[str, _Fragment]]:
         """Yield the fragments of a kind, each behind the words of its clause that lead to it."""
-        joints = self.phrases.inside["joints"]
         for pattern in self.phrases.forms[name]:
             for match in pattern.finditer(self.folded):
                 fragment = self._take(match, name)
                 if fragment is None:
                     break
-                lead = _CLAUSE_END.split(self.folded[: match.start(name)])[-1]
-                yield joints.split(lead)[-1], fragment
+                yield self._lead(match.start(name)), fragment
+
+    def _lead(self, position: int) -> str:
+        """Return the words of the clause before a position."""
+        clause = _CLAUSE_END.split(self.folded[:position])[-1]
+        return self.phrases.inside["joints"].split(clause)[-1]
+
+    def _is_denied(self, lead: str) -> bool:
+        return self._holds("voids", lead) or self._holds("negations", lead)
 
     def _holds(self, name: str, lead: str) -> bool:
         return bool(self.phrases.inside[name].search(lead))

@@ -76,7 +76,9 @@ def test_a_correction_says_what_was_wanted_and_what_not(text, wanted, unwanted):
         "no, it was a mistake to use npm",
         "no, you can't use npm",
         "no, we no longer use npm",
+        "no, do not use npm instead of pnpm",
         "不对，我们不再用 npm",
+        "不对，不要用 npm 代替 pnpm",
         "不对，你不应该用 npm",
     ],
 )
@@ -101,18 +103,29 @@ def test_what_is_denied_is_not_what_was_wanted(text):
         "no, you don't use yarn",
         "no, you chose not to use yarn",
         "no, the docs say to use yarn but that is outdated",
+        "no, the error says: use --force",
+        "no, never change tabs to spaces",
+        "no, don't change `a` to `b`",
+        "no, don't replace tabs with spaces",
+        "no, why not use yarn?",
+        "no, npm is not forbidden",
+        "warning: do not use npm, use yarn",
+        "npm WARN please use npx",
         "no, never omit --strict",
         "no, don't stop running make lint",
         "不对，不需要用 yarn",
         "不对，没必要用 yarn",
         "不对，不一定要用 yarn",
         "不对，除非必须用 yarn",
+        "不对，用 yarn 不对",
+        "不对，标题不应该是 Foo",
+        '不对，报错说 "请使用 yarn 而不是 npm"',
         "不对，文档里说要用 yarn，但那是错的",
     ],
 )
 def test_what_need_not_be_and_what_is_told_of_the_agent_is_no_rule(text):
-    [correction] = find_corrections(text)
-    assert (correction.wanted, correction.unwanted) == (None, None)
+    told = find_corrections(text)
+    assert [(one.wanted, one.unwanted) for one in told] == [(None, None)] * len(told)
 
 
 @pytest.mark.parametrize(

@@ -360,7 +360,9 @@ LEXICON = Lexicon(
         {wanted_quoted}\s*,?\s+{not}\s+(?:[\w-]+ ){0,3}{unwanted_quoted}
         \A(?:no|nope|nah|wrong|incorrect|i (?:said|meant|asked for|wanted))\b[\s,.!:;–—-]*(?:i (?:said|\
         meant|want(?:ed)?)\s+)?{fill}(?!(?:to|not|try|i|i'd|better|please|you|you're|we|it|it's|that|that's|\
-        this|do|just|rather|let's|would|should|must|can|could|but|there|there's)\b){wanted}\s*,?\s+{not}\s+{fill}{unwanted}{end}
+        this|do|just|rather|let's|would|should|must|can|could|but|there|there's|don't|didn't|doesn't|never|stop|avoid|why|using)\b){wanted}\
+        (?<! is)(?<! are)(?<! was)(?<! were)(?<! do)(?<! does)(?<! did)(?<! can)(?<! should)(?<! must)\
+        (?<! will)(?<! would)(?<! may)(?<! has)(?<! have)\s*,?\s+{not}\s+{fill}{unwanted}{end}
         \b{do}\s+{fill}{wanted}\s*,?\s+{not}\s+{fill}{unwanted}{end}
         \b(?:don't|do not|never|stop|avoid|not)\s+(?:{do}\s+)?{fill}{unwanted}\s*[,;.:–—-]+\s*(?:but |\
         please |just |instead,? |rather |always |you should )*{do}\s+{fill}{wanted}{end}
@@ -380,7 +382,8 @@ LEXICON = Lexicon(
         \balways\b[^`\"“]{0,60}?(?P<wanted>{quoted}|(?<!\S)--[a-z][\w-]{1,40})
         (?:\A|[,;:.!?–—-]\s*|\bno\s+|\bsaid (?:to )?|\bplease\s+|\bjust\s+|\binstead,?\s+|\
         \bshould (?:have )?|\bmust\s+|\bto\s+|\bwe\s+(?:only\s+|all\s+)?)(?:use|used|run|call|prefer|\
-        switch to|go with|stick (?:to|with))\s+{fill}{wanted}{end}
+        switch to|go with|stick (?:to|with))\s+{fill}\
+        (?!(?:neither|either|nothing|anything|none|of)\b){wanted}{end}
         """
     ),
     unwanted=phrases(
@@ -419,7 +422,8 @@ LEXICON = Lexicon(
         (?:not|\w+n't|never) (?:mind|object|matter|care) .*
         (?:ok(?:ay)?|fine|allowed|free|possible) (?:not )?to
         you (?:\w+ )?(?:chose|choose|decided|opted|preferred|seem|seemed|tend|happened) (?:not )?to
-        (?:docs?|documentation|tutorial|internet|blog|guide|ticket|issue|answer|page|post)s? .*\b(?:say|says|\
+        (?:docs?|documentation|tutorial|error|warning|message|log|output|linter|compiler|\
+        internet|blog|guide|ticket|issue|answer|page|post)s? .*\b(?:say|says|\
         said|tell|tells|told|claims?|wants?|suggests?|recommends?)
         """
     ),
@@ -428,7 +432,7 @@ LEXICON = Lexicon(
         forg[eo]t(?:ten)? / omit(?:ting)? / skip(?:ping)? / leav(?:e|ing) (?:out|off|away) / drop(?:ping)?
         remov(?:e|ing) / delet(?:e|ing) / los(?:e|ing) / miss(?:ing)? / without / stop(?:ping)?(?= \w+ing)
         fail(?:ing)? to / neglect(?:ing)? / disabl(?:e|ing) / ignor(?:e|ing) / hid(?:e|ing) / break(?:ing)?
-        strip(?:ping)? / comment(?:ing)? out
+        strip(?:ping)? / comment(?:ing)? out / chang(?:e|ing) / replac(?:e|ing) / renam(?:e|ing)
         """
     ),
     joints=phrases(r"but / instead / so / then / rather than / and / because"),
