@@ -151,7 +151,8 @@ LEXICON = Lexicon(
         nothing (?:else|to (?:add|change|complain(?: about)?|object)|more)(?: from me| for now)?
         not (?:bad|too shabby)(?: at all)?
         (?:can|could)(?:n't| not) (?:complain|be (?:better|happier)|ask for more)
-        don't (?:worry|bother|mind)(?: about (?:it|that|this))? / do not worry(?: about (?:it|that|this))?
+        don't (?:worry|bother|mind)(?: about (?:it|that|this))?
+        (?:don't|do not) worry(?: about [\w' -]{{1,60}})?
         not (?:needed|necessary) / always (?:great|good|nice|a pleasure)
         (?:it )?doesn't get better(?: than this)?
         """
@@ -421,6 +422,8 @@ LEXICON = Lexicon(
         (?:not|\w+n't) (?:how|what|the way|where|why|when|because)
         (?:not|\w+n't|never) (?:mind|object|matter|care) .*
         (?:ok(?:ay)?|fine|allowed|free|possible) (?:not )?to
+        (?:you|it|he|she|they) (?:just |even |also |had |have )*(?:wrote|said|told|suggested|claimed|answered\
+        |replied|proposed|recommended|mentioned)
         you (?:\w+ )?(?:chose|choose|decided|opted|preferred|seem|seemed|tend|happened) (?:not )?to
         (?:docs?|documentation|tutorial|error|warning|message|log|output|linter|compiler|\
         internet|blog|guide|ticket|issue|answer|page|post)s? .*\b(?:say|says|\
