@@ -5,7 +5,9 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 PYTEST_ARGS ?=
 CLIENTS ?= .cache/clients
-CLAUDE_CLIENT := @anthropic-ai/claude-code@2.1.332
+PINNED := @anthropic-ai/claude-code@2.1.332 @openai/codex@0.171.0 @github/copilot@1.0.102
+# The native program inside a client's package: npm's wrapper would leave it running when killed.
+native  = $$(find $(abspath $(CLIENTS)) -path '$(1)' -type f -size +1M 2>/dev/null | head -1)
 
 .PHONY: demo test lint clients bench clean
 
@@ -29,14 +31,19 @@ lint: $(VENV)/.dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-# The real client that the end-to-end tests drive; without npm, or a network, they are skipped.
+# The real clients that the tests drive; without npm, or a network, those tests are skipped.
 clients:
-	@find $(CLIENTS) -path '*claude-code-*/claude' -size +1M 2>/dev/null | grep -q . \
-	|| { command -v npm >/dev/null && npm install --prefix $(CLIENTS) --no-fund --no-audit --loglevel error $(CLAUDE_CLIENT); } \
-	|| echo "Claude Code $(CLAUDE_CLIENT) could not be installed: the tests that drive it are skipped" >&2
+	@for client in $(PINNED); do \
+		stamp=$(CLIENTS)/.have-$$(echo $$client | tr / _); \
+		test -e $$stamp && continue; \
+		command -v npm >/dev/null && npm install --prefix $(CLIENTS) --no-fund --no-audit --loglevel error --fetch-retries 1 $$client \
+		&& touch $$stamp || echo "$$client could not be installed: the tests that drive it are skipped" >&2; \
+	done
 
 test: lint clients
-	SKILLOPT_TEST_CLAUDE="$$(find $(abspath $(CLIENTS)) -path '*claude-code-*/claude' -size +1M 2>/dev/null | head -1)" \
+	SKILLOPT_TEST_CLAUDE="$(call native,*claude-code-*/claude)" \
+	SKILLOPT_TEST_CODEX="$(call native,*codex-*/bin/codex)" \
+	SKILLOPT_TEST_COPILOT="$(call native,*copilot-*/copilot)" \
 	$(BIN)/python -m pytest -rs $(PYTEST_ARGS)
 
 bench: $(VENV)/.dev

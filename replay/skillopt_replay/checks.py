@@ -7,13 +7,18 @@ import re
 import stat
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from skillopt_replay import process
+from skillopt_replay.bounds import Bounds
 from skillopt_replay.commands import contains_command
 from skillopt_replay.errors import ReplayError
 from skillopt_replay.folders import PRIVATE_PREFIX, make_folder, remove_tree
 from skillopt_replay.patterns import PatternFailed, search
+from skillopt_replay.protocols import Limits
 from skillopt_replay.rollouts import CheckResult, make_score
 from skillopt_replay.sandbox.contract import Toolchains
+from skillopt_replay.sandbox.launching import find_failure
 from skillopt_replay.schemas import SchemaFailed, satisfies
 from skillopt_replay.tasks import (
     CommandMatched,
@@ -40,6 +45,9 @@ if TYPE_CHECKING:
     from skillopt_replay.tasks import Check
 
 MAX_FILE_BYTES = 20_000_000
+_BOUNDS = Bounds(
+    processes=Limits().processes, memory_bytes=Limits().memory_bytes, disk_bytes=Limits().disk_bytes
+)
 WAITS = CheckResult(passed=False, detail="waits for the judge", pending=True)
 NOT_ASKED = CheckResult(passed=False, detail="no judge was asked: a check in code failed")
 _FENCE = re.compile(r"^ {0,3}(```+|~~~+).*?(?:^ {0,3}\1[`~]*[ \t]*$|\Z)", re.DOTALL | re.MULTILINE)
@@ -154,12 +162,12 @@ def _check_file(check: FileContains, workspace: Path) -> tuple[bool, str]:
 
 def _read_file(name: str, workspace: Path) -> bytes | str:
     """Return the head of a workspace file, or one line that says why it cannot be read."""
-    path, root = workspace / name, root_of(workspace)
-    if not path.resolve().is_relative_to(root.resolve()):
+    path, root = (workspace / name).resolve(), root_of(workspace)
+    if not path.is_relative_to(root.resolve()):
         return f"{name} leads out of the workspace"
     try:
         # Not to wait for ever on a pipe the agent left in place of the file.
-        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
     except OSError as error:
         return f"{name}: {error.strerror}"
     if not stat.S_ISREG(os.fstat(handle).st_mode):
@@ -191,11 +199,22 @@ async def _check_command(
         network=False,
     )
     try:
-        finished = await process.run(argv, cwd=workspace, env=env, seconds=check.timeout_s, keep_bytes=20_000)
+        finished = await process.run(
+            argv,
+            cwd=workspace,
+            env=env,
+            seconds=check.timeout_s,
+            keep_bytes=20_000,
+            bounds=msgspec.structs.replace(_BOUNDS, folders=(root, home)),
+        )
     finally:
         remove_tree(home)
-    if finished.returncode != 0 and finished.stderr.startswith("bwrap: "):
-        raise ReplayError(f"the sandbox failed: {finished.stderr.strip()[:300]}")
+    broken = find_failure(finished.stderr) if finished.returncode != 0 else None
+    # The command can write such a line too; then the sandbox still works.
+    if broken and not sandbox.probe().works:
+        raise ReplayError(f"the sandbox failed: {broken[:300]}")
+    if finished.excess:
+        return False, f"{_short(check.command)} took {finished.excess}"
     if finished.timed_out:
         return False, f"{_short(check.command)} took more than {check.timeout_s:g} s"
     detail = f"{_short(check.command)} exits {finished.returncode}"

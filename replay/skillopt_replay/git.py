@@ -7,34 +7,52 @@ import shutil
 from typing import TYPE_CHECKING
 
 from skillopt_replay import process
+from skillopt_replay.bounds import Bounds
 from skillopt_replay.errors import ReplayError, Unavailable
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 SECONDS = 600.0
+EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+_BOUNDS = Bounds(memory_bytes=4 << 30)
 
 
 class GitFailed(ReplayError):
     """git ended with an error; the message holds the end of what it wrote."""
 
 
-async def run_git(folder: Path, *arguments: str, stdin: bytes = b"") -> str:
-    """Run git in `folder` and return what it printed. Raises GitFailed, or Unavailable without git."""
-    finished = await _run(folder, arguments, stdin)
+async def run_git(
+    folder: Path,
+    *arguments: str,
+    stdin: bytes = b"",
+    seconds: float = SECONDS,
+    keep_bytes: int = process.KEEP_BYTES,
+    is_text: bool = True,
+) -> str:
+    """Run git in `folder` and return what it printed, without the white space around it if `is_text`.
+
+    Raises GitFailed, also when a list is longer than `keep_bytes`, and Unavailable without git.
+    """
+    finished = await _run(folder, arguments, stdin, seconds, keep_bytes)
     if finished.returncode != 0:
         said = finished.stderr.strip()[-500:] or f"ended with {finished.returncode}"
-        raise GitFailed(f"git {arguments[0]}: {'out of time' if finished.timed_out else said}")
-    return finished.stdout.strip()
+        said = "out of time" if finished.timed_out else finished.excess or said
+        raise GitFailed(f"git {_command(arguments)}: {said}")
+    if finished.truncated and "-z" in arguments:
+        raise GitFailed(f"git {_command(arguments)}: more than {keep_bytes} bytes of names")
+    return finished.stdout.strip() if is_text else finished.stdout
 
 
 async def ask_git(folder: Path, *arguments: str) -> str | None:
     """Return what git printed, or None when it said no."""
-    finished = await _run(folder, arguments, b"")
+    finished = await _run(folder, arguments, b"", SECONDS, process.KEEP_BYTES)
     return finished.stdout.strip() if finished.returncode == 0 else None
 
 
-async def _run(folder: Path, arguments: tuple[str, ...], stdin: bytes) -> process.Finished:
+async def _run(
+    folder: Path, arguments: tuple[str, ...], stdin: bytes, seconds: float, keep_bytes: int
+) -> process.Finished:
     # None of the caller's GIT_* variables, no user or system configuration, no hooks, no large files.
     env = {
         "PATH": os.environ.get("PATH", os.defpath),
@@ -42,6 +60,7 @@ async def _run(folder: Path, arguments: tuple[str, ...], stdin: bytes) -> proces
         "HOME": os.devnull,
         "GIT_CONFIG_NOSYSTEM": "1",
         "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_ATTR_NOSYSTEM": "1",
         "GIT_TERMINAL_PROMPT": "0",
         "GIT_OPTIONAL_LOCKS": "0",
         "GIT_LFS_SKIP_SMUDGE": "1",
@@ -51,9 +70,25 @@ async def _run(folder: Path, arguments: tuple[str, ...], stdin: bytes) -> proces
     options = ("-c", "core.hooksPath=/dev/null", "-c", "gc.auto=0", "-c", "maintenance.auto=false")
     try:
         return await process.run(
-            ["git", *options, *arguments], cwd=folder, env=env, seconds=SECONDS, stdin=stdin
+            ["git", *options, *arguments],
+            cwd=folder,
+            env=env,
+            seconds=seconds,
+            stdin=stdin,
+            keep_bytes=keep_bytes,
+            bounds=_BOUNDS,
         )
     except FileNotFoundError as error:
         if shutil.which("git") is None:
             raise Unavailable("git is not installed", hint="install git") from error
-        raise GitFailed(f"git {arguments[0]}: {folder} is gone") from error
+        raise GitFailed(f"git {_command(arguments)}: {folder} is gone") from error
+
+
+def _command(arguments: tuple[str, ...]) -> str:
+    words = iter(arguments)
+    for word in words:
+        if word == "-c":
+            next(words)
+        elif not word.startswith("-"):
+            return word
+    return ""

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import signal
-import sys
 import time
 from typing import TYPE_CHECKING
 
 import msgspec
-import psutil
+
+from skillopt_replay.bounds import Bounds, DiskWatch, find_excess, restrict
+from skillopt_replay.cgroups import Scope, enclose
+from skillopt_replay.process_tree import GRACE_SECONDS, Tree
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -19,15 +20,17 @@ if TYPE_CHECKING:
 
 KEEP_BYTES = 1_000_000
 FLOOD_BYTES = 1 << 30
-GRACE_SECONDS = 1.0
 _LOOK_SECONDS = 0.5
+_TIME = "time"
 
 
 class Finished(msgspec.Struct, frozen=True, kw_only=True):
     """How a child ended. `returncode` is negative for the signal that killed it.
 
     `stdout` and `stderr` hold at most the bytes asked for (bad UTF-8 replaced); `truncated` says that
-    more was written and dropped, `flooded` that the child was killed for writing without end.
+    more was written and dropped, `flooded` that the child was killed for writing without end, `stopped` that
+    it was killed because `enough` said so. `excess` is the limit of its Bounds that it was killed for, in
+    words.
     """
 
     returncode: int
@@ -37,6 +40,8 @@ class Finished(msgspec.Struct, frozen=True, kw_only=True):
     truncated: bool
     flooded: bool
     seconds: float
+    stopped: bool = False
+    excess: str | None = None
 
 
 async def run(
@@ -49,23 +54,32 @@ async def run(
     keep_bytes: int = KEEP_BYTES,
     flood_bytes: int = FLOOD_BYTES,
     on_stdout: Callable[[bytes], None] | None = None,
+    on_stderr: Callable[[bytes], None] | None = None,
+    enough: Callable[[], bool] | None = None,
+    bounds: Bounds = Bounds(),  # noqa: B008 - frozen
 ) -> Finished:
     """Run `argv` with exactly this environment and wait for its end, or end it after `seconds`.
 
-    With `on_stdout` the output goes there in pieces and is not kept. When the child ends, is out of time,
-    floods, or the caller is cancelled, its whole process group and every descendant that was seen outside
-    of the group are killed. Raises OSError when the program cannot be started.
+    With `on_stdout` the output goes there in pieces and is not kept; `on_stderr` takes pieces of what is kept
+    as well. After each piece `enough` tells whether the child has to be stopped. When the child ends, is out
+    of time, floods, is stopped, passes its bounds, or the caller is cancelled, its whole process group and
+    every descendant that was seen outside of the group are killed. Raises OSError when the program cannot be
+    started.
     """
     started = time.monotonic()
-    transport, child = await _spawn(argv, cwd, env, lambda: _Child(keep_bytes, flood_bytes, on_stdout))
-    tree = _Tree(transport.get_pid())
+    takers = {fd: take for fd, take in ((1, on_stdout), (2, on_stderr)) if take is not None}
+    argv, env = await enclose(restrict(argv, env.get("PATH"), bounds), env, bounds)
+    transport, child = await _spawn(argv, cwd, env, lambda: _Child(keep_bytes, flood_bytes, takers, enough))
+    tree = Tree(transport.get_pid())
     tree.forbid_core_dumps()
-    timed_out = False
+    ending = None
     try:
         _feed(transport, stdin)
-        timed_out = await _wait(child, tree, started + seconds)
+        ending = await _wait(child, tree, started + seconds, bounds)
         if not child.exited.done():
-            await tree.end(child.exited)
+            # What takes too much gets no time to take more.
+            calm = ending == _TIME or child.stopped.done()
+            await tree.end(child.exited, grace=GRACE_SECONDS if calm else 0.0)
         tree.kill()
         # A descendant may hold the pipes open for ever; what was written before the end is enough.
         await asyncio.wait([child.closed], timeout=GRACE_SECONDS)
@@ -79,10 +93,12 @@ async def run(
         returncode=-signal.SIGKILL if returncode is None else returncode,
         stdout=child.text(1),
         stderr=child.text(2),
-        timed_out=timed_out,
+        timed_out=ending == _TIME,
         truncated=child.dropped,
         flooded=child.flooded.done(),
+        excess=ending if ending != _TIME else None,
         seconds=time.monotonic() - started,
+        stopped=child.stopped.done(),
     )
 
 
@@ -101,7 +117,7 @@ async def _spawn(
         await asyncio.wait([starting])
         if starting.exception() is None:
             transport, child = starting.result()
-            _Tree(transport.get_pid()).kill()
+            Tree(transport.get_pid()).kill()
             await _outlast(child.exited)
             transport.close()
         raise
@@ -115,19 +131,29 @@ def _feed(transport: asyncio.SubprocessTransport, data: bytes) -> None:
         pipe.close()
 
 
-async def _wait(child: _Child, tree: _Tree, deadline: float) -> bool:
-    """Return when the child exits or floods; True when the deadline came first."""
-    while not (child.exited.done() or child.flooded.done()):
+async def _wait(child: _Child, tree: Tree, deadline: float, bounds: Bounds) -> str | None:
+    """Return when the child exits or has to be ended: "time" at the deadline, or its excess in words."""
+    disk = DiskWatch(bounds)
+    scope = Scope()
+    ends = [child.exited, child.flooded, child.stopped]
+    while not any(end.done() for end in ends):
         left = deadline - time.monotonic()
         if left <= 0:
-            return True
-        tree.look()
+            return _TIME
+        excess = find_excess(bounds, tree.look())
+        if excess is None and bounds.processes is not None:
+            excess = scope.look(tree.pid)
+        if excess is None and disk.is_due:
+            excess = await asyncio.to_thread(disk.look)
+        if excess is not None:
+            return excess
         await asyncio.wait(
-            [child.exited, child.flooded],
+            ends,
             timeout=min(left, _LOOK_SECONDS),
             return_when=asyncio.FIRST_COMPLETED,
         )
-    return False
+    # The one that was killed may have been the one that the others lived by.
+    return scope.look(tree.pid) if bounds.processes is not None else None
 
 
 async def _outlast(exited: asyncio.Future[None]) -> None:
@@ -141,16 +167,24 @@ async def _outlast(exited: asyncio.Future[None]) -> None:
 class _Child(asyncio.SubprocessProtocol):
     """Collects what the child writes, in bounded memory."""
 
-    def __init__(self, keep: int, flood: int, on_stdout: Callable[[bytes], None] | None) -> None:
+    def __init__(
+        self,
+        keep: int,
+        flood: int,
+        takers: Mapping[int, Callable[[bytes], None]],
+        enough: Callable[[], bool] | None,
+    ) -> None:
         loop = asyncio.get_running_loop()
         self.exited: asyncio.Future[None] = loop.create_future()
         self.closed: asyncio.Future[None] = loop.create_future()
         self.flooded: asyncio.Future[None] = loop.create_future()
+        self.stopped: asyncio.Future[None] = loop.create_future()
         self.dropped = False
         self._kept = {1: bytearray(), 2: bytearray()}
         self._keep = keep
         self._left = flood
-        self._on_stdout = on_stdout
+        self._takers = takers
+        self._enough = enough
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         self._left -= len(data)
@@ -159,8 +193,11 @@ class _Child(asyncio.SubprocessProtocol):
             if not self.flooded.done():
                 self.flooded.set_result(None)
             return
-        if fd == 1 and self._on_stdout is not None:
-            self._on_stdout(data)
+        if fd in self._takers:
+            self._takers[fd](data)
+            if self._enough is not None and not self.stopped.done() and self._enough():
+                self.stopped.set_result(None)
+        if fd == 1 and fd in self._takers:
             return
         room = self._keep - len(self._kept[fd])
         self._kept[fd] += data[: max(room, 0)]
@@ -176,53 +213,3 @@ class _Child(asyncio.SubprocessProtocol):
 
     def text(self, fd: int) -> str:
         return self._kept[fd].decode("utf-8", "replace")
-
-
-class _Tree:
-    """The child's process group, and its descendants that left it."""
-
-    def __init__(self, pid: int) -> None:
-        self._pid = pid
-        # psutil compares start times, so a number that is used again is never mistaken for ours.
-        self._child = _process(pid)
-        self._seen: dict[int, psutil.Process] = {}
-
-    def forbid_core_dumps(self) -> None:
-        if sys.platform == "linux":
-            import resource
-
-            with contextlib.suppress(OSError):
-                resource.prlimit(self._pid, resource.RLIMIT_CORE, (0, 0))
-
-    def look(self) -> None:
-        """Remember the descendants; one that is orphaned later could not be found any more."""
-        for process in (self._child, *self._seen.values()):
-            if process is None:
-                continue
-            with contextlib.suppress(psutil.Error):
-                for child in process.children(recursive=True):
-                    self._seen.setdefault(child.pid, child)
-
-    async def end(self, exited: asyncio.Future[None]) -> None:
-        """Ask the group to end, and give it a moment."""
-        self.look()
-        self._signal_group(signal.SIGTERM)
-        await asyncio.wait([exited], timeout=GRACE_SECONDS)
-
-    def kill(self) -> None:
-        self.look()
-        self._signal_group(signal.SIGKILL)
-        for process in self._seen.values():
-            with contextlib.suppress(psutil.Error):
-                process.kill()
-
-    def _signal_group(self, number: signal.Signals) -> None:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._pid, number)
-
-
-def _process(pid: int) -> psutil.Process | None:
-    try:
-        return psutil.Process(pid)
-    except psutil.Error:
-        return None

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from skillopt_replay.baseline import show_changes
 from skillopt_replay.checks import evaluate, needs_files
 from skillopt_replay.errors import ReplayError
 from skillopt_replay.folders import RUN_PREFIX, make_folder
-from skillopt_replay.rollouts import CheckResult, Outcome, Rollout, Score
+from skillopt_replay.rollouts import CheckResult, Fault, Outcome, Rollout, Score
 from skillopt_replay.sandbox.contract import Toolchains
+from skillopt_replay.setup import Setup, set_up
 from skillopt_replay.workspace import Workspace, prepare
 
 if TYPE_CHECKING:
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from skillopt_replay.skills import Skill
     from skillopt_replay.tasks import Task
 
+_MAX_REASON = 200
 _KEY_VERSION = 1
 
 
@@ -36,12 +39,13 @@ async def replay(
     sandbox: Sandbox,
     limits: Limits,
     toolchains: Toolchains = Toolchains(),  # noqa: B008 - frozen
+    setup: Setup | None = None,
 ) -> Rollout:
     """Run the task with exactly this skill in a new workspace under `root`, and score it.
 
-    A run that hit its limit scores 0; an infrastructure failure, also one of the workspace or of a check,
-    has no score. The workspace is removed in every case, cancelled runs included. Raises ValueError for
-    a task without checks, before anything is spent.
+    `setup` makes the workspace ready before the run. A run that hit its limit scores 0; an infrastructure
+    failure, also one of the workspace or of a check, has no score. The workspace is removed in every case,
+    cancelled runs included. Raises ValueError for a task without checks, before anything is spent.
     """
     if not task.checks:
         raise ValueError(f"task {task.id} has no checks, so it cannot be scored")
@@ -51,20 +55,31 @@ async def replay(
     except (ReplayError, OSError) as error:
         return _unprepared(task, skill, agent, str(error), time.monotonic() - started)
     try:
+        if setup is not None and task.project and workspace.baseline is not None:
+            try:
+                workspace = await set_up(workspace, setup, sandbox, toolchains)
+            except (ReplayError, OSError) as error:
+                return _unprepared(task, skill, agent, str(error), time.monotonic() - started)
+        notes = [*workspace.notes, *_sandbox_notes(task, agent, sandbox)]
         rollout = await agent.run(task, skill, workspace.path, limits)
+        notes += rollout.notes
+        if agent.needs_workspace and workspace.baseline is not None:
+            # Before the checks, whose commands leave files of their own.
+            diff, trouble = await show_changes(workspace.baseline, workspace.hidden)
+            rollout = msgspec.structs.replace(rollout, diff=diff)
+            notes += trouble
         rollout = await _score(task, rollout, workspace.path, sandbox, toolchains)
     finally:
         left = await workspace.dispose()
-    notes = (*workspace.notes, *_sandbox_notes(task, agent, sandbox), *rollout.notes, *left)
-    return msgspec.structs.replace(rollout, notes=notes)
+    return msgspec.structs.replace(rollout, notes=(*notes, *left))
 
 
-def replay_key(task: Task, skill: Skill | None, agent_identity: str, repeat: int) -> str:
+def replay_key(task: Task, skill: Skill | None, agent_identity: str, repeat: int, setup: str = "") -> str:
     """Return the hex digest under which this rollout is stored.
 
-    It covers what can change the result: prompt, project state, checks, skill text, agent and repeat; and
-    nothing that cannot, such as the task's split, its occurrences, whose words a check rests on, or how the
-    recorded session fared with it.
+    It covers what can change the result: prompt, project state, checks, skill text, agent, repeat and the
+    set-up command; and nothing that cannot, such as the task's split, its occurrences, whose words a check
+    rests on, or how the recorded session fared with it.
     """
     checks = [msgspec.to_builtins(msgspec.structs.replace(check, origin=None)) for check in task.checks]
     for check in checks:
@@ -82,6 +97,7 @@ def replay_key(task: Task, skill: Skill | None, agent_identity: str, repeat: int
         [skill.name, skill.text] if skill else None,
         agent_identity,
         repeat,
+        *([setup] if setup else []),
     ]
     return hashlib.sha256(msgspec.json.encode(parts)).hexdigest()
 
@@ -99,15 +115,19 @@ async def _score(
     if rollout.outcome is Outcome.INFRASTRUCTURE:
         return rollout
     if rollout.outcome is Outcome.LIMIT:
+        reason = " ".join((rollout.error or "the run hit its limit").split())
         results = tuple(
-            CheckResult(passed=False, detail="not reached: the run hit its limit") for _ in task.checks
+            CheckResult(passed=False, detail=f"not reached: {reason[:_MAX_REASON]}") for _ in task.checks
         )
         return msgspec.structs.replace(rollout, score=Score(hard=0.0, soft=0.0, results=results))
     try:
         score = await evaluate(task.checks, rollout, workspace, sandbox, toolchains)
     except (ReplayError, OSError) as error:
         return msgspec.structs.replace(
-            rollout, outcome=Outcome.INFRASTRUCTURE, error=f"the checks could not be run: {error}"
+            rollout,
+            outcome=Outcome.INFRASTRUCTURE,
+            error=f"the checks could not be run: {error}",
+            fault=Fault.CHECK,
         )
     return msgspec.structs.replace(rollout, score=score)
 
@@ -115,8 +135,12 @@ async def _score(
 def _sandbox_notes(task: Task, agent: Agent, sandbox: Sandbox) -> tuple[str, ...]:
     if not agent.needs_workspace and not needs_files(task.checks):
         return ()
-    online = needs_files(task.checks) and not sandbox.offline
-    return (f"sandbox {sandbox.name}", *(("checks ran with the network",) if online else ()))
+    notes = [f"sandbox {sandbox.name}"]
+    if agent.needs_workspace and not sandbox.filters:
+        notes.append("the run had the whole network")
+    if needs_files(task.checks) and not sandbox.offline:
+        notes.append("checks ran with the network")
+    return tuple(notes)
 
 
 def _unprepared(task: Task, skill: Skill | None, agent: Agent, error: str, seconds: float) -> Rollout:
@@ -129,4 +153,5 @@ def _unprepared(task: Task, skill: Skill | None, agent: Agent, error: str, secon
         answer="",
         seconds=seconds,
         error=f"no workspace: {error}",
+        fault=Fault.SANDBOX,
     )

@@ -11,9 +11,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from skillopt_replay.baseline import Baseline, keep
 from skillopt_replay.copying import TooLarge, copy_folder
+from skillopt_replay.errors import ReplayError
 from skillopt_replay.folders import RUN_PREFIX, discard, make_folder, remove_tree
 from skillopt_replay.git import ask_git, run_git
+from skillopt_replay.large_files import fill_large_files
+from skillopt_replay.submodules import fill_submodules
 
 if TYPE_CHECKING:
     from skillopt_replay.tasks import Task
@@ -35,15 +39,29 @@ _COMMIT = re.compile(r"[0-9a-fA-F]{7,64}\Z")
 
 
 class Workspace(msgspec.Struct, frozen=True):
-    """`root` is the disposable folder, `path` the working directory in it; `notes` say what it holds."""
+    """`root` is the disposable folder, `path` the working directory in it; `notes` say what it holds.
+
+    `commit` is the project's, None where there is none; `hidden` are the places of the skill that was taken
+    out, relative to `root`; `baseline` is what the workspace held at first.
+    """
 
     root: Path
     path: Path
     notes: tuple[str, ...] = ()
+    commit: str | None = None
+    hidden: tuple[str, ...] = ()
+    baseline: Baseline | None = None
 
     async def dispose(self) -> tuple[str, ...]:
         """Remove the folder, also when parts of it are read-only; return a note when a part of it stays."""
-        return await discard(self.root)
+        more: tuple[str, ...] = ()
+        try:
+            left = await discard(self.root)
+        finally:
+            # Also when we are cancelled meanwhile.
+            if self.baseline is not None:
+                more = await discard(self.baseline.folder)
+        return (*left, *more)
 
 
 def root_of(path: Path) -> Path:
@@ -59,9 +77,10 @@ async def prepare(task: Task, root: Path) -> Workspace:
 
     A project under git is fetched at the task's commit into a repository with its own objects: no link
     to the original, no later commits, no remotes, no hooks, no uncommitted files. When the commit is not
-    known or gone, the last one before the task started is taken, else the newest. Another folder is
-    copied; without a project the workspace is empty. The project's own skill of the task's name is taken
-    out, so that a run has exactly the skill it is given. Raises ReplayError when git fails.
+    known or gone, the last one before the task started is taken, else the newest. Submodules and large files
+    come along as far as the project's own repository holds them. Another folder is copied; without a project
+    the workspace is empty. The project's own skill of the task's name is taken out, so that a run has exactly
+    the skill it is given. Raises ReplayError when git fails, and when the project is gone.
     """
     folder = make_folder(root, RUN_PREFIX)
     try:
@@ -76,29 +95,42 @@ async def prepare(task: Task, root: Path) -> Workspace:
 async def _fill(folder: Path, task: Task) -> Workspace:
     await _start_repository(folder)
     if not task.project:
-        return Workspace(folder, folder, ("no project: an empty folder",))
+        return await _keep(Workspace(folder, folder, ("no project: an empty folder",)), None)
     source = _real(task.project)
     if not source.is_dir():
-        return Workspace(folder, folder, (f"the project {source} is gone: an empty folder",))
-    top = await ask_git(source, "rev-parse", "--show-toplevel")
-    if top is None:
+        raise ReplayError(f"the project {source} is gone")
+    found = await ask_git(source, "rev-parse", "--show-toplevel", "--git-common-dir")
+    if found is None:
         note = await _copy(source, folder)
-        await _hide_skill(folder, folder, task.skill)
-        return Workspace(folder, folder, (note,))
+        hidden = await _hide_skill(folder, folder, task.skill)
+        return await _keep(Workspace(folder, folder, (note,), hidden=hidden), None)
+    top, _, common = found.partition("\n")
+    # Of a linked worktree the folder that holds its objects is another one's.
+    git_dir = (source / common).resolve()
     inside = source.relative_to(_real(top))
     commit, note = await _find_commit(source, task)
     if commit is None:
-        return Workspace(folder, folder, (note,))
+        return await _keep(Workspace(folder, folder, (note,)), None)
     notes = [note]
-    await _fetch(folder, _real(top), commit)
+    await _fetch(folder, git_dir, commit)
+    notes += await fill_submodules(folder, git_dir, _fetch_submodule)
+    notes += await fill_large_files(folder, git_dir)
     path = folder / inside
     if not path.is_dir():
         path.mkdir(parents=True)
         notes.append(f"{inside} is not in that commit")
-    if (folder / ".gitmodules").is_file():
-        notes.append("submodules left out")
-    await _hide_skill(folder, path, task.skill)
-    return Workspace(folder, path, tuple(notes))
+    hidden = await _hide_skill(folder, path, task.skill)
+    return await _keep(Workspace(folder, path, tuple(notes), commit, hidden), git_dir / "objects")
+
+
+async def _keep(workspace: Workspace, objects: Path | None) -> Workspace:
+    baseline = await keep(workspace.root, commit=workspace.commit, objects=objects)
+    return msgspec.structs.replace(workspace, baseline=baseline)
+
+
+async def _fetch_submodule(folder: Path, source: Path, commit: str) -> None:
+    await _start_repository(folder)
+    await _fetch(folder, source, commit)
 
 
 async def _start_repository(folder: Path) -> None:
@@ -144,7 +176,9 @@ async def _fetch(folder: Path, source: Path, commit: str) -> None:
         "--no-recurse-submodules",
         "--update-shallow",
         f"--depth={DEPTH}",
-        "--upload-pack=git -c uploadpack.allowAnySHA1InWant=true upload-pack",
+        # A pack that is thrown away within minutes is not worth making small.
+        "--upload-pack=git -c uploadpack.allowAnySHA1InWant=true -c pack.window=0 -c pack.compression=0"
+        " upload-pack",
         source.as_uri(),
         commit,
     )
@@ -160,7 +194,10 @@ async def _copy(source: Path, folder: Path) -> str:
         await asyncio.to_thread(_empty, folder)
         await _start_repository(folder)
         return f"{source} is not under git and holds {error}: an empty folder"
-    return f"{source} is not under git: a copy of its {files} files as they are now"
+    return (
+        f"{source} is not under git: a copy of its {files} files as they are now, without"
+        " dependencies, caches and what looks secret"
+    )
 
 
 def _empty(folder: Path) -> None:
@@ -172,12 +209,16 @@ def _real(path: str) -> Path:
     return Path(path).expanduser().resolve()
 
 
-async def _hide_skill(root: Path, path: Path, name: str) -> None:
-    """Remove the project's own skill, without a trace in what git reports."""
+async def _hide_skill(root: Path, path: Path, name: str) -> tuple[str, ...]:
+    """Remove the project's own skill, without a trace in what git reports; return where it may have been."""
+    if not name:
+        return ()
     folders = [root, *(p for p in (path, *path.parents) if p != root and p.is_relative_to(root))]
-    for skill in ((folder / place).resolve() / name for folder in folders for place in _SKILL_FOLDERS):
-        # A link out of the workspace leads to files that are not ours to remove.
-        if not name or not skill.is_relative_to(root) or not (skill.is_symlink() or skill.exists()):
+    places = [(folder / place).resolve() / name for folder in folders for place in _SKILL_FOLDERS]
+    # A link out of the workspace leads to files that are not ours to remove.
+    places = [place for place in places if place.is_relative_to(root)]
+    for skill in places:
+        if not (skill.is_symlink() or skill.exists()):
             continue
         tracked = await run_git(root, "ls-files", "-z", "--", str(skill.relative_to(root)))
         if tracked:
@@ -186,3 +227,4 @@ async def _hide_skill(root: Path, path: Path, name: str) -> None:
             shutil.rmtree(skill)
         else:
             skill.unlink()
+    return tuple(str(place.relative_to(root)) for place in places)

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillopt_replay.agents.claude_stream import StreamReader
+from skillopt_replay.protocols import Limits
 from skillopt_replay.rollouts import Called, Outcome, RolloutCall, Said, Usage
 
 INIT = {"type": "system", "subtype": "init", "model": "claude-opus-5-5", "tools": ["Bash"]}
@@ -56,6 +57,16 @@ def read(*events: dict, skill: tuple[str, ...] = (), piece: int = 0, max_line: i
     for start in range(0, len(data), piece or len(data) or 1):
         reader.feed(data[start : start + (piece or len(data))])
     return reader.finish()
+
+
+def feed(reader: StreamReader, *events: dict) -> None:
+    reader.feed(b"".join(json.dumps(event).encode() + b"\n" for event in events))
+
+
+def over(*events: dict, tokens: int) -> bool:
+    reader = StreamReader()
+    feed(reader, *events)
+    return reader.over(Limits(tokens=tokens))
 
 
 @pytest.mark.parametrize("piece", [0, 1, 7, 4096])
@@ -170,9 +181,34 @@ def test_waiting_for_the_service_is_seen():
     assert not read(INIT, synthetic).replied
 
 
+def test_a_run_is_stopped_where_its_tokens_are_used_up_and_more_would_come():
+    calling = reply("m1", use("c", "Bash", command="ls"), tokens=99)
+    assert over(INIT, calling, tokens=100)
+    assert not over(INIT, calling, tokens=101)
+    assert not over(INIT, calling, outcome_of("c", "x"), reply("m2", say("Done.")), tokens=100)
+    assert not over(INIT, calling, RESULT, tokens=100)
+    reader = StreamReader()
+    feed(reader, INIT, calling)
+    assert reader.over(Limits(tokens=10))
+    feed(reader, RESULT)
+    reading = reader.finish()
+    assert (reading.outcome, reading.error) == (
+        Outcome.LIMIT,
+        "stopped after 100 tokens; 10 were allowed",
+    )
+
+
 def test_refused_tools_are_named():
     denials = [{"tool_name": "WebFetch", "tool_use_id": "x"}, {"tool_name": "WebFetch"}]
     assert read(INIT, {**RESULT, "permission_denials": denials}).denied == ("WebFetch", "WebFetch")
+
+
+def test_a_line_nested_beyond_measure_costs_only_itself():
+    reader = StreamReader()
+    reader.feed(b'{"type":"x","message":{"content":[{"input":{"a":' + b"[" * 200_000 + b"\n")
+    reader.feed(json.dumps(RESULT).encode())
+    reading = reader.finish()
+    assert (reading.outcome, reading.skipped) == (Outcome.FINISHED, 1)
 
 
 def test_lines_too_long_or_not_json_cost_only_themselves():

@@ -109,6 +109,22 @@ async def test_pieces_go_to_the_listener_and_are_not_kept(tmp_path):
     assert finished.stdout == ""
 
 
+async def test_a_child_is_stopped_as_soon_as_it_is_enough(tmp_path):
+    told: list[bytes] = []
+    finished = await process.run(
+        ["sh", "-c", "while :; do echo more >&2; sleep 0.05; done"],
+        cwd=tmp_path,
+        env=ENV,
+        seconds=60,
+        on_stderr=told.append,
+        enough=lambda: len(b"".join(told).splitlines()) >= 3,
+    )
+    assert (finished.stopped, finished.timed_out) == (True, False)
+    assert finished.returncode < 0
+    assert finished.stderr.startswith("more\nmore\nmore\n")
+    assert finished.stderr.encode() == b"".join(told)
+
+
 async def test_a_child_out_of_time_is_ended_with_its_children(tmp_path):
     pid_file = tmp_path / "pid"
     script = f"sleep 60 & echo $! > {pid_file}; trap '' TERM; echo begun; wait; sleep 60"

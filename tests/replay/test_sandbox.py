@@ -58,7 +58,11 @@ async def test_the_system_cannot_be_written_to(confined, rooms, place):
 
 
 async def test_no_setting_of_the_kernel_can_be_written_to_not_even_by_root(confined, rooms):
-    script = "find /proc/sys /proc/sysrq-trigger -writable -type f 2>/dev/null; cat /proc/sys/kernel/ostype"
+    script = (
+        "for place in /proc/[a-z]*; do case $place in */self|*/thread-self) continue; esac;"
+        " find $place -type f -writable -exec test -f {} \\; -print 2>/dev/null; done;"
+        " cat /proc/sys/kernel/ostype"
+    )
     finished = await run_confined(confined, rooms, script)
     assert finished.stdout.split() == ["Linux"], "asked for, never written"
 
@@ -166,7 +170,7 @@ async def test_secrets_go_in_by_the_environment_and_never_on_the_command_line(co
 
 @linux_only
 def test_auto_picks_bubblewrap_where_it_works(confined, monkeypatch):
-    monkeypatch.setattr(bubblewrap, "find", lambda: [confined])
+    monkeypatch.setattr(bubblewrap, "find", lambda _network: [confined])
     assert choose("auto") is confined
     assert choose("bubblewrap") is confined
     assert confined.probe().works
@@ -175,7 +179,7 @@ def test_auto_picks_bubblewrap_where_it_works(confined, monkeypatch):
 
 @linux_only
 def test_auto_refuses_when_nothing_is_installed(monkeypatch):
-    monkeypatch.setattr(bubblewrap, "find", list)
+    monkeypatch.setattr(bubblewrap, "find", lambda _network: [])
     with pytest.raises(Unavailable, match="bubblewrap is not installed") as caught:
         choose("auto")
     assert "install" in caught.value.hint
@@ -202,7 +206,7 @@ def test_a_sandbox_that_does_not_start_is_explained_and_never_skipped(tmp_path, 
     probe = broken.probe()
     assert (probe.name, probe.works, probe.detail) == ("bubblewrap 0.9.9", False, message)
     assert hint in probe.hint
-    monkeypatch.setattr(bubblewrap, "find", lambda: [broken])
+    monkeypatch.setattr(bubblewrap, "find", lambda _network: [broken])
     assert probe_all() == [probe]
     with pytest.raises(Unavailable, match=r"bubblewrap 0\.9\.9: bwrap: "):
         choose("auto")
@@ -224,15 +228,15 @@ def test_the_switches_of_the_system_are_named(monkeypatch, switch, value, hint):
 def test_no_sandbox_is_had_only_by_asking_for_it(tmp_path):
     sandbox = choose("none")
     assert isinstance(sandbox, NoSandbox)
-    assert sandbox.wrap(["a", "b"], writable=[], readable=[], cwd=tmp_path) == ["a", "b"]
+    assert sandbox.wrap(["a", "b"], writable=[], readable=[], cwd=tmp_path)[-3:] == ["--", "a", "b"]
     assert not sandbox.offline
     with pytest.raises(ReplayError, match="unknown sandbox"):
         choose("docker")
 
 
 def test_other_systems_are_told_that_there_is_none_yet(monkeypatch):
-    monkeypatch.setattr(sys, "platform", "darwin")
-    with pytest.raises(Unavailable, match="darwin"):
+    monkeypatch.setattr(sys, "platform", "win32")
+    with pytest.raises(Unavailable, match="win32"):
         choose("auto")
 
 

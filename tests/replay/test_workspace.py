@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import hashlib
 import os
 import subprocess
 import time
@@ -9,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from skillopt_replay.baseline import show_changes
 from skillopt_replay.copying import TooLarge, copy_folder
+from skillopt_replay.errors import ReplayError
 from skillopt_replay.folders import clear_leftovers, make_folder, remove_tree
 from skillopt_replay.workspace import RUN_PREFIX, prepare, root_of
 
@@ -161,10 +165,69 @@ async def test_the_users_git_settings_and_environment_take_no_part(
     assert (workspace.path / "README.md").read_bytes() == b"# Project\n"
 
 
-async def test_submodules_are_left_out_and_named(repository, runs, make_task):
-    commit(repository, ".gitmodules", '[submodule "x"]\n\tpath = x\n\turl = https://example.invalid/x\n')
+@pytest.fixture
+def library(tmp_path):
+    """Another project, to be a submodule."""
+    path = tmp_path / "library"
+    path.mkdir()
+    git(path, "init", "-q")
+    commit(path, "lib.txt", "library")
+    return path
+
+
+def add_submodule(repository: Path, library: Path, name: str = "x") -> str:
+    git(repository, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(library), name)
+    git(repository, "commit", "-q", "-m", "submodule")
+    return git(repository, "rev-parse", "HEAD")
+
+
+async def test_submodules_come_from_what_the_project_holds_itself(repository, library, runs, make_task):
+    head = add_submodule(repository, library, "libs/x")
+    library.rename(library.parent / "moved-away")
+    workspace = await prepare(make_task(project=str(repository), commit=head), runs)
+    assert (workspace.path / "libs/x/lib.txt").read_text() == "library"
+    assert workspace.notes == (f"commit {head[:12]}",)
+    assert git(workspace.path, "status", "--porcelain") == ""
+    assert git(workspace.path / "libs/x", "remote") == ""
+    assert str(repository).encode() not in (workspace.path / "libs/x/.git/config").read_bytes()
+
+
+async def test_a_submodule_the_project_does_not_hold_is_left_out_and_named(
+    repository, library, runs, make_task, tmp_path
+):
+    head = add_submodule(repository, library)
+    subprocess.run(["git", "clone", "-q", str(repository), str(tmp_path / "clone")], check=True)
+    workspace = await prepare(make_task(project=str(tmp_path / "clone"), commit=head), runs)
+    assert workspace.notes[1:] == ("submodule x left out: the project does not hold it",)
+    assert list((workspace.path / "x").iterdir()) == []
+
+
+async def test_a_submodules_name_leads_nowhere_else(repository, library, runs, make_task):
+    add_submodule(repository, library)
+    git(repository / ".git", "clone", "-q", "--bare", str(library), "outside.git")
+    text = (repository / ".gitmodules").read_text().replace('"x"', '"../outside.git"')
+    head = commit(repository, ".gitmodules", text)
+    workspace = await prepare(make_task(project=str(repository), commit=head), runs)
+    assert "submodule x left out: the project does not hold it" in workspace.notes
+
+
+async def test_large_files_come_from_the_local_store_and_missing_ones_are_named(repository, runs, make_task):
+    content = b"large content"
+    oid = hashlib.sha256(content).hexdigest()
+    pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:{}\nsize {}\n"
+    (repository / ".gitattributes").write_text("*.bin filter=lfs\n")
+    (repository / "there.bin").write_text(pointer.format(oid, len(content)))
+    commit(repository, "missing.bin", pointer.format("0" * 64, 5))
+    stored = repository / ".git/lfs/objects" / oid[:2] / oid[2:4] / oid
+    stored.parent.mkdir(parents=True)
+    stored.write_bytes(content)
     workspace = await prepare(make_task(project=str(repository)), runs)
-    assert "submodules left out" in workspace.notes
+    assert (workspace.path / "there.bin").read_bytes() == content
+    assert (workspace.path / "there.bin").stat().st_ino != stored.stat().st_ino
+    assert (workspace.path / "missing.bin").read_text().startswith("version")
+    assert "their content is not in the project's store: missing.bin" in workspace.notes[1]
+    assert git(workspace.path, "status", "--porcelain") == ""
+    assert await show_changes(workspace.baseline) == ("", ())
 
 
 @pytest.mark.parametrize("place", [".claude/skills", ".agents/skills", "sub/.claude/skills"])
@@ -200,11 +263,16 @@ async def test_an_empty_repository_gives_an_empty_folder(tmp_path, runs, make_ta
     assert "no commit" in workspace.notes[0]
 
 
-@pytest.mark.parametrize(("project", "note"), [(None, "no project"), ("/nonexistent/project", "is gone")])
-async def test_without_a_project_the_folder_is_empty(runs, make_task, project, note):
-    workspace = await prepare(make_task(project=project), runs)
+async def test_without_a_project_the_folder_is_empty(runs, make_task):
+    workspace = await prepare(make_task(project=None), runs)
     assert [p.name for p in workspace.path.iterdir()] == [".git"]
-    assert note in workspace.notes[0]
+    assert "no project" in workspace.notes[0]
+
+
+async def test_a_project_that_is_gone_is_an_error_and_no_empty_folder(runs, make_task):
+    with pytest.raises(ReplayError, match="is gone"):
+        await prepare(make_task(project="/nonexistent/project"), runs)
+    assert list(runs.iterdir()) == []
 
 
 async def test_a_folder_not_under_git_is_copied_without_secrets_and_dependencies(tmp_path, runs, make_task):
@@ -294,3 +362,13 @@ def test_what_a_killed_night_left_is_cleared_by_its_age(tmp_path):
     assert sorted(p.name for p in tmp_path.iterdir() if p.name not in {"home", "tmp"}) == sorted(
         ["mine", young.name]
     )
+
+
+async def test_a_workspace_is_removed_whole_also_when_that_is_cancelled(repository, runs, make_task):
+    workspace = await prepare(make_task(project=str(repository)), runs)
+    removing = asyncio.ensure_future(workspace.dispose())
+    await asyncio.sleep(0)
+    removing.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await removing
+    assert list(runs.iterdir()) == []

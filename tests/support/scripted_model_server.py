@@ -838,6 +838,18 @@ class Handler(BaseHTTPRequestHandler):
         if self.command != "HEAD":
             self.wfile.write(data)
 
+    def _break_off(self, hang):
+        """Begin a plain reply whose end never comes."""
+        self.send_response(200)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", "1000")
+        self.end_headers()
+        self.wfile.write(b'{"id":')
+        self.wfile.flush()
+        if hang:
+            self.server.owner.stopping.wait(hang)
+        self.close_connection = True
+
     def _sse(self, events, cut=False, hang=0.0, extra=None):
         self.send_response(200)
         self.send_header("content-type", "text/event-stream; charset=utf-8")
@@ -979,6 +991,8 @@ class Handler(BaseHTTPRequestHandler):
         u = usage_of(owner.script, step)
         calls = any(p[0] == "call" for p in parts)
         hang, cut = float(step.get("hang_s") or 0), bool(step.get("cut"))
+        if (cut or hang) and not turn.stream:
+            return self._break_off(hang)
         if protocol == "anthropic":
             stop = step.get("stop") or ("tool_use" if calls else "end_turn")
             if turn.stream:

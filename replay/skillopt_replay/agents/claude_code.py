@@ -14,6 +14,8 @@ from skillopt_replay.errors import Unavailable
 from skillopt_replay.protocols import Limits
 from skillopt_replay.rollouts import Usage
 from skillopt_replay.sandbox.contract import Toolchains
+from skillopt_replay.sandbox.folders import show_program
+from skillopt_replay.sandbox.reach import Endpoint, reach_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -92,6 +94,7 @@ class ClaudeCode:
                 env=self._environment(private),
                 readable=tuple(self._readable(private, skill)),
                 stdin=task.prompt.encode("utf-8", "replace"),
+                reach=self._reach(),
             )
 
         return await run_client(run, furnish, StreamReader(names, max_line=limits.output_bytes))
@@ -127,11 +130,14 @@ class ClaudeCode:
             )
 
     def _readable(self, private: Path, skill: Skill | None) -> list[Path]:
-        paths = [self._cli.binary.parent, *self._toolchains.folders]
+        paths = [show_program(self._cli.binary), *self._toolchains.folders]
         extra = dict(self._credentials.env).get("NODE_EXTRA_CA_CERTS")
         if extra and Path(extra).is_file():
             paths.append(Path(extra))
         return [*paths, private / "plugin"] if skill else paths
+
+    def _reach(self) -> tuple[Endpoint, ...]:
+        return reach_of("claude_code", dict(self._credentials.env).get("ANTHROPIC_BASE_URL"))
 
     def _environment(self, private: Path) -> dict[str, str]:
         return make_environment(self._credentials, private, path=self._toolchains.path, entrypoint=ENTRYPOINT)

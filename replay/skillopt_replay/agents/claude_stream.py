@@ -9,11 +9,14 @@ import msgspec
 
 from skillopt_replay.agents.claude_usage import ModelTokens, Tokens, add_up, to_usage
 from skillopt_replay.agents.faults import fault_of
+from skillopt_replay.agents.spending import find_excess
 from skillopt_replay.agents.traces import MAX_ERROR, Lines, Reading, Trace
 from skillopt_replay.rollouts import Fault, Outcome, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Collection
+
+    from skillopt_replay.protocols import Limits
 
 _EXIT = re.compile(r"(?:Error: )?Exit code (\d+)\b")
 _CUT = "cut off mid-stream"  # the client's own words when it asks the model to go on
@@ -85,15 +88,30 @@ class StreamReader:
         self._retrying = False
         self._cut = False
         self._replied = False
+        self._owing = False
+        self._excess: str | None = None
         self._result: _Event | None = None
 
     def feed(self, data: bytes) -> None:
         self._lines.feed(data)
 
+    def over(self, limits: Limits) -> bool:
+        """Whether the tokens are used up and the model would be called again.
+
+        The client itself counts turns and money.
+        """
+        if self._excess is None and self._owing and self._result is None:
+            self._excess = find_excess(limits, self._counted)
+        return self._excess is not None
+
+    @property
+    def _counted(self) -> Usage:
+        return self._usage.plus(self._last_message[1])
+
     def _read(self, line: bytes) -> bool:
         try:
             event = self._decoder.decode(line)
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, RecursionError):
             return False
         if event.type == "system":
             self._read_system(event)
@@ -128,6 +146,7 @@ class StreamReader:
                 if not aside:
                     self._trace.say(block.text)
             elif block.type == "tool_use":
+                self._owing = True
                 self._trace.call(block.id, block.name, command=_command(block), arguments=_arguments(block))
                 if block.name == "Skill" and self._names_our_skill(block.input or {}):
                     self._skill_calls.add(block.id)
@@ -137,6 +156,7 @@ class StreamReader:
         usage = to_usage(message.usage or Tokens())
         if message.id != self._last_message[0]:
             self._usage = self._usage.plus(self._last_message[1])
+            self._owing = False
         self._last_message = (message.id, usage)
 
     def _names_our_skill(self, arguments: dict[str, Any]) -> bool:
@@ -158,8 +178,10 @@ class StreamReader:
         self._lines.finish()
         result = self._result
         outcome, error, fault = (None, None, self._fault) if result is None else _judge(result, cut=self._cut)
+        if self._excess is not None:
+            outcome, error, fault = Outcome.LIMIT, self._excess, None
         usage = (
-            self._usage.plus(self._last_message[1])
+            self._counted
             if result is None
             else add_up(result.model_usage, result.usage, result.total_cost_usd)
         )

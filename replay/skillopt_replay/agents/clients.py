@@ -6,6 +6,7 @@ import re
 import subprocess
 import time
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -19,12 +20,14 @@ class Credentials(msgspec.Struct, frozen=True, kw_only=True):
     """The one thing that signs a client in, and the route to its service.
 
     `env` goes to the client's environment; `file` is the content of its credential file, without the
-    token that renews it: a copy that renewed itself would sign the user out. `expires` is Unix time.
+    token that renews it: a copy that renewed itself would sign the user out. `route` is the part of the
+    user's configuration that leads to the service. `expires` is Unix time.
     """
 
     source: str
     env: tuple[tuple[str, str], ...] = ()
     file: bytes | None = None
+    route: dict[str, Any] = {}
     expires: float | None = None
 
     @property

@@ -9,8 +9,13 @@ from typing import TYPE_CHECKING, Protocol
 import msgspec
 
 from skillopt_replay import process
+from skillopt_replay.agents.faults import fault_of
+from skillopt_replay.bounds import Bounds
+from skillopt_replay.errors import ReplayError
 from skillopt_replay.folders import PRIVATE_PREFIX, discard, make_folder
 from skillopt_replay.rollouts import Fault, Outcome, Rollout
+from skillopt_replay.sandbox.launching import find_failure
+from skillopt_replay.sandbox.reach import Endpoint
 from skillopt_replay.workspace import root_of
 
 if TYPE_CHECKING:
@@ -30,7 +35,7 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     """How to start the client once its private folder is laid out.
 
     The client may write to the workspace, to `home` and `tmp` below the private folder, and to `writable`;
-    it may read `readable` besides the system.
+    it may read `readable` besides the system, and get to the services in `reach` (none; None: anywhere).
     """
 
     argv: tuple[str, ...]
@@ -38,6 +43,7 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     readable: tuple[Path, ...] = ()
     writable: tuple[Path, ...] = ()
     stdin: bytes = b""
+    reach: tuple[Endpoint, ...] | None = ()
 
 
 class Reader(Protocol):
@@ -45,7 +51,19 @@ class Reader(Protocol):
 
     def feed(self, data: bytes) -> None: ...
 
+    def over(self, limits: Limits) -> bool:
+        """Whether the run has to be stopped now; what `finish` returns then says why."""
+        ...
+
     def finish(self) -> Reading: ...
+
+
+class Judge(Protocol):
+    """Tells a failed run from a failed infrastructure."""
+
+    def __call__(
+        self, program: str, finished: process.Finished, reading: Reading, limits: Limits
+    ) -> tuple[Outcome, str | None, Fault | None]: ...
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,11 +79,19 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     sandbox: Sandbox
 
 
-async def run_client(run: Run, furnish: Callable[[Path], Launch], reader: Reader) -> Rollout:
+async def run_client(
+    run: Run,
+    furnish: Callable[[Path], Launch],
+    reader: Reader,
+    *,
+    log: Callable[[bytes], None] | None = None,
+    judge: Judge | None = None,
+) -> Rollout:
     """Lay out a private folder with `furnish`, run the client, remove the folder, and return the rollout.
 
-    `furnish` gets the new folder, in which `home` and `tmp` exist, and runs in a thread. Nothing is raised
-    for a failed run: that is an outcome.
+    `furnish` gets the new folder, in which `home` and `tmp` exist, and runs in a thread. `log` takes the
+    error channel in pieces; `judge` takes the place of `conclude`. Nothing is raised for a failed run: that
+    is an outcome.
     """
     started = time.monotonic()
     root = root_of(run.workspace)
@@ -77,6 +103,7 @@ async def run_client(run: Run, furnish: Callable[[Path], Launch], reader: Reader
             writable=[root, private / "home", private / "tmp", *launch.writable],
             readable=launch.readable,
             cwd=run.workspace,
+            reach=launch.reach,
         )
         finished = await process.run(
             argv,
@@ -87,12 +114,25 @@ async def run_client(run: Run, furnish: Callable[[Path], Launch], reader: Reader
             keep_bytes=20_000,
             flood_bytes=_FLOOD_BYTES,
             on_stdout=reader.feed,
+            on_stderr=log,
+            enough=lambda: reader.over(run.limits),
+            bounds=Bounds(
+                processes=run.limits.processes,
+                memory_bytes=run.limits.memory_bytes,
+                disk_bytes=run.limits.disk_bytes,
+                folders=(root, private, *launch.writable),
+            ),
         )
+        reading = reader.finish()  # while the private folder is there: some clients tell more in its files
     except OSError as error:
-        return _failed(run, f"{run.program} does not start: {error}", time.monotonic() - started)
+        return _failed(
+            run, f"{run.program} does not start: {error}", Fault.CLIENT, time.monotonic() - started
+        )
+    except ReplayError as error:
+        return _failed(run, f"no sandbox: {error.message}", Fault.SANDBOX, time.monotonic() - started)
     finally:
         left = await discard(private)
-    rollout = _report(run, finished, reader.finish())
+    rollout = _report(run, finished, reading, judge or conclude)
     return msgspec.structs.replace(rollout, notes=(*rollout.notes, *left))
 
 
@@ -102,8 +142,8 @@ def _lay_out(private: Path, furnish: Callable[[Path], Launch]) -> Launch:
     return furnish(private)
 
 
-def _report(run: Run, finished: process.Finished, reading: Reading) -> Rollout:
-    outcome, error, fault = conclude(run.program, finished, reading, run.limits)
+def _report(run: Run, finished: process.Finished, reading: Reading, judge: Judge) -> Rollout:
+    outcome, error, fault = judge(run.program, finished, reading, run.limits)
     notes = [f"tools refused: {', '.join(sorted(set(reading.denied)))}"] if reading.denied else []
     if reading.skipped:
         notes.append(f"{reading.skipped} lines of the client's output could not be read")
@@ -130,21 +170,38 @@ def conclude(
 ) -> tuple[Outcome, str | None, Fault | None]:
     """Tell a failed run from a failed infrastructure. A result that came counts, whatever came after."""
     if reading.outcome is not None:
-        fault = (reading.fault or Fault.CLIENT) if reading.outcome is Outcome.INFRASTRUCTURE else None
-        return reading.outcome, reading.error, fault
+        return _accept(reading, reading.outcome)
     if finished.timed_out:
         if reading.waiting_for_service:
             error = f"no reply from the service within {limits.seconds:g} s"
             return Outcome.INFRASTRUCTURE, error, reading.fault or Fault.NETWORK
         return Outcome.LIMIT, f"stopped after {limits.seconds:g} s", None
+    if finished.excess:
+        return Outcome.LIMIT, f"stopped: {finished.excess}", None
     if finished.flooded:
         return Outcome.INFRASTRUCTURE, "the client wrote without end and was stopped", Fault.CLIENT
-    said = finished.stderr.strip()[-500:] or "it wrote nothing on the error channel"
+    return _crashed(program, finished, reading)
+
+
+def _accept(reading: Reading, outcome: Outcome) -> tuple[Outcome, str | None, Fault | None]:
+    if outcome is Outcome.FINISHED and not reading.answer.strip() and not reading.calls:
+        return Outcome.INFRASTRUCTURE, "the model said nothing and did nothing", Fault.REPLY
+    fault = (reading.fault or Fault.CLIENT) if outcome is Outcome.INFRASTRUCTURE else None
+    return outcome, reading.error, fault
+
+
+def _crashed(
+    program: str, finished: process.Finished, reading: Reading
+) -> tuple[Outcome, str | None, Fault | None]:
+    broken = find_failure(finished.stderr) if finished.returncode != 0 else None
+    if broken:
+        return Outcome.INFRASTRUCTURE, f"the sandbox failed: {broken[:300]}", Fault.SANDBOX
+    said = reading.error or finished.stderr.strip()[-500:] or "it wrote nothing on the error channel"
     error = f"{program} ended with {finished.returncode} and no result: {said}"
-    return Outcome.INFRASTRUCTURE, error, reading.fault or Fault.CLIENT
+    return Outcome.INFRASTRUCTURE, error, reading.fault or fault_of(None, said)
 
 
-def _failed(run: Run, error: str, seconds: float) -> Rollout:
+def _failed(run: Run, error: str, fault: Fault, seconds: float) -> Rollout:
     return Rollout(
         task=run.task.id,
         skill=run.skill.digest if run.skill else "",
@@ -154,5 +211,5 @@ def _failed(run: Run, error: str, seconds: float) -> Rollout:
         answer="",
         seconds=seconds,
         error=error,
-        fault=Fault.CLIENT,
+        fault=fault,
     )

@@ -21,10 +21,12 @@ CUT_MARK = " [...] "
 
 
 class Reading(msgspec.Struct, frozen=True, kw_only=True):
-    """What a client's output told. `outcome` is None when it ended without a result.
+    """What a client's output told.
 
+    `outcome` is None when it ended without a result; `error` then is what it said last.
     `replied`: the model answered at least once. `waiting_for_service`: it ended while it waited for the
-    service. `denied` names the tools that were refused; `skipped` counts lines that could not be read.
+    service. `skill_loaded` is None when the agent does not tell. `denied` names the tools that were refused;
+    `skipped` counts lines that could not be read.
     """
 
     outcome: Outcome | None
@@ -35,7 +37,7 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
     calls: tuple[RolloutCall, ...]
     steps: tuple[Step, ...]
     usage: Usage
-    skill_loaded: bool
+    skill_loaded: bool | None
     denied: tuple[str, ...] = ()
     replied: bool = True
     waiting_for_service: bool = False

@@ -2,5 +2,16 @@
 
 from skillopt_replay.sandbox.choose import choose, probe_all
 from skillopt_replay.sandbox.contract import SYSTEM_PATH, Probe, Sandbox, Toolchains
+from skillopt_replay.sandbox.reach import Endpoint, reach_of, read_endpoint
 
-__all__ = ["SYSTEM_PATH", "Probe", "Sandbox", "Toolchains", "choose", "probe_all"]
+__all__ = [
+    "SYSTEM_PATH",
+    "Endpoint",
+    "Probe",
+    "Sandbox",
+    "Toolchains",
+    "choose",
+    "probe_all",
+    "reach_of",
+    "read_endpoint",
+]

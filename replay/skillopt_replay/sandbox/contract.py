@@ -10,6 +10,8 @@ import msgspec
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from skillopt_replay.sandbox.reach import Endpoint
+
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
@@ -51,6 +53,11 @@ class Sandbox(Protocol):
         """Whether `network=False` is kept."""
         ...
 
+    @property
+    def filters(self) -> bool:
+        """Whether `reach` is kept: a run gets to those services and to no other."""
+        ...
+
     def wrap(
         self,
         argv: Sequence[str],
@@ -59,10 +66,13 @@ class Sandbox(Protocol):
         readable: Sequence[Path],
         cwd: Path,
         network: bool = True,
+        reach: Sequence[Endpoint] | None = None,
     ) -> list[str]:
         """Return the command line that runs `argv` in `cwd`, able to write to `writable` only.
 
-        Of the machine it sees the system's programs and libraries, `readable` and `writable`.
+        Of the machine it sees the system's programs and libraries, `readable` and `writable`; of the network
+        the services in `reach` (None: all of it), or nothing with `network` False. Raises ReplayError when
+        `readable` or `writable` would lay open the user's home.
         """
         ...
 

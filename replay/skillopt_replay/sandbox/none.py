@@ -5,17 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from skillopt_replay.sandbox.contract import Probe
+from skillopt_replay.sandbox.launching import launch
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from skillopt_replay.sandbox.reach import Endpoint
+
 
 class NoSandbox:
-    """Runs the command as it is."""
+    """Runs the command as it is, but sees to it that nothing it started outlives it, or us."""
 
     name = "none"
     offline = False
+    filters = False
 
     def wrap(
         self,
@@ -25,8 +29,9 @@ class NoSandbox:
         readable: Sequence[Path],
         cwd: Path,
         network: bool = True,
+        reach: Sequence[Endpoint] | None = None,
     ) -> list[str]:
-        return list(argv)
+        return launch(argv)
 
     def probe(self) -> Probe:
         return Probe(name=self.name, works=True, detail="runs are not confined, as configured")

@@ -1,0 +1,226 @@
+"""Codex as the agent: the real client, headless, with a private home and exactly one learned skill."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from skillopt_replay.agents.codex_cli import CERTIFICATES, CREDENTIAL_FILE, KEY
+from skillopt_replay.agents.codex_log import FILTER
+from skillopt_replay.agents.codex_route import find_addresses
+from skillopt_replay.agents.codex_stream import StreamReader
+from skillopt_replay.agents.harness import Launch, Run, run_client
+from skillopt_replay.errors import Unavailable
+from skillopt_replay.rollouts import Usage
+from skillopt_replay.sandbox.contract import Toolchains
+from skillopt_replay.sandbox.folders import show_program
+from skillopt_replay.sandbox.none import NoSandbox
+from skillopt_replay.sandbox.reach import reach_of
+from skillopt_replay.workspace import root_of
+
+if TYPE_CHECKING:
+    from skillopt_replay.agents.clients import Client, Credentials
+    from skillopt_replay.agents.codex_log import Price
+    from skillopt_replay.protocols import Limits
+    from skillopt_replay.rollouts import Rollout
+    from skillopt_replay.sandbox.contract import Sandbox
+    from skillopt_replay.skills import Skill
+    from skillopt_replay.tasks import Task
+
+ORIGINATOR = "skillopt-sleep-replay"  # recorded by the client; harvesters leave such sessions out
+# One run in a real project: the system prompt, its tools and some twenty turns, most of it cached.
+TYPICAL = Usage(input_tokens=150_000, output_tokens=10_000)
+_PROJECT_SKILLS = (".agents/skills", ".codex/skills")
+
+
+class Codex:
+    """Runs tasks with the `codex` program inside a sandbox.
+
+    `project_settings` lets the project's own AGENTS.md and skills count, as they do for the user in a folder
+    they never said to trust; nothing of the user's own home ever does. `model` None takes the client's
+    default. The client's own sandbox is on only where ours is not: one inside the other does not start.
+    `price` returns the dollars of one reply of a model, for those who pay by the token; the client tells no
+    cost itself, so without a price the limit on money stops no run.
+    """
+
+    needs_workspace = True
+
+    def __init__(
+        self,
+        cli: Client,
+        sandbox: Sandbox,
+        *,
+        model: str | None = None,
+        toolchains: Toolchains = Toolchains(),  # noqa: B008 - frozen
+        project_settings: bool = True,
+        estimate: Usage = TYPICAL,
+        price: Price | None = None,
+    ) -> None:
+        """Take the client as found. Raises Unavailable when nobody is signed in."""
+        if cli.credentials is None or not cli.signed_in:
+            raise Unavailable("Codex is not signed in", hint=cli.hint)
+        self._cli = cli
+        self._credentials = cli.credentials
+        self._sandbox = sandbox
+        self._model = model
+        self._toolchains = toolchains
+        self._project_settings = project_settings
+        # An account pays by the month, and its file is all that signs it in.
+        self._price = price if cli.credentials.file is None else None
+        name = model or str(cli.credentials.route.get("model", ""))
+        known = self._price is not None and self._price(name, estimate) is not None
+        self._estimate = estimate if known else msgspec.structs.replace(estimate, cost_usd=None)
+
+    @property
+    def identity(self) -> str:
+        route = self._credentials.route
+        provider = f"{route['model_provider']}/" if "model_provider" in route else ""
+        return f"codex {self._cli.version} {provider}{self._model or route.get('model', 'default')}"
+
+    @property
+    def estimate(self) -> Usage:
+        return self._estimate
+
+    async def run(self, task: Task, skill: Skill | None, workspace: Path, limits: Limits) -> Rollout:
+        """Let the client work on the task in `workspace`; see Agent.run."""
+        run = Run(
+            program="codex",
+            agent=self.identity,
+            model=self._model or "",
+            task=task,
+            skill=skill,
+            workspace=workspace,
+            limits=limits,
+            sandbox=self._sandbox,
+        )
+
+        def furnish(private: Path) -> Launch:
+            home = private / "home" / ".codex"
+            self._furnish(home, skill, workspace)
+            env = self._environment(private)
+            return Launch(
+                argv=tuple(self._command()),
+                env=env,
+                readable=tuple(self._readable(home, env)),
+                stdin=task.prompt.encode("utf-8", "replace"),
+                reach=reach_of("codex", *find_addresses(self._credentials.route, env)),
+            )
+
+        named = bool(skill and re.search(rf"\${re.escape(skill.name)}(?![\w-])", task.prompt))
+        reader = StreamReader(skill, named=named, price=self._price, max_line=limits.output_bytes)
+        return await run_client(run, furnish, reader, log=reader.log.feed)
+
+    def _command(self) -> list[str]:
+        command = [str(self._cli.binary), "exec", "--json", "--ephemeral", "--skip-git-repo-check"]
+        own = isinstance(self._sandbox, NoSandbox)
+        command += ["--sandbox", "workspace-write" if own else "danger-full-access"]
+        if self._model:
+            command += ["--model", self._model]
+        return [*command, "-"]
+
+    def _furnish(self, home: Path, skill: Skill | None, workspace: Path) -> None:
+        """Lay out the private home and, with a skill, the folder where the client looks for it."""
+        import tomlkit
+
+        home.mkdir(parents=True)
+        if self._credentials.file is not None:
+            _write_private(home / CREDENTIAL_FILE, self._credentials.file)
+        config = tomlkit.dumps(self._config(workspace))
+        _write_private(home / "config.toml", config.encode("utf-8"))
+        # Commands run in a login shell, where the system's profile sets the search path anew.
+        path = f"export PATH={shlex.quote(self._path)}\n"
+        for name in (".profile", ".zprofile"):
+            (home.parent / name).write_text(path, encoding="utf-8")
+        if skill is not None:
+            folder = home / "skills" / skill.name
+            folder.mkdir(parents=True)
+            (folder / "SKILL.md").write_text(skill.text, encoding="utf-8", newline="")
+
+    def _config(self, workspace: Path) -> dict[str, Any]:
+        """Return what calls nobody but the model, asks nobody, and offers nothing of the client's own."""
+        config: dict[str, Any] = {
+            **name_provider(self._credentials),
+            "approval_policy": "never",
+            "check_for_update_on_startup": False,
+            "cli_auth_credentials_store": "file",
+            "analytics": {"enabled": False},
+            "feedback": {"enabled": False},
+            "features": {"plugins": False, "apps": False},
+            # Runs have a temporary folder of their own.
+            "sandbox_workspace_write": {"exclude_slash_tmp": True},
+            # A project's own scripts find no key to spend.
+            "shell_environment_policy": {"ignore_default_excludes": False},
+        }
+        skills: dict[str, Any] = {"bundled": {"enabled": False}}
+        if not self._project_settings:
+            config["project_doc_max_bytes"] = 0
+            skills["config"] = [{"path": str(p), "enabled": False} for p in _find_skills(workspace)]
+        return {**config, "skills": skills}
+
+    @property
+    def _program(self) -> Path:
+        """What holds the program and, where the client is packed so, those it brings along."""
+        package = self._cli.binary.parent.parent
+        return package if (package / "codex-package.json").is_file() else show_program(self._cli.binary)
+
+    @property
+    def _path(self) -> str:
+        tools = self._program / "codex-path"
+        return f"{tools}:{self._toolchains.path}" if tools.is_dir() else self._toolchains.path
+
+    def _readable(self, home: Path, env: dict[str, str]) -> list[Path]:
+        paths = [self._program, *self._toolchains.folders]
+        paths += [Path(env[name]) for name in CERTIFICATES if name in env and Path(env[name]).is_file()]
+        return [*paths, home / "skills"] if (home / "skills").is_dir() else paths
+
+    def _environment(self, private: Path) -> dict[str, str]:
+        home = private / "home"
+        return {
+            "PATH": self._path,
+            "HOME": str(home),
+            "CODEX_HOME": str(home / ".codex"),
+            "TMPDIR": str(private / "tmp"),
+            "LANG": "C.UTF-8",
+            "TERM": "dumb",
+            "RUST_LOG": FILTER,
+            "CODEX_INTERNAL_ORIGINATOR_OVERRIDE": ORIGINATOR,
+            **dict(self._credentials.env),
+        }
+
+
+def name_provider(credentials: Credentials) -> dict[str, Any]:
+    """Return the route; the user's own address of OpenAI under a name, where a key signs in.
+
+    Under its own name the client tries web sockets for seconds, which few gateways know.
+    """
+    route = dict(credentials.route)
+    if "openai_base_url" not in route or KEY not in dict(credentials.env):
+        return route
+    service = {
+        "name": "service",
+        "base_url": route.pop("openai_base_url"),
+        "env_key": KEY,
+        "wire_api": "responses",
+    }
+    return {**route, "model_provider": "service", "model_providers": {"service": service}}
+
+
+def _write_private(path: Path, content: bytes) -> None:
+    path.touch(mode=0o600)
+    path.write_bytes(content)
+
+
+def _find_skills(workspace: Path) -> list[Path]:
+    """Return the project's own skills that the client would offer in `workspace`."""
+    root = root_of(workspace)
+    folders = [path for path in (workspace, *workspace.parents) if path.is_relative_to(root)]
+    return [
+        file
+        for folder in folders
+        for place in _PROJECT_SKILLS
+        for file in folder.glob(f"{place}/**/SKILL.md")
+    ]

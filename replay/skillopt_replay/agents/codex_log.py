@@ -1,0 +1,130 @@
+"""Reads Codex's log on its error channel, which tells what its stream leaves out.
+
+The stream names no model, counts tokens only once the run is over, and passes over the calls that were
+refused or came to nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from skillopt_replay.agents.traces import MAX_ERROR, Lines
+from skillopt_replay.rollouts import Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from skillopt_replay.agents.traces import Trace
+
+    Price = Callable[[str, Usage], float | None]
+
+FILTER = "error,codex_otel.trace_safe=info"  # for RUST_LOG
+_EVENTS = "codex_otel.trace_safe"
+_ROUTER = "codex_core::tools::router"
+_MAX_LINE = 100_000
+_ENTRY = re.compile(r"\S+ +(?:ERROR|WARN|INFO) ([\w:.]+): (.*)", re.DOTALL)
+_FIELD = re.compile(r'([\w.]+)=("(?:[^"\\]|\\.)*"|\S*)')
+_REFUSED = re.compile(r"rejected|reject command|not allowed|forbidden", re.IGNORECASE)
+# A call that ran and failed has its place in the stream.
+_RAN = "Exit code:"
+
+
+class LogReader:
+    """Takes the log in pieces. Calls that the stream leaves out go into `trace`.
+
+    `price` returns the dollars of one reply of a model, None where it does not know the price.
+    `usage` and `replies` count the model's replies so far; `owing` says that it will be called again, to be
+    told what its tools did; `denied` names refused tools; `said` is the end of what else was written.
+    """
+
+    def __init__(self, trace: Trace, price: Price | None = None) -> None:
+        self._trace = trace
+        self._price = price
+        self._lines = Lines(self._read, max_line=_MAX_LINE)
+        self._last_call = ("", "a tool")
+        self.model = ""
+        self.usage = Usage()
+        self.replies = 0
+        self.owing = False
+        self.denied: list[str] = []
+        self.said = ""
+
+    def feed(self, data: bytes) -> None:
+        self._lines.feed(data)
+
+    def finish(self) -> None:
+        """Take what there is of the last line."""
+        self._lines.finish()
+
+    def _read(self, line: bytes) -> bool:
+        text = line.decode("utf-8", "replace")
+        entry = _ENTRY.match(text)
+        if entry is None:
+            self._keep(text)
+        elif entry[1] == _EVENTS:
+            self._read_event({name: value.strip('"') for name, value in _FIELD.findall(entry[2])})
+        elif entry[1] == _ROUTER:
+            self._read_failure(entry[2].removeprefix("error="))
+        else:
+            self._keep(entry[2])
+        return True
+
+    def _keep(self, text: str) -> None:
+        self.said = f"{self.said}\n{text}"[-MAX_ERROR:]
+
+    def _read_event(self, fields: dict[str, str]) -> None:
+        event = fields.get("event.name", "")
+        if event in ("codex.api_request", "codex.websocket_request"):
+            self.owing = False
+        elif event == "codex.sse_event" and "input_token_count" in fields:
+            self.model = fields.get("model", self.model)
+            self.replies += 1
+            reply = _count(fields)
+            cost = self._price(self.model, reply) if self._price else None
+            self.usage = self.usage.plus(msgspec.structs.replace(reply, cost_usd=cost))
+        elif event in ("codex.tool_call_received", "codex.tool_result"):
+            self.owing = True
+            self._last_call = (fields.get("call_id", ""), fields.get("tool_name", "a tool"))
+        elif event == "codex.sandbox_outcome" and fields.get("outcome") == "denied":
+            self._deny(fields.get("call_id", ""), fields.get("tool_name", "a tool"), "denied by its sandbox")
+
+    def _read_failure(self, error: str) -> None:
+        key, name = self._last_call
+        if _REFUSED.search(error):
+            self._deny(key, name, error)
+        elif not error.startswith(_RAN):
+            self._add(key, name, error)
+
+    def _deny(self, key: str, name: str, error: str) -> None:
+        self.denied.append(name)
+        self._add(key, name, error)
+
+    def _add(self, key: str, name: str, error: str) -> None:
+        self._trace.call(key, name)
+        self._trace.end(key, error=error)
+
+
+def _count(fields: dict[str, str]) -> Usage:
+    def number(name: str) -> int:
+        text = fields.get(name, "")
+        return int(text) if text.isascii() and text.isdecimal() and len(text) < 16 else 0
+
+    return to_usage(
+        number("input_token_count"),
+        number("cached_token_count"),
+        number("cache_write_token_count"),
+        number("output_token_count"),
+    )
+
+
+def to_usage(read: int, cached: int, written: int, output: int) -> Usage:
+    """Return the usage for OpenAI's way of counting, where what was read covers what came from the cache."""
+    return Usage(
+        input_tokens=max(read - cached - written, 0),
+        output_tokens=output,
+        cache_read_tokens=cached,
+        cache_write_tokens=written,
+    )

@@ -1,0 +1,162 @@
+"""Reads what an agent of the user's own prints: a plain answer, or events when the first line says so."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from skillopt_replay.agents.command_events import (
+    Answer,
+    Call,
+    CallEnd,
+    Denied,
+    Failed,
+    Opening,
+    Say,
+    SkillLoaded,
+    Spent,
+    Told,
+    read_opening,
+)
+from skillopt_replay.agents.spending import find_excess
+from skillopt_replay.agents.traces import MAX_ERROR, Lines, Reading, Trace
+from skillopt_replay.rollouts import Outcome, Usage
+
+if TYPE_CHECKING:
+    from skillopt_replay.protocols import Limits
+
+
+class CommandReader:
+    """Takes the output in pieces; `finish` returns what it said.
+
+    At most `max_bytes` of a plain answer are kept. Lines of events longer than that, and lines that are no
+    events, are skipped and counted.
+    """
+
+    def __init__(self, *, max_bytes: int = 4_000_000) -> None:
+        self._max_bytes = max_bytes
+        self._first = bytearray()
+        self._plain: bytearray | None = None
+        self._lines = Lines(self._read, max_line=max_bytes)
+        self._decoder: msgspec.json.Decoder[Told] = msgspec.json.Decoder(Told)
+        self._opening: Opening | None = None
+        self._trace = Trace()
+        self._said = ""
+        self._answer: str | None = None
+        self._denied: list[str] = []
+        self._loaded = False
+        self._usage = Usage()
+        self._model = ""
+        self._turns = 0
+        self._owing = False
+        self._failed: Failed | None = None
+        self._excess: str | None = None
+
+    def feed(self, data: bytes) -> None:
+        if self._opening is not None:
+            self._lines.feed(data)
+        elif self._plain is not None:
+            self._keep(data)
+        else:
+            self._begin(data)
+
+    def _begin(self, data: bytes) -> None:
+        """Take a piece of the first line; its end decides what the whole is."""
+        self._first += data
+        line, newline, rest = bytes(self._first).partition(b"\n")
+        if not newline and len(self._first) <= self._max_bytes:
+            return
+        self._first.clear()
+        self._opening = read_opening(line)
+        if self._opening is not None:
+            self._model = self._opening.model
+            self._lines.feed(rest)
+        else:
+            self._plain = bytearray()
+            self._keep(line + newline + rest)
+
+    def _keep(self, data: bytes) -> None:
+        assert self._plain is not None  # noqa: S101 - the callers see to it
+        self._plain += data[: max(0, self._max_bytes - len(self._plain))]
+
+    def over(self, limits: Limits) -> bool:
+        """Whether turns, tokens or money it told of are used up and it goes on all the same."""
+        if self._excess is None and self._owing:
+            self._excess = find_excess(limits, self._usage, self._turns)
+        return self._excess is not None
+
+    def _read(self, line: bytes) -> bool:
+        try:
+            told = self._decoder.decode(line)
+        except (msgspec.DecodeError, RecursionError):
+            return False
+        if isinstance(told, Say | Answer):
+            self._take_words(told)
+        elif isinstance(told, Call):
+            self._take_call(told)
+        elif isinstance(told, CallEnd):
+            self._trace.end(told.id, error=told.error, exit_code=told.exit_code, output=told.output)
+        elif isinstance(told, Spent):
+            self._take_usage(told)
+        elif isinstance(told, Denied):
+            self._denied.append(told.name)
+        elif isinstance(told, SkillLoaded):
+            self._loaded = True
+        else:
+            self._failed = told
+        return True
+
+    def _take_words(self, told: Say | Answer) -> None:
+        self._trace.say(told.text)
+        if isinstance(told, Answer):
+            self._answer = told.text
+        elif told.text.strip():
+            self._said = told.text
+
+    def _take_call(self, call: Call) -> None:
+        arguments = ""
+        if call.arguments and call.command is None:
+            arguments = msgspec.json.encode(call.arguments).decode("utf-8", "replace")
+        self._trace.call(call.id, call.name, command=call.command, arguments=arguments)
+        self._owing = True
+
+    def _take_usage(self, spent: Spent) -> None:
+        self._usage = self._usage.plus(
+            Usage(
+                max(0, spent.input_tokens),
+                max(0, spent.output_tokens),
+                max(0, spent.cache_read_tokens),
+                max(0, spent.cache_write_tokens),
+                None if spent.cost_usd is None else max(0.0, spent.cost_usd),
+            )
+        )
+        self._model = spent.model or self._model
+        self._turns += 1
+        self._owing = False
+
+    def finish(self) -> Reading:
+        """Return what was read; a last line without its line end counts as well."""
+        if self._first:
+            self._begin(b"\n")
+        self._lines.finish()
+        outcome, error, fault = None, None, None
+        if self._excess is not None:
+            outcome, error = Outcome.LIMIT, self._excess
+        elif self._failed is not None:
+            error, fault = self._failed.text[:MAX_ERROR] or "no reason given", self._failed.fault
+            outcome = Outcome.LIMIT if fault is None else Outcome.INFRASTRUCTURE
+        plain = (self._plain or b"").decode("utf-8", "replace").strip()
+        return Reading(
+            outcome=outcome,
+            answer=plain if self._opening is None else self._said if self._answer is None else self._answer,
+            error=error,
+            fault=fault,
+            model=self._model,
+            calls=self._trace.calls,
+            steps=self._trace.steps,
+            usage=self._usage,
+            skill_loaded=self._loaded if self._opening is not None else None,
+            denied=tuple(self._denied),
+            skipped=self._lines.skipped,
+        )

@@ -1,0 +1,213 @@
+"""What a run changed in its workspace, told by git without trusting anything the run could write.
+
+The workspace's own repository is the run's to change: its settings can name programs that git starts. So the
+comparison uses a second repository outside of the run's reach, with settings of ours; of the workspace only
+files are read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import shutil
+import stat
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from skillopt_replay.folders import PRIVATE_PREFIX, make_folder, remove_tree
+from skillopt_replay.git import EMPTY_TREE, GitFailed, run_git
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+DIFF_BYTES = 200_000
+MAX_FILE_BYTES = 1_000_000  # larger files are named, not shown
+MAX_FILES = 2_000
+_SECONDS = 60.0
+_QUICK_SECONDS = 15.0
+_CUT = "\n[cut: the diff is longer]\n"
+_SETTINGS = (
+    "core.attributesFile=/dev/null", "core.excludesFile=/dev/null", "core.fsmonitor=false",
+    "core.untrackedCache=false", "core.splitIndex=false", "core.autocrlf=false", "core.safecrlf=false",
+    "core.quotePath=false", "core.preloadIndex=true", "diff.renames=false",
+)  # fmt: skip
+
+
+class Baseline(msgspec.Struct, frozen=True):
+    """The workspace `root` as the run found it: the tree or commit `start` in the repository at `folder`."""
+
+    folder: Path
+    root: Path
+    start: str
+
+
+async def keep(root: Path, *, commit: str | None, objects: Path | None) -> Baseline:
+    """Keep what the workspace holds now.
+
+    With `commit` its files are those of a commit, up to what its index says, whose objects lie in the
+    folder `objects`; else all of its files are kept.
+    """
+    folder = await asyncio.to_thread(_make, root, commit, objects)
+    baseline = Baseline(folder, root, commit or EMPTY_TREE)
+    if commit is not None:
+        return baseline
+    try:
+        await _stage(baseline)
+        return msgspec.structs.replace(baseline, start=(await _git(baseline, "write-tree")).strip())
+    except BaseException:
+        remove_tree(folder)
+        raise
+
+
+async def renew(baseline: Baseline) -> Baseline:
+    """Return the baseline as of now; new files, such as installed packages, stay out of later diffs."""
+    listed = await _git(baseline, "ls-files", "-z", "--others", "--directory", "--exclude-standard")
+    lines = [f"/{_quote(name)}\n" for name in listed.split("\0") if name]
+    with (baseline.folder / "info" / "exclude").open("a", encoding="utf-8", errors="surrogateescape") as file:
+        file.writelines(lines)
+    await _stage(baseline)
+    return msgspec.structs.replace(baseline, start=(await _git(baseline, "write-tree")).strip())
+
+
+async def show_changes(baseline: Baseline, hidden: Sequence[str] = ()) -> tuple[str, tuple[str, ...]]:
+    """Return a unified diff of what changed since, cut to DIFF_BYTES, and notes.
+
+    Ignored files and the paths in `hidden` are left out. Binary files are named only, as are large ones,
+    folders with a repository of their own, and what is no file.
+    """
+    try:
+        try:
+            text, unshown = await _compare(baseline, hidden, _QUICK_SECONDS)
+        except GitFailed:
+            removed = await asyncio.to_thread(_remove_traps, baseline.root)
+            text, unshown = await _compare(baseline, hidden, _SECONDS)
+            unshown += removed
+    except (GitFailed, OSError) as error:
+        return "", (f"what the run changed could not be told: {error}",)
+    text = "\n".join([*([text] if text else []), *(f"changed, not shown: {name}" for name in unshown)])
+    if len(text.encode()) > DIFF_BYTES:
+        text = text.encode()[: DIFF_BYTES - len(_CUT)].decode("utf-8", "ignore") + _CUT
+    return text, ()
+
+
+async def _compare(baseline: Baseline, hidden: Sequence[str], seconds: float) -> tuple[str, list[str]]:
+    unshown = await _stage(baseline, hidden, seconds)
+    text = await _git(
+        baseline,
+        *("diff", "--cached", "--no-ext-diff", "--no-textconv", "--no-color", "--no-renames"),
+        *("--ignore-submodules=all", "--src-prefix=a/", "--dst-prefix=b/", baseline.start, "--", "."),
+        *_without(hidden),
+        keep_bytes=DIFF_BYTES + 1,
+        seconds=seconds,
+    )
+    return text, unshown
+
+
+async def _stage(baseline: Baseline, hidden: Sequence[str] = (), seconds: float = _SECONDS) -> list[str]:
+    """Take over the changed files, and return those that were not, with the reason."""
+    listed = await _git(
+        baseline, "ls-files", "-z", "--modified", "--others", "--deleted", "--exclude-standard", "--", ".",
+        *_without(hidden), seconds=seconds,
+    )  # fmt: skip
+    names = sorted({name for name in listed.split("\0") if name})
+    chosen, unshown = await asyncio.to_thread(_choose, baseline.root, names)
+    if chosen:
+        lines = "\0".join(chosen).encode("utf-8", "surrogateescape")
+        await _git(
+            baseline,
+            "update-index",
+            "--add",
+            "--remove",
+            "--replace",
+            "-z",
+            "--stdin",
+            stdin=lines,
+            seconds=seconds,
+        )
+    return unshown
+
+
+def _choose(root: Path, names: list[str]) -> tuple[list[str], list[str]]:
+    chosen: list[str] = []
+    unshown: list[str] = []
+    for name in names:
+        try:
+            status = (root / name).lstat()
+        except OSError:
+            chosen.append(name)  # gone, which is a change too
+            continue
+        if len(chosen) >= MAX_FILES:
+            unshown.append(f"{len(names) - MAX_FILES} more files")
+            break
+        if stat.S_ISDIR(status.st_mode):
+            unshown.append(f"{name} (a repository of its own)")
+        elif not stat.S_ISREG(status.st_mode) and not stat.S_ISLNK(status.st_mode):
+            unshown.append(f"{name} (no regular file)")
+        elif status.st_size > MAX_FILE_BYTES:
+            unshown.append(f"{name} ({status.st_size / 1e6:.1f} MB)")
+        else:
+            chosen.append(name)
+    return chosen, unshown
+
+
+def _remove_traps(root: Path) -> list[str]:
+    """Remove what git would wait for or choke on where it expects its own small files; return the names."""
+    removed = []
+    for folder, names, files in os.walk(root):
+        if ".git" in names:
+            names.remove(".git")
+        for name in {".gitignore", ".gitattributes", ".gitmodules"}.intersection(files):
+            path = Path(folder, name)
+            status = path.lstat()
+            if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_FILE_BYTES:
+                path.unlink()
+                removed.append(f"{path.relative_to(root)} (no regular file of its kind)")
+    return sorted(removed)
+
+
+def _make(root: Path, commit: str | None, objects: Path | None) -> Path:
+    folder = make_folder(root.parent, PRIVATE_PREFIX)
+    for name in ("objects/info", "refs", "info"):
+        (folder / name).mkdir(parents=True)
+    (folder / "HEAD").write_text("ref: refs/heads/none\n")
+    (folder / "config").write_text("[core]\n\trepositoryformatversion = 0\n\tbare = false\n")
+    (folder / "info" / "exclude").write_text("")
+    if objects is not None:
+        (folder / "objects" / "info" / "alternates").write_text(f"{objects}\n")
+    if commit is not None:
+        # With the times of its files as they are now, so that unchanged ones need not be read.
+        with contextlib.suppress(FileNotFoundError):
+            shutil.copy2(root / ".git" / "index", folder / "index")
+    return folder
+
+
+def _quote(name: str) -> str:
+    return "".join(f"\\{c}" if c in "*?[\\ " else c for c in name)
+
+
+def _without(hidden: Sequence[str]) -> list[str]:
+    return [f":(exclude,literal){path}" for path in hidden]
+
+
+async def _git(
+    baseline: Baseline,
+    *arguments: str,
+    stdin: bytes = b"",
+    keep_bytes: int = 20_000_000,
+    seconds: float = _SECONDS,
+) -> str:
+    settings = [part for setting in _SETTINGS for part in ("-c", setting)]
+    places = [f"--git-dir={baseline.folder}", f"--work-tree={baseline.root}"]
+    return await run_git(
+        baseline.root,
+        *settings,
+        *places,
+        *arguments,
+        stdin=stdin,
+        keep_bytes=keep_bytes,
+        seconds=seconds,
+        is_text=False,
+    )

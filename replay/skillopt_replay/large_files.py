@@ -1,0 +1,67 @@
+"""Files kept by Git LFS: their content, where the project's own store has it."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import shutil
+from typing import TYPE_CHECKING
+
+from skillopt_replay.git import run_git
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MAX_BYTES = 1_000_000_000
+_POINTER = re.compile(
+    rb"version https://git-lfs\.github\.com/spec/v1\n(?:ext-.*\n)*oid sha256:([0-9a-f]{64})\nsize (\d+)\n\Z"
+)
+_LONGEST_POINTER = 1024
+
+
+async def fill_large_files(folder: Path, git_dir: Path) -> list[str]:
+    """Put the stored content in place of the pointers, unseen by git; return notes about the rest."""
+    listed = await run_git(folder, "ls-files", "-z", "--", ":(attr:filter=lfs)", keep_bytes=20_000_000)
+    paths = [path for path in listed.split("\0") if path]
+    if not paths:
+        return []
+    filled, missing = await asyncio.to_thread(_fill, folder, git_dir / "lfs" / "objects", paths)
+    if filled:
+        lines = "\0".join(filled).encode("utf-8", "surrogateescape")
+        await run_git(folder, "update-index", "-z", "--skip-worktree", "--stdin", stdin=lines)
+    if not missing:
+        return []
+    more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
+    named = ", ".join(missing[:3]) + more
+    return [f"large files left as pointers, their content is not in the project's store: {named}"]
+
+
+def _fill(folder: Path, store: Path, paths: list[str]) -> tuple[list[str], list[str]]:
+    filled: list[str] = []
+    missing: list[str] = []
+    left = MAX_BYTES
+    for name in paths:
+        path = folder / name
+        found = _read_pointer(path)
+        if found is None:
+            continue
+        oid, size = found
+        content = store / oid[:2] / oid[2:4] / oid
+        if size > left or not content.is_file() or content.stat().st_size != size:
+            missing.append(name)
+            continue
+        left -= size
+        mode = path.stat().st_mode
+        # A new file, since the content may be stored read-only, and never a link to the user's own.
+        path.unlink()
+        shutil.copyfile(content, path)
+        path.chmod(mode & 0o777)
+        filled.append(name)
+    return filled, missing
+
+
+def _read_pointer(path: Path) -> tuple[str, int] | None:
+    if path.is_symlink() or not path.is_file() or path.stat().st_size > _LONGEST_POINTER:
+        return None
+    match = _POINTER.match(path.read_bytes())
+    return (match[1].decode(), int(match[2])) if match else None

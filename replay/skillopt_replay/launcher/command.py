@@ -1,0 +1,70 @@
+"""The launcher's command line: `[--parent PID] [--inside | --proxy] [--reach HOST:PORT]... -- PROGRAM ...`.
+
+`--inside`: PROGRAM is bwrap with a network of its own, in which the launcher listens in place of the named
+services and passes on what comes to them. `--proxy`: the same by an HTTP proxy, for systems without network
+namespaces; "@proxy" in the arguments becomes its port. Ends as the program did, or with 125 when the network
+could not be laid out; then the program was never started.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+
+from skillopt_replay.launcher import tree
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
+
+FAILED = 125
+
+
+def main(arguments: list[str]) -> NoReturn:
+    """Run the program and end as it ended."""
+    options, program = _split(arguments)
+    parent = int(options.get("--parent", ["0"])[0])
+    reach = [_endpoint(text) for text in options.get("--reach", [])]
+    tree.guard(parent)
+    try:
+        if "--inside" in options:
+            from skillopt_replay.launcher.inside import start_inside
+
+            child = start_inside(program, reach)
+        elif "--proxy" in options:
+            from skillopt_replay.launcher.proxy import start_behind_proxy
+
+            child = start_behind_proxy(program, reach)
+        else:
+            child = tree.start(program, dict(os.environ))
+        status = tree.wait_for(child)
+    except OSError as error:
+        sys.stderr.write(f"sandbox: the network of the run cannot be laid out: {error}\n")
+        sys.stderr.flush()
+        tree.end_descendants()
+        os._exit(FAILED)
+    tree.end_descendants()
+    sys.stderr.flush()
+    if os.WIFSIGNALED(status):
+        number = os.WTERMSIG(status)
+        signal.signal(number, signal.SIG_DFL) if number not in (signal.SIGKILL, signal.SIGSTOP) else None
+        os.kill(os.getpid(), number)
+    os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
+
+
+def _split(arguments: list[str]) -> tuple[dict[str, list[str]], list[str]]:
+    options: dict[str, list[str]] = {}
+    end = arguments.index("--")
+    given, program = arguments[:end], arguments[end + 1 :]
+    while given:
+        name = given.pop(0)
+        values = options.setdefault(name, [])
+        if name in ("--parent", "--reach"):
+            values.append(given.pop(0))
+    return options, program
+
+
+def _endpoint(text: str) -> tuple[str, int]:
+    host, _, port = text.rpartition(":")
+    return host.strip("[]"), int(port)

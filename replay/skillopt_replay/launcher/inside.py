@@ -1,0 +1,183 @@
+"""Listens inside the network of a bwrap sandbox, in place of the services a run may reach.
+
+The sandbox's network has nothing but its own loopback. We enter it for a moment, open listening sockets there
+and keep them: a socket stays in the network it was opened in, whoever holds it. So no program of ours runs
+inside, and what the run sends to `https://service` is its own encrypted connection, which we only pass on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import socket
+import struct
+import time
+
+from skillopt_replay.launcher import tree
+from skillopt_replay.launcher.relay import serve
+from skillopt_replay.launcher.upstream import LOOPBACK, Address, strip_proxies
+
+Place = tuple[str, int, Address]  # local address, port, service
+
+_NEWUSER, _NEWNET = 0x10000000, 0x40000000
+_NS_GET_USERNS = 0xB701
+_SIOCGIFFLAGS, _SIOCSIFADDR, _SIOCGIFINDEX = 0x8913, 0x8916, 0x8933
+_IFF_UP = 1
+_SECONDS = 10.0
+_NAMES = "127.0.64."
+_HOSTS = "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n"
+
+
+def start_inside(program: list[str], reach: list[Address]) -> int:
+    """Start bwrap, lay out its network before the run in it begins, and return bwrap's process id."""
+    places, hosts = plan(reach)
+    info, info_end = os.pipe()
+    gate, gate_end = os.pipe()
+    names = os.memfd_create("hosts", 0)
+    os.write(names, hosts.encode())
+    os.lseek(names, 0, os.SEEK_SET)
+    options = [
+        "--info-fd",
+        str(info_end),
+        "--block-fd",
+        str(gate),
+        "--ro-bind-data",
+        str(names),
+        "/etc/hosts",
+    ]
+    env = strip_proxies(dict(os.environ))
+    child = tree.start([program[0], *options, *program[1:]], env, (info_end, gate, names))
+    for descriptor in (info_end, gate, names):
+        os.close(descriptor)
+    inner = _read_child(info)
+    os.close(info)
+    if inner is None:
+        return child  # it ended before it made a sandbox, and has said why
+    for listener, service in _listen(inner, places):
+        serve(listener, service)
+    with contextlib.suppress(BrokenPipeError):
+        os.write(gate_end, b"1")
+    os.close(gate_end)
+    return child
+
+
+def plan(reach: list[Address]) -> tuple[list[Place], str]:
+    """Return where to listen, (local address, port, service), and the hosts file that leads there."""
+    places: list[Place] = []
+    hosts = _HOSTS
+    known: dict[str, str] = {}
+    for host, port in dict.fromkeys(reach):
+        if host in LOOPBACK:
+            places += [("127.0.0.1", port, (host, port)), ("::1", port, (host, port))]
+            continue
+        if _is_number(host):
+            places.append((host, port, (host, port)))
+            continue
+        if host not in known:
+            known[host] = f"{_NAMES}{len(known) + 1}"
+            hosts += f"{known[host]} {host}\n"
+        places.append((known[host], port, (host, port)))
+    return places, hosts
+
+
+def _read_child(info: int) -> int | None:
+    said = b""
+    while b"}" not in said:
+        piece = os.read(info, 4096)
+        if not piece:
+            return None
+        said += piece
+    return int(said.partition(b'"child-pid":')[2].partition(b",")[0])
+
+
+def _listen(inner: int, places: list[Place]) -> list[tuple[socket.socket, Address]]:
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    pid = os.fork()
+    if pid == 0:
+        try:
+            _enter(inner)
+            _await_loopback()
+            for address, port, _ in places:
+                try:
+                    listener = _open(address, port)
+                    socket.send_fds(theirs, [b"+"], [listener.fileno()])
+                except OSError:
+                    if address != "::1":
+                        raise
+                    theirs.send(b"0")  # a system without IPv6
+        except OSError as error:
+            theirs.send(b"-" + str(error).encode())
+        finally:
+            os._exit(0)
+    theirs.close()
+    listeners = []
+    for _, _, service in places:
+        said, descriptors, _, _ = socket.recv_fds(ours, 1000, 1)
+        if descriptors:
+            listeners.append((socket.socket(fileno=descriptors[0]), service))
+        elif said != b"0":
+            raise OSError(said[1:].decode() or "the helper ended early")
+    ours.close()
+    os.waitpid(pid, 0)
+    return listeners
+
+
+def _enter(inner: int) -> None:
+    net = os.open(f"/proc/{inner}/ns/net", os.O_RDONLY)
+    if os.stat(net).st_ino == os.stat("/proc/self/ns/net").st_ino:  # noqa: PTH116 - a descriptor
+        raise OSError("the sandbox has no network of its own")
+    owner = fcntl.ioctl(net, _NS_GET_USERNS)
+    library = tree.libc()
+    # Made by root without a user namespace, the network belongs to our own, which is entered already.
+    library.setns(owner, _NEWUSER)
+    if library.setns(net, _NEWNET) != 0:
+        raise OSError("the network of the sandbox cannot be entered; is bwrap installed setuid root?")
+
+
+def _await_loopback() -> None:
+    """Wait for bwrap, which sets the loopback up at the same time and fails when somebody else has."""
+    deadline = time.monotonic() + _SECONDS
+    request = struct.pack("16sH14x", b"lo", 0)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
+        while not struct.unpack("16sH14x", fcntl.ioctl(control, _SIOCGIFFLAGS, request))[1] & _IFF_UP:
+            if time.monotonic() > deadline:
+                raise OSError("the sandbox does not set its loopback up")
+            time.sleep(0.001)
+
+
+def _open(address: str, port: int) -> socket.socket:
+    is_v6 = ":" in address
+    if not address.startswith("127.") and address != "::1":
+        _own(address)
+    family = socket.AF_INET6 if is_v6 else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if is_v6:
+        listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+    listener.bind((address, port))
+    listener.listen(64)
+    return listener
+
+
+def _own(address: str) -> None:
+    """Give the sandbox's loopback the address of a service that is named by its number."""
+    if ":" in address:
+        with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as control:
+            request = struct.pack("16si12x", b"lo", 0)
+            index = struct.unpack("16si12x", fcntl.ioctl(control, _SIOCGIFINDEX, request))[1]
+            packed = socket.inet_pton(socket.AF_INET6, address)
+            fcntl.ioctl(control, _SIOCSIFADDR, struct.pack("=16sIi", packed, 128, index))
+        return
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
+        label = f"lo:{int.from_bytes(socket.inet_aton(address)[2:], 'big'):x}".encode()
+        request = struct.pack("16sH2s4s8x", label, socket.AF_INET, b"", socket.inet_aton(address))
+        fcntl.ioctl(control, _SIOCSIFADDR, request)
+
+
+def _is_number(host: str) -> bool:
+    for family in (socket.AF_INET, socket.AF_INET6):
+        with contextlib.suppress(OSError):
+            socket.inet_pton(family, host)
+            return True
+    return False

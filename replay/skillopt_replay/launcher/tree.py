@@ -1,0 +1,129 @@
+"""The launcher's processes: all of them end when the program does, and when whoever started us dies."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import signal
+import sys
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+LINUX = sys.platform.startswith("linux")
+_PDEATHSIG, _SUBREAPER = 1, 36
+_ROUNDS = 200
+_JOIN_SESSION_KEYRING = 1
+_KEYCTL = {"x86_64": 250, "aarch64": 219}
+
+
+def libc() -> Any:
+    """Return the C library, for the calls Python has no name for."""
+    return ctypes.CDLL(None, use_errno=True)
+
+
+def guard(parent: int) -> None:
+    """Take over orphans, and end the tree when the process `parent` (0: whoever started us) is gone."""
+    parent = parent or os.getppid()
+
+    def look(_number: int = 0, _frame: object = None) -> None:
+        if os.getppid() != parent:
+            end_descendants()
+            os._exit(128 + signal.SIGKILL)
+
+    # Not ignored, which programs we start would inherit: the group is asked to end, and we wait for it.
+    signal.signal(signal.SIGTERM, lambda _number, _frame: None)
+    if LINUX:
+        signal.signal(signal.SIGUSR2, look)
+        libc().prctl(_SUBREAPER, 1, 0, 0, 0)
+        libc().prctl(_PDEATHSIG, int(signal.SIGUSR2), 0, 0, 0)
+        look()
+    else:
+        import threading
+
+        def watch() -> None:
+            while True:
+                look()
+                time.sleep(0.5)
+
+        threading.Thread(target=watch, daemon=True).start()
+
+
+def start(program: list[str], env: dict[str, str], keep: tuple[int, ...] = ()) -> int:
+    """Start the program, with the descriptors in `keep` open, and return its process id."""
+    for descriptor in keep:
+        os.set_inheritable(descriptor, True)  # noqa: FBT003 - its only argument
+    pid = os.fork()
+    if pid:
+        return pid
+    try:
+        # Python ignores these two, and what is ignored stays so in the program.
+        for number in (signal.SIGPIPE, signal.SIGXFSZ):
+            signal.signal(number, signal.SIG_DFL)
+        if LINUX:
+            _leave_keyring()
+            libc().prctl(_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
+        os.execvpe(program[0], program, env)  # noqa: S606 - starting it is the purpose
+    except OSError as error:
+        os.write(2, f"launcher: {program[0]} does not start: {error.strerror}\n".encode())
+    finally:
+        os._exit(127)
+
+
+def wait_for(pid: int) -> int:
+    """Reap what ends until `pid` has; return its status."""
+    while True:
+        ended, status = os.waitpid(-1, 0)
+        if ended == pid:
+            return status
+
+
+def end_descendants() -> None:
+    """Kill everything below us; what is orphaned by that becomes ours and is killed in the next round."""
+    for _ in range(_ROUNDS):
+        with contextlib.suppress(ChildProcessError):
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+        below = _descendants(os.getpid())
+        if not below:
+            return
+        for pid in below:
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.005)
+
+
+def _descendants(root: int) -> list[int]:
+    children: dict[int, list[int]] = {}
+    for pid, parent in _parents():
+        children.setdefault(parent, []).append(pid)
+    found: list[int] = []
+    waiting = [root]
+    while waiting:
+        below = children.get(waiting.pop(), [])
+        found += below
+        waiting += below
+    return found
+
+
+def _parents() -> list[tuple[int, int]]:
+    if not LINUX:
+        lines = os.popen("/bin/ps -A -o pid=,ppid=").read().splitlines()  # noqa: S605 - no user input
+        return [(int(pid), int(parent)) for pid, parent in (line.split() for line in lines)]
+    pairs = []
+    for name in os.listdir("/proc"):  # noqa: PTH208 - pathlib costs a tenth of our start
+        if name.isdigit():
+            with contextlib.suppress(OSError), open(f"/proc/{name}/stat", "rb") as file:  # noqa: PTH123
+                # The name in parentheses may hold anything, parentheses included.
+                pairs.append((int(name), int(file.read().rpartition(b")")[2].split()[1])))
+    return pairs
+
+
+def _leave_keyring() -> None:
+    """Start with an empty kernel keyring: the session's own may hold the user's keys and tickets."""
+    number = _KEYCTL.get(os.uname().machine)
+    if number is not None:
+        libc().syscall(number, _JOIN_SESSION_KEYRING, None)

@@ -1,0 +1,33 @@
+"""The command line of the launcher, which starts a run and watches over it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import skillopt_replay.launcher
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from skillopt_replay.sandbox.reach import Endpoint
+
+_PROGRAM = Path(skillopt_replay.launcher.__file__).with_name("__main__.py")
+_FAILURES = ("bwrap: ", "sandbox: ", "sandbox-exec: ")
+
+
+def find_failure(stderr: str) -> str | None:
+    """Return what the sandbox said when it could not be made, from a run that ended badly."""
+    return next((line for line in stderr.splitlines()[:3] if line.startswith(_FAILURES)), None)
+
+
+def launch(argv: Sequence[str], *, mode: str = "", reach: Sequence[Endpoint] = ()) -> list[str]:
+    """Return the command line that starts `argv` by the launcher; `mode` is --inside, --proxy or nothing."""
+    command = [sys.executable, "-I", "-S", str(_PROGRAM), "--parent", str(os.getpid())]
+    if mode:
+        command.append(mode)
+    for endpoint in dict.fromkeys(reach):
+        command += ["--reach", str(endpoint)]
+    return [*command, "--", *argv]

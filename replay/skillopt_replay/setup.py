@@ -1,0 +1,168 @@
+"""The command that makes a project ready to work in, run once for each commit and kept by its content."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import os
+import shutil
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from skillopt_replay import process
+from skillopt_replay.baseline import renew
+from skillopt_replay.bounds import Bounds
+from skillopt_replay.errors import ReplayError
+from skillopt_replay.folders import PRIVATE_PREFIX, make_folder, remove_tree
+from skillopt_replay.sandbox.reach import Endpoint
+
+if TYPE_CHECKING:
+    from skillopt_replay.sandbox.contract import Sandbox, Toolchains
+    from skillopt_replay.workspace import Workspace
+
+KEPT = 8  # results, the most recently used
+_FOLDER = "setups"
+_PREFIX = "setup-"
+_MAX_AGE_S = 14 * 24 * 3600.0
+_running: dict[tuple[int, Path], asyncio.Lock] = {}
+
+
+class Setup(msgspec.Struct, frozen=True, kw_only=True):
+    """A shell command, run at the root of the workspace.
+
+    It reaches the services in `reach` (None: the whole network), may take `seconds`, and add `disk_bytes`.
+    """
+
+    command: str
+    reach: tuple[Endpoint, ...] | None = ()
+    seconds: float = 900.0
+    disk_bytes: int = 4 << 30
+
+
+async def set_up(workspace: Workspace, setup: Setup, sandbox: Sandbox, toolchains: Toolchains) -> Workspace:
+    """Run the command, or lay out what it left at this commit before; return the workspace as it is now.
+
+    What it adds or changes is kept beside the runs and copied into later workspaces; later diffs leave it
+    out. Raises ReplayError when it fails: that is no run's fault.
+    """
+    kept = _place(workspace, setup)
+    note = f"set up by {setup.command!r}"
+    if kept is None:
+        # Without a commit the files may differ from one time to the next.
+        await _run(workspace, setup, sandbox, toolchains)
+    else:
+        key = (id(asyncio.get_running_loop()), kept)
+        async with _running.setdefault(key, asyncio.Lock()):
+            if kept.is_dir():
+                os.utime(kept)
+                await _copy(kept, workspace.root)
+                note += ", as kept"
+            else:
+                await _run(workspace, setup, sandbox, toolchains, kept)
+                await asyncio.to_thread(_prune, kept.parent)
+    baseline = await renew(workspace.baseline) if workspace.baseline else None
+    return msgspec.structs.replace(workspace, baseline=baseline, notes=(*workspace.notes, note))
+
+
+def _place(workspace: Workspace, setup: Setup) -> Path | None:
+    if workspace.commit is None:
+        return None
+    parts = [workspace.commit, setup.command, sys.platform, *sorted(workspace.notes)]
+    digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
+    return workspace.root.parent / _FOLDER / f"{_PREFIX}{digest}"
+
+
+async def _run(
+    workspace: Workspace, setup: Setup, sandbox: Sandbox, toolchains: Toolchains, kept: Path | None = None
+) -> None:
+    root = workspace.root
+    before = await asyncio.to_thread(_list, root) if kept else {}
+    home = make_folder(root.parent, PRIVATE_PREFIX)
+    env = {"PATH": toolchains.path, "HOME": str(home), "TMPDIR": str(home), "LANG": "C.UTF-8", "CI": "1"}
+    argv = sandbox.wrap(
+        ["/bin/sh", "-c", setup.command],
+        writable=[root, home],
+        readable=toolchains.folders,
+        cwd=root,
+        network=setup.reach is None or bool(setup.reach),
+        reach=setup.reach,
+    )
+    try:
+        finished = await process.run(
+            argv,
+            cwd=root,
+            env=env,
+            seconds=setup.seconds,
+            keep_bytes=20_000,
+            bounds=Bounds(processes=1024, disk_bytes=setup.disk_bytes, folders=(root, home)),
+        )
+    finally:
+        await asyncio.to_thread(remove_tree, home)
+    if finished.returncode != 0:
+        said = (finished.stderr.strip() or finished.stdout.strip())[-500:]
+        why = (
+            "took too long" if finished.timed_out else finished.excess or f"ended with {finished.returncode}"
+        )
+        raise ReplayError(
+            f"the set-up command {setup.command!r} {why}: {said}",
+            hint="try it in a fresh clone; what it fetches needs replay.setup_hosts",
+        )
+    if kept is not None:
+        await asyncio.to_thread(_keep, root, before, kept)
+
+
+def _list(root: Path) -> dict[str, tuple[int, int, int]]:
+    found = {}
+    for folder, names, files in os.walk(root):
+        if ".git" in names:
+            names.remove(".git")
+        for name in (*files, *(name for name in names if Path(folder, name).is_symlink())):
+            path = Path(folder, name)
+            with contextlib.suppress(OSError):
+                status = path.lstat()
+                found[str(path.relative_to(root))] = (status.st_ino, status.st_size, status.st_ctime_ns)
+    return found
+
+
+def _keep(root: Path, before: dict[str, tuple[int, int, int]], kept: Path) -> None:
+    """Copy what is new or changed to `kept`, which appears whole or not at all."""
+    new = make_folder(kept.parent, PRIVATE_PREFIX)
+    try:
+        for name, state in _list(root).items():
+            if before.get(name) == state:
+                continue
+            target = new / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            source = root / name
+            if source.is_symlink() or source.is_file():
+                shutil.copy2(source, target, follow_symlinks=False)
+        new.rename(kept)
+    except BaseException:
+        remove_tree(new)
+        raise
+
+
+async def _copy(kept: Path, root: Path) -> None:
+    # The system's own program shares blocks where the file system can.
+    options = ["-a", "--reflink=auto"] if sys.platform.startswith("linux") else ["-a"]
+    finished = await process.run(
+        ["cp", *options, f"{kept}/.", f"{root}/"],
+        cwd=root,
+        env={"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C"},
+        seconds=600.0,
+    )
+    if finished.returncode != 0:
+        raise ReplayError(f"what set-up left could not be copied: {finished.stderr.strip()[-300:]}")
+
+
+def _prune(folder: Path) -> None:
+    by_use = sorted(folder.glob(f"{_PREFIX}*"), key=lambda path: path.stat().st_mtime, reverse=True)
+    for number, path in enumerate(by_use):
+        if number >= KEPT or time.time() - path.stat().st_mtime > _MAX_AGE_S:
+            with contextlib.suppress(OSError):
+                remove_tree(path)

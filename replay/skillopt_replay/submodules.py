@@ -1,0 +1,73 @@
+"""Submodules of a workspace, from what the project's own repository already holds; without the network."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from skillopt_replay.git import GitFailed, ask_git, run_git
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+_DEPTH = 4  # submodules in submodules
+
+
+async def fill_submodules(
+    folder: Path,
+    git_dir: Path,
+    fetch: Callable[[Path, Path, str], Awaitable[None]],
+    *,
+    depth: int = _DEPTH,
+) -> list[str]:
+    """Check out the submodules of the commit in `folder`, and return a note for each that is left out.
+
+    `git_dir` is the project's own git folder, below which git keeps its submodules. `fetch` makes a folder
+    a workspace of its own at a commit, as for the project itself.
+    """
+    if not (folder / ".gitmodules").is_file():
+        return []
+    names = await _read_names(folder)
+    notes: list[str] = []
+    for path, commit in await _list_links(folder):
+        target = folder / path
+        source = _inside(git_dir / "modules", names.get(path, ""))
+        if source is None or not target.resolve().is_relative_to(folder) or target.is_symlink():
+            notes.append(f"submodule {path} left out: the project does not hold it")
+            continue
+        try:
+            target.mkdir(parents=True, exist_ok=True)
+            await fetch(target, source, commit)
+        except (GitFailed, OSError):
+            notes.append(f"submodule {path} left out: the project does not hold its commit {commit[:12]}")
+            continue
+        if depth > 1:
+            inner = await fill_submodules(target, source, fetch, depth=depth - 1)
+            notes += [f"in {path}: {note}" for note in inner]
+    return notes
+
+
+async def _read_names(folder: Path) -> dict[str, str]:
+    listed = await ask_git(
+        folder, "config", "--no-includes", "-z", "-f", ".gitmodules", "--get-regexp", r"^submodule\..*\.path$"
+    )
+    pairs = (entry.partition("\n") for entry in (listed or "").split("\0") if entry)
+    return {path.rstrip("/"): key[len("submodule.") : -len(".path")] for key, _, path in pairs}
+
+
+async def _list_links(folder: Path) -> list[tuple[str, str]]:
+    listed = await run_git(folder, "ls-files", "-z", "--stage")
+    links = []
+    for entry in listed.split("\0"):
+        fields, _, path = entry.partition("\t")
+        if fields.startswith("160000 "):
+            links.append((path, fields.split()[1]))
+    return links
+
+
+def _inside(folder: Path, name: str) -> Path | None:
+    """Return the folder's folder of that name; None when it is not there, or the name leads elsewhere."""
+    path = (folder / name).resolve()
+    if not name or path == folder.resolve() or not path.is_relative_to(folder.resolve()):
+        return None
+    return path if (path / "HEAD").is_file() else None

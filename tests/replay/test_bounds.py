@@ -1,0 +1,180 @@
+"""What a run may use holds while it runs, and ends it when it is passed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from skillopt_replay import process
+from skillopt_replay.bounds import Bounds, written_since
+from skillopt_replay.sandbox.none import NoSandbox
+from tests.replay.test_process import is_gone
+
+ENV = {"PATH": os.environ["PATH"]}
+linux_only = pytest.mark.skipif(
+    not sys.platform.startswith("linux"), reason="orphans fall to us on Linux only"
+)
+
+
+async def run_bounded(tmp_path, script: str, **bounds):
+    argv = NoSandbox().wrap([sys.executable, "-I", "-c", script], writable=[], readable=[], cwd=tmp_path)
+    return await process.run(argv, cwd=tmp_path, env=ENV, seconds=30, bounds=Bounds(**bounds))
+
+
+async def test_a_run_within_its_bounds_ends_by_itself(tmp_path):
+    finished = await run_bounded(
+        tmp_path, "print(1)", processes=10, memory_bytes=1 << 30, disk_bytes=1 << 20, folders=(tmp_path,)
+    )
+    assert (finished.returncode, finished.stdout, finished.excess) == (0, "1\n", None)
+
+
+async def test_too_many_processes_end_the_run_and_all_of_them(tmp_path):
+    script = """
+import os, time
+for number in range(20):
+    if os.fork() == 0:
+        os.setsid()
+        open(f"pid-{os.getpid()}", "w").close()
+        time.sleep(60)
+        os._exit(0)
+time.sleep(60)
+"""
+    finished = await run_bounded(tmp_path, script, processes=10)
+    assert finished.excess == "more than 10 processes"
+    assert not finished.timed_out
+    pids = [int(path.name.partition("-")[2]) for path in tmp_path.glob("pid-*")]
+    assert len(pids) > 5
+    assert all(is_gone(pid) for pid in pids)
+
+
+async def test_too_much_memory_of_the_tree_ends_the_run(tmp_path):
+    script = """
+import os, time
+os.fork()
+held = bytearray(os.urandom(1) * (120 << 20))
+time.sleep(60)
+"""
+    finished = await run_bounded(tmp_path, script, memory_bytes=200_000_000)
+    assert finished.excess == "more than 0.2 GB of memory"
+    assert finished.returncode < 0
+
+
+async def test_memory_that_processes_share_counts_once(tmp_path):
+    script = """
+import os, time
+held = bytearray(b"x" * (60 << 20))
+for _ in range(4):
+    if os.fork() == 0:
+        time.sleep(1.5)
+        os._exit(0)
+time.sleep(1.5)
+"""
+    finished = await run_bounded(tmp_path, script, memory_bytes=200_000_000)
+    assert finished.excess is None
+
+
+async def test_too_much_written_to_disk_ends_the_run(tmp_path):
+    script = """
+import time
+for number in range(30):
+    open(f"file-{number}", "wb").write(b"x" * 1_000_000)
+time.sleep(60)
+"""
+    finished = await run_bounded(tmp_path, script, disk_bytes=20_000_000, folders=(tmp_path,))
+    assert finished.excess == "more than 0.0 GB written to disk"
+
+
+@linux_only
+async def test_no_single_file_grows_beyond_the_bound_not_even_a_hole(tmp_path):
+    script = """
+import os
+handle = os.open("huge", os.O_CREAT | os.O_WRONLY)
+try:
+    os.ftruncate(handle, 1 << 40)
+except OSError as error:
+    print(error.strerror)
+"""
+    finished = await run_bounded(tmp_path, script, disk_bytes=1 << 20)
+    assert finished.stdout == "File too large\n"
+    assert (tmp_path / "huge").stat().st_size == 0
+
+
+def test_only_what_was_written_since_counts_and_no_link_is_followed(tmp_path):
+    outside, inside = tmp_path / "outside", tmp_path / "inside"
+    for folder in (outside, inside / "deep"):
+        folder.mkdir(parents=True)
+    (outside / "large").write_bytes(os.urandom(500_000))
+    (inside / "old").write_bytes(os.urandom(300_000))
+    time.sleep(0.1)
+    since = time.time() - 0.05
+    (inside / "deep" / "new").write_bytes(os.urandom(100_000))
+    (inside / "link").symlink_to(outside)
+    with (inside / "sparse").open("wb") as file:
+        file.truncate(1 << 40)
+    os.utime(inside / "deep" / "new", (0, 0))
+    assert 100_000 <= written_since([inside], since, 1 << 40) < 250_000
+    assert written_since([tmp_path / "gone"], since, 1 << 40) == 0
+
+
+@linux_only
+def test_when_we_are_killed_the_run_ends_with_all_it_started(tmp_path):
+    inner = (
+        "import os, time\n"
+        "if os.fork() == 0:\n"
+        "    os.setsid()\n"
+        "    if os.fork(): os._exit(0)\n"
+        "    open('daemon', 'w').write(str(os.getpid())); time.sleep(60); os._exit(0)\n"
+        "open('main', 'w').write(str(os.getpid())); time.sleep(60)\n"
+    )
+    outer = f"""
+import asyncio, os, pathlib
+from skillopt_replay import process
+from skillopt_replay.sandbox.none import NoSandbox
+here = pathlib.Path({str(tmp_path)!r})
+argv = NoSandbox().wrap([{sys.executable!r}, "-I", "-c", {inner!r}], writable=[], readable=[], cwd=here)
+asyncio.run(process.run(argv, cwd=here, env={{"PATH": os.environ["PATH"]}}, seconds=60))
+"""
+    ours = subprocess.Popen([sys.executable, "-c", outer], cwd=tmp_path)
+    deadline = time.monotonic() + 20
+    while not all(
+        (tmp_path / name).exists() and (tmp_path / name).read_text() for name in ("daemon", "main")
+    ):
+        assert time.monotonic() < deadline, "the run never began"
+        time.sleep(0.02)
+    os.kill(ours.pid, signal.SIGKILL)
+    ours.wait()
+    assert is_gone(int((tmp_path / "main").read_text()))
+    assert is_gone(int((tmp_path / "daemon").read_text()))
+
+
+@linux_only
+async def test_a_daemon_of_an_unconfined_run_ends_with_it(tmp_path):
+    script = """
+import os, time
+if os.fork() == 0:
+    os.setsid()
+    if os.fork():
+        os._exit(0)
+    open("daemon", "w").write(str(os.getpid()))
+    time.sleep(60)
+while not os.path.exists("daemon") or not open("daemon").read():
+    time.sleep(0.01)
+"""
+    finished = await run_bounded(tmp_path, script)
+    assert finished.returncode == 0, finished.stderr
+    assert is_gone(int((tmp_path / "daemon").read_text()))
+
+
+async def test_the_end_of_an_unconfined_program_is_told_as_it_was(tmp_path):
+    sandbox = NoSandbox()
+    for script, code in (("exit 7", 7), ("kill -TERM $$", -15), ("kill -KILL $$", -9)):
+        argv = sandbox.wrap(["/bin/sh", "-c", script], writable=[], readable=[], cwd=tmp_path)
+        assert (await process.run(argv, cwd=tmp_path, env=ENV, seconds=10)).returncode == code
+    argv = sandbox.wrap(["/nonexistent/program"], writable=[], readable=[], cwd=tmp_path)
+    finished = await process.run(argv, cwd=tmp_path, env=ENV, seconds=10)
+    assert (finished.returncode, "does not start" in finished.stderr) == (127, True)

@@ -1,0 +1,384 @@
+"""The client's stream is read as far as it goes, and believed only where it can be."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skillopt_replay.agents.copilot_stream import StreamReader
+from skillopt_replay.agents.copilot_usage import UsageFile
+from skillopt_replay.protocols import Limits
+from skillopt_replay.rollouts import Called, Fault, Outcome, Said, Usage
+
+DONE = {"type": "result", "sessionId": "s", "exitCode": 0, "usage": {"premiumRequests": 0}}
+FAILED = {**DONE, "exitCode": 1}
+
+
+def event(kind: str, agent: str | None = None, **data: Any) -> dict[str, Any]:
+    return {"type": kind, "data": data, "id": "x", **({"agentId": agent} if agent else {})}
+
+
+def reply(text: str = "", *calls: str, agent: str | None = None, **more: Any) -> dict[str, Any]:
+    requests = [{"toolCallId": call, "name": "bash", "arguments": {}} for call in calls]
+    return event("assistant.message", agent, content=text, toolRequests=requests, model="gpt-5.4", **more)
+
+
+def start(call: str, name: str, agent: str | None = None, **arguments: Any) -> dict[str, Any]:
+    return event("tool.execution_start", agent, toolCallId=call, toolName=name, arguments=arguments)
+
+
+def end(call: str, text: str = "", *, success: bool = True, **more: Any) -> dict[str, Any]:
+    return event(
+        "tool.execution_complete", toolCallId=call, success=success, result={"content": text}, **more
+    )
+
+
+def denial(call: str) -> dict[str, Any]:
+    error = {"message": "Permission denied", "code": "denied"}
+    return event("tool.execution_complete", toolCallId=call, success=False, error=error)
+
+
+def refusal(status: int | None = None, **more: Any) -> dict[str, Any]:
+    return event("model.call_failure", **({"statusCode": status} if status else {}), **more)
+
+
+def span(tokens: int, output: int = 0, **attributes: Any) -> str:
+    attributes = {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.usage.input_tokens": tokens,
+        "gen_ai.usage.output_tokens": output,
+        **attributes,
+    }
+    return json.dumps({"type": "span", "name": "chat gpt-5.4", "attributes": attributes}) + "\n"
+
+
+def feed(reader: StreamReader, *events: dict[str, Any]) -> StreamReader:
+    reader.feed(b"".join(json.dumps(e).encode() + b"\n" for e in events))
+    return reader
+
+
+def read(*events: dict[str, Any], skill: str | None = None, spent: UsageFile | None = None):
+    return feed(StreamReader(skill, spent), *events).finish()
+
+
+@pytest.fixture
+def spent(tmp_path):
+    file = UsageFile()
+    file.watch(tmp_path / "telemetry.jsonl")
+    return file
+
+
+def test_calls_words_and_the_answer_are_kept_in_their_order():
+    reading = read(
+        reply("I write.", "1"),
+        start("1", "create", path="a.txt", file_text="hi"),
+        end("1", "Created"),
+        reply("", "2"),
+        start("2", "bash", command="npm test", description="Test"),
+        end("2", "1 failed\n<shellId: 0 completed with exit code 3>", shellExecution={"exitCode": 3}),
+        reply("Done."),
+        DONE,
+    )
+    assert (reading.outcome, reading.answer, reading.error) == (Outcome.FINISHED, "Done.", None)
+    assert reading.steps == (Said("I write."), Called(0), Called(1), Said("Done."))
+    written, tested = reading.calls
+    assert (written.name, written.command, written.error) == ("create", None, None)
+    assert json.loads(written.arguments) == {"path": "a.txt", "file_text": "hi"}
+    assert (tested.command, tested.exit_code, tested.arguments) == ("npm test", 3, "")
+    assert "1 failed" in (tested.error or "")
+    assert reading.model == "gpt-5.4"
+
+
+def test_older_versions_tell_the_exit_status_in_the_output():
+    told = end("1", "x\n<exited with exit code 2>")
+    assert read(start("1", "bash", command="false"), told).calls[0].exit_code == 2
+    quoted = end("1", "it said <exited with exit code 2> and went on")
+    assert read(start("1", "bash", command="cat log"), quoted).calls[0].exit_code is None
+
+
+def test_a_reply_in_chunks_is_one_answer():
+    reading = read(reply("One, ", chunkIndex=0), reply("two.", chunkIndex=1), DONE)
+    assert reading.answer == "One, two."
+
+
+def test_what_helpers_of_the_client_say_is_no_answer_but_their_calls_count():
+    reading = read(
+        reply("", "1"),
+        start("1", "task"),
+        start("2", "bash", "helper", command="ls"),
+        reply("from the helper", agent="helper"),
+        end("2"),
+        end("1", "from the helper"),
+        reply("All done."),
+        DONE,
+    )
+    assert reading.answer == "All done."
+    assert [call.name for call in reading.calls] == ["task", "bash"]
+
+
+@pytest.mark.parametrize(
+    ("events", "loaded"),
+    [
+        ([start("1", "skill", skill="heron-greet"), end("1", "loaded")], True),
+        ([start("1", "skill", skill="heron-greet")], False),
+        ([start("1", "skill", skill="heron-greet"), end("1", success=False)], False),
+        ([start("1", "skill", skill="customize-cloud-agent"), end("1", "loaded")], False),
+        ([start("1", "bash", skill="heron-greet"), end("1", "x")], False),
+        ([event("skill.invoked", name="heron-greet")], True),
+    ],
+    ids=["loaded", "never came", "failed", "another", "another tool", "told as an event"],
+)
+def test_the_skill_counts_as_loaded_once_its_tool_gave_it(events, loaded):
+    assert read(*events, skill="heron-greet").skill_loaded is loaded
+
+
+def test_refused_tools_are_named():
+    reading = read(start("1", "create"), denial("1"), start("2", "bash"), denial("2"), reply("No."), DONE)
+    assert reading.denied == ("create", "bash")
+    assert reading.calls[0].error == "Permission denied"
+    assert reading.outcome is Outcome.FINISHED
+
+
+@pytest.mark.parametrize(
+    ("error", "fault"),
+    [
+        ({"errorType": "authentication", "message": "failed (HTTP 401)", "statusCode": 401}, Fault.SIGN_IN),
+        ({"errorType": "policy", "message": "Copilot is disabled"}, Fault.SIGN_IN),
+        ({"errorType": "quota", "message": "You have no quota", "errorCode": "quota_exceeded"}, Fault.MONEY),
+        ({"errorType": "rate_limit", "message": "429 Rate limit", "statusCode": 429}, Fault.RATE),
+        (
+            {"errorType": "query", "message": "Model 'x' not found on provider", "statusCode": 404},
+            Fault.MODEL,
+        ),
+        ({"errorType": "query", "message": "Last error: 500 internal", "statusCode": 500}, Fault.OVERLOAD),
+        ({"errorType": "query", "message": "unexpected EOF during chunk size line"}, Fault.CUT),
+        ({"errorType": "query", "message": "No response was returned. Send it again."}, Fault.REPLY),
+        ({"errorType": "query", "message": "error sending request for url (http://x/)"}, Fault.NETWORK),
+        ({"errorType": "new", "message": "something else"}, Fault.CLIENT),
+    ],
+)
+def test_each_error_of_the_session_has_its_fault(error, fault):
+    reading = read(event("session.error", **error), FAILED)
+    assert (reading.outcome, reading.fault) == (Outcome.INFRASTRUCTURE, fault)
+    assert error["message"] in (reading.error or "")
+
+
+def test_a_conversation_grown_too_long_is_a_failed_run():
+    reading = read(reply("x"), event("session.error", errorType="context_limit", message="too long"), FAILED)
+    assert (reading.outcome, reading.fault) == (Outcome.LIMIT, None)
+
+
+def test_a_failure_without_a_reason_is_one_all_the_same():
+    reading = read(reply("x"), FAILED)
+    assert (reading.outcome, reading.fault) == (Outcome.INFRASTRUCTURE, Fault.CLIENT)
+    assert "ended with 1" in (reading.error or "")
+
+
+def test_broken_off_it_reports_success_and_is_not_believed():
+    reading = read(reply("half"), event("abort", reason="user_initiated"), DONE)
+    assert reading.outcome is None
+    assert reading.answer == "half"
+
+
+def test_a_helper_that_is_broken_off_ends_no_run():
+    assert read(event("abort", "helper", reason="x"), reply("Done."), DONE).outcome is Outcome.FINISHED
+
+
+@pytest.mark.parametrize(
+    ("events", "waiting", "fault"),
+    [
+        ([], True, None),
+        ([event("model.call_start", turnId="0")], True, None),
+        ([reply("x")], False, None),
+        ([reply("x"), refusal(429)], True, Fault.RATE),
+        ([refusal(500), event("model.call_finished", outcome="success")], False, None),
+        ([refusal(500), event("model.call_finished", outcome="error")], True, Fault.OVERLOAD),
+    ],
+)
+def test_what_ended_while_it_waited_for_the_service_is_told(events, waiting, fault):
+    reading = read(*events)
+    assert reading.outcome is None
+    assert (reading.waiting_for_service, reading.fault) == (waiting, fault)
+
+
+def test_a_connection_lost_before_the_reply_is_the_networks_and_within_it_a_cut():
+    begun = event("assistant.message_start", messageId="m")
+    lost = refusal(failureKind="transport", errorMessage="connection reset")
+    assert read(event("model.call_start"), begun, lost).fault is Fault.CUT
+    assert read(event("model.call_start"), lost).fault is Fault.NETWORK
+
+
+def test_an_empty_account_is_not_asked_again():
+    reader = feed(StreamReader(), refusal(429, errorCode="insufficient_quota", errorMessage="no quota"))
+    assert reader.over(Limits())
+    reading = feed(reader, event("abort", reason="user_initiated"), DONE).finish()
+    assert (reading.outcome, reading.fault) == (Outcome.INFRASTRUCTURE, Fault.MONEY)
+    assert "no quota" in (reading.error or "")
+
+
+def test_a_refused_key_is_tried_once_more_and_no_more():
+    reader = feed(StreamReader(), refusal(401))
+    assert not reader.over(Limits())
+    assert feed(reader, refusal(401)).over(Limits())
+    assert reader.finish().fault is Fault.SIGN_IN
+
+
+def test_rate_limits_and_overload_are_left_to_the_client():
+    reader = feed(StreamReader(), *[refusal(429), refusal(503)] * 5)
+    assert not reader.over(Limits())
+
+
+def test_turns_end_before_the_model_is_called_once_more():
+    reader = StreamReader()
+    for turn in range(3):
+        assert not reader.over(Limits(turns=3))
+        feed(reader, reply("", str(turn)), start(str(turn), "bash"), end(str(turn)))
+        feed(reader, event("assistant.turn_end", "helper", turnId="0"))
+        feed(reader, event("assistant.turn_end", turnId=str(turn)))
+    assert reader.over(Limits(turns=3))
+    reading = feed(reader, event("abort", reason="user_initiated"), DONE).finish()
+    assert reading.outcome is Outcome.LIMIT
+    assert "3 turns" in (reading.error or "")
+
+
+def test_the_last_turn_may_end_by_itself():
+    reader = feed(StreamReader(), reply("Done."), event("assistant.turn_end", turnId="0"))
+    assert not reader.over(Limits(turns=1))
+    assert feed(reader, DONE).finish().outcome is Outcome.FINISHED
+
+
+def test_tokens_and_money_are_watched_while_they_are_spent(spent, tmp_path):
+    file = tmp_path / "telemetry.jsonl"
+    reader = feed(StreamReader(None, spent), reply("", "1"))
+    limits = Limits(tokens=3000, usd=0.5)
+    assert not reader.over(limits)
+    file.write_text(span(1900, 100))
+    assert not reader.over(limits)
+    with file.open("a") as more:
+        more.write(span(1900, 100)[:50])
+        more.flush()
+        assert not reader.over(limits)
+        more.write(span(1900, 100)[50:])
+    assert reader.over(limits)
+    reading = reader.finish()
+    assert (reading.outcome, reading.usage.tokens) == (Outcome.LIMIT, 4000)
+    dear = UsageFile()
+    dear.watch(file)
+    file.write_text(span(10, **{"github.copilot.nano_aiu": 60e9}))
+    reader = feed(StreamReader(None, dear), reply("", "1"))
+    assert reader.over(limits)
+    assert reader.finish().usage.cost_usd == pytest.approx(0.6)
+
+
+def test_cached_tokens_are_counted_apart_and_an_unknown_price_is_none(spent, tmp_path):
+    (tmp_path / "telemetry.jsonl").write_text(
+        span(
+            2000,
+            40,
+            **{"gen_ai.usage.cache_read.input_tokens": 700, "gen_ai.usage.cache_write.input_tokens": 100},
+        )
+        + json.dumps({"type": "span", "attributes": {"gen_ai.operation.name": "invoke_agent", "x": "chat"}})
+        + "\nchat: no json\n"
+    )
+    assert read(reply("x"), DONE, spent=spent).usage == Usage(1200, 40, 700, 100, None)
+
+
+def test_a_providers_price_counts_where_the_client_tells_no_cost(tmp_path):
+    (tmp_path / "telemetry.jsonl").write_text(
+        span(1000, **{"gen_ai.response.model": "qwen"})
+        + span(1000, **{"gen_ai.response.model": "unknown"})
+        + span(1000, **{"gen_ai.response.model": "qwen", "github.copilot.nano_aiu": 1e9})
+    )
+    spent = UsageFile(lambda model, usage: usage.input_tokens / 1000 if model == "qwen" else None)
+    spent.watch(tmp_path / "telemetry.jsonl")
+    assert read(reply("x"), DONE, spent=spent).usage.cost_usd == pytest.approx(1.01)
+
+
+def test_a_reply_that_the_service_withheld_is_missing_data(spent, tmp_path):
+    (tmp_path / "telemetry.jsonl").write_text(
+        span(10, **{"gen_ai.response.finish_reasons": ["content_filter"]})
+    )
+    reading = read(reply("The response was blocked by content filtering."), DONE, spent=spent)
+    assert (reading.outcome, reading.fault) == (Outcome.INFRASTRUCTURE, Fault.REPLY)
+
+
+def test_a_usage_file_that_is_a_link_a_pipe_or_a_socket_is_not_read(tmp_path, monkeypatch):
+    (tmp_path / "real").write_text(span(10))
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir()
+    with socket.socket(socket.AF_UNIX) as listener:
+        monkeypatch.chdir(tmp_path)  # the name of a socket must be short
+        listener.bind("socket")
+        for name in ("link", "pipe", "folder", "socket", "absent"):
+            file = UsageFile()
+            file.watch(tmp_path / name)
+            file.read()
+            assert file.usage == Usage()
+
+
+def test_lines_that_are_no_events_are_counted_and_cost_only_themselves():
+    reader = StreamReader(max_line=200)
+    reader.feed(b'garbage\n[1]\n{"type": 3}\n{"type":"assistant.message","data":[]}\n')
+    reader.feed(b'{"type":"assistant.message","data":{"content":"' + b"x" * 300 + b'"}}\n')
+    reader.feed(b'{"type":"brand.new","data":{"a":1}}\n\n')
+    reading = feed(reader, reply("Done."), DONE).finish()
+    assert (reading.outcome, reading.answer, reading.skipped) == (Outcome.FINISHED, "Done.", 5)
+
+
+KINDS = [
+    "assistant.message", "assistant.turn_end", "assistant.message_start", "model.call_start",
+    "model.call_failure", "model.call_finished", "tool.execution_start", "tool.execution_complete",
+    "skill.invoked", "session.error", "abort", "result", "other",
+]  # fmt: skip
+NAMES = [
+    "content", "toolRequests", "model", "chunkIndex", "toolCallId", "toolName", "arguments", "success",
+    "error", "result", "shellExecution", "exitCode", "statusCode", "message", "errorType", "outcome", "name",
+]  # fmt: skip
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats() | st.text(max_size=20),
+    lambda children: (
+        st.lists(children, max_size=3) | st.dictionaries(st.sampled_from(NAMES), children, max_size=4)
+    ),
+    max_leaves=8,
+)
+EVENTS = st.fixed_dictionaries(
+    {
+        "type": st.sampled_from(KINDS) | VALUES,
+        "data": st.dictionaries(st.sampled_from(NAMES), VALUES) | VALUES,
+    },
+    optional={"agentId": VALUES, "exitCode": VALUES},
+)
+
+
+@given(st.lists(EVENTS | VALUES, max_size=12), st.lists(st.integers(1, 40), max_size=20))
+def test_no_stream_breaks_the_reader_and_its_pieces_do_not_matter(events, sizes):
+    data = "".join(json.dumps(e) + "\n" for e in events).encode()
+    whole = StreamReader("heron-greet")
+    whole.feed(data)
+    pieces = StreamReader("heron-greet")
+    at = 0
+    for size in sizes:
+        pieces.feed(data[at : at + size])
+        pieces.over(Limits(turns=2))
+        at += size
+    pieces.feed(data[at:])
+    whole.over(Limits(turns=2))
+    first, second = whole.finish(), pieces.finish()
+    assert first.calls == second.calls
+    assert first.answer == second.answer
+    assert first.skipped == second.skipped <= len(events)
+
+
+@given(st.binary(max_size=400))
+def test_no_bytes_break_the_reader(data):
+    reader = StreamReader("heron-greet", max_line=100)
+    reader.feed(data)
+    reader.over(Limits())
+    assert reader.finish().outcome in (None, *Outcome)

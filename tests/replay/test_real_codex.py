@@ -1,0 +1,200 @@
+"""The real Codex through the suite of all clients. No service is called."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import re
+import time
+from pathlib import Path
+
+from skillopt_harvesters.sources.base import OWN_ENTRYPOINT
+from skillopt_replay.agents.codex import ORIGINATOR, Codex
+from skillopt_replay.agents.codex_cli import find_codex
+from skillopt_replay.rollouts import Outcome
+from skillopt_replay.sandbox import Toolchains
+from skillopt_replay.sandbox.none import NoSandbox
+from tests.conftest import git
+from tests.replay.real_suite import SKILL, Names, RealSuite, do, error, marks_for, play, plays_of
+
+PROGRAM = os.environ.get("SKILLOPT_TEST_CODEX", "")
+
+pytestmark = marks_for(PROGRAM, "SKILLOPT_TEST_CODEX")
+
+# The user's own provider, so that the client's own retries can be few.
+CONFIG = """\
+model = "{model}"
+model_provider = "mock"
+notify = ["touch", "{notified}"]
+developer_instructions = "HERON-SECRET-44"
+[model_providers.mock]
+name = "mock"
+base_url = "{url}/v1"
+wire_api = "responses"
+env_key = "MOCK_KEY"
+request_max_retries = 1
+stream_max_retries = 1
+"""
+
+
+def open_codex(url, sandbox, home: Path, *, model: str = "gpt-5.5", **options) -> Codex:
+    folder = home / ".codex"
+    folder.mkdir(exist_ok=True)
+    (folder / "config.toml").write_text(CONFIG.format(model=model, url=url, notified=home / "notified"))
+    cli = find_codex({"HOME": str(home), "MOCK_KEY": "sk-fake"}, Path(PROGRAM))
+    assert cli is not None
+    return Codex(cli, sandbox, **options)
+
+
+class TestCodex(RealSuite):
+    tools = Names(shell="exec_command", write="apply_patch", skill="exec_command")
+    instructions = "AGENTS.md"
+    refused_key = error(401, "invalid_request_error", "Incorrect API key provided: sk-fake.")
+
+    def open_agent(self, url, sandbox, home, monkeypatch):
+        return open_codex(url, sandbox, home)
+
+    def open_refusing_agent(self, url, sandbox, home, monkeypatch):
+        asked = {"cmd": "echo x", "sandbox_permissions": "require_escalated", "justification": "I want to"}
+        return open_codex(url, sandbox, home), {"tool": "exec_command", "input": asked}
+
+    async def test_a_model_that_calls_its_tools_from_a_script_is_followed_too(
+        self, run, server, confined, private_home
+    ):
+        agent = open_codex(server.base_url, confined, private_home, model="gpt-6.2-sol")
+        greeted = await run(skill=SKILL, agent=agent)
+        assert (greeted.answer, greeted.skill_loaded) == ("HERON hello Bob", True)
+        assert greeted.model == "gpt-6.2-sol"
+        made = await run("Please create hello.txt", agent=agent)
+        assert [(call.name, call.exit_code) for call in made.calls] == [
+            ("apply_patch", None),
+            ("exec_command", 3),
+        ]
+        looped = await run("Go on for ever", agent=agent, turns=2)
+        assert looped.outcome is Outcome.LIMIT
+
+    async def test_a_skill_called_by_its_name_is_before_the_model_at_once(self, run, server):
+        rollout = await run(f"Please use ${SKILL.name} to greet Bob", SKILL)
+        assert plays_of(server) == ["obey"]
+        assert (rollout.skill_loaded, rollout.calls) == (True, ())
+
+    async def test_without_project_settings_nothing_of_the_project_speaks(
+        self, run, server, confined, private_home, repository
+    ):
+        (repository / "AGENTS.md").write_text("HERON-RULE-45: be brief.\n")
+        for place in (".agents/skills/own", ".codex/skills/more"):
+            (repository / place).mkdir(parents=True)
+            (repository / place / "SKILL.md").write_text(
+                f"---\nname: {Path(place).name}\ndescription: HERON-RULE-46\n---\n\nBe brief.\n"
+            )
+        git(repository, "add", ".")
+        git(repository, "commit", "-q", "-m", "instructions")
+        bare = open_codex(server.base_url, confined, private_home, project_settings=False)
+        await run(skill=SKILL, agent=bare, project=repository)
+        assert plays_of(server) == ["load", "obey"]
+        assert not {"HERON-RULE-45", "HERON-RULE-46"} & words_in(server)
+        await run(project=repository)
+        assert {"HERON-RULE-45", "HERON-RULE-46"} <= words_in(server)
+
+    async def test_its_commands_find_the_tools_and_no_key(
+        self, run, server, confined, private_home, tmp_path
+    ):
+        programs = tmp_path / "toolchain" / "bin"
+        programs.mkdir(parents=True)
+        (programs / "heron").write_text("#!/bin/sh\necho it flies\n")
+        (programs / "heron").chmod(0o755)
+        skill = "$CODEX_HOME/skills/heron-greet/SKILL.md"
+        command = f"heron; rg --version; env; echo changed > {skill}; grep HERON-BODY {skill}"
+        server.set_script({"plays": [play("look", do({"shell": command}), do({"say": "Seen."}))]})
+        agent = open_codex(server.base_url, confined, private_home, toolchains=Toolchains((programs.parent,)))
+        rollout = await run("Please look around", SKILL, agent=agent)
+        (call,) = rollout.calls
+        for words in ("it flies", "ripgrep", "Read-only file system", "HERON-BODY"):
+            assert words in call.output
+        assert "sk-fake" not in call.output
+
+    async def test_where_ours_is_off_its_own_sandbox_is_on(self, run, server, private_home, tmp_path):
+        outside = tmp_path / "outside.txt"
+        server.set_script(
+            {
+                "plays": [
+                    play(
+                        "leave",
+                        do({"shell": f"echo x > {outside}"}),
+                        do({"write": {"path": str(outside), "content": "x"}}),
+                        do({"say": "I could not."}),
+                    )
+                ]
+            }
+        )
+        agent = open_codex(server.base_url, NoSandbox(), private_home)
+        rollout = await run("Please leave the folder", agent=agent)
+        assert (rollout.outcome, rollout.answer) == (Outcome.FINISHED, "I could not.")
+        assert [call.name for call in rollout.calls] == ["exec_command", "apply_patch"]
+        assert all(call.error for call in rollout.calls)
+        # Whether a command that failed counts as refused, the client tells only when it failed soon.
+        assert any(note.startswith("tools refused: apply_patch") for note in rollout.notes)
+        assert not outside.exists()
+
+    async def test_an_account_signs_in_without_what_renews_it(self, run, server, confined, private_home):
+        folder = private_home / ".codex"
+        folder.mkdir(exist_ok=True)
+        account = {"id_token": token(), "access_token": token(), "refresh_token": "r-1", "account_id": "a-1"}
+        (folder / "auth.json").write_text(json.dumps({"OPENAI_API_KEY": None, "tokens": account}))
+        (folder / "config.toml").write_text(
+            CONFIG.replace("env_key", "#")
+            .format(model="gpt-5.5", url=server.base_url, notified=private_home / "notified")
+            .replace("wire_api", "requires_openai_auth = true\nwire_api")
+        )
+        cli = find_codex({"HOME": str(private_home)}, Path(PROGRAM))
+        assert cli is not None
+        rollout = await run(agent=Codex(cli, confined))
+        assert rollout.answer == "hello Bob", rollout.error
+        (asked,) = [request for request in requests_of(server) if request["path"] == "/v1/responses"]
+        assert asked["headers"]["authorization"] == "<present>"
+        assert asked["headers"]["chatgpt-account-id"] == "a-1"
+
+    async def test_a_key_signs_in_to_another_address_of_openai_without_delay(
+        self, run, server, confined, private_home
+    ):
+        (private_home / ".codex" / "config.toml").write_text(f'openai_base_url = "{server.base_url}/v1"\n')
+        cli = find_codex({"HOME": str(private_home), "OPENAI_API_KEY": "sk-fake"}, Path(PROGRAM))
+        assert cli is not None
+        rollout = await run(agent=Codex(cli, confined))
+        assert rollout.answer == "hello Bob", rollout.error
+        assert [request["path"] for request in requests_of(server)] == ["/v1/responses"]
+
+    async def test_a_price_makes_the_limit_on_money_hold(self, run, server, confined, private_home):
+        agent = open_codex(
+            server.base_url, confined, private_home, price=lambda _, usage: usage.tokens / 1000
+        )
+        rollout = await run("Go on for ever", agent=agent, usd=2.0)
+        assert rollout.outcome is Outcome.LIMIT
+        assert "$2.4800" in (rollout.error or "")
+        assert len(plays_of(server)) <= 3
+
+    async def test_its_sessions_carry_our_mark(self, run, server):
+        await run()
+        marks = {request["headers"].get("originator") for request in requests_of(server)}
+        assert marks == {ORIGINATOR}
+        assert ORIGINATOR.startswith(OWN_ENTRYPOINT)
+
+
+def requests_of(server) -> list[dict]:
+    return [json.loads(line) for line in Path(server.log_path).read_text().splitlines()]
+
+
+def words_in(server) -> set[str]:
+    """Return which of our own words the model was sent."""
+    return set(re.findall(r"HERON-[A-Z]+-\d+", Path(server.log_path).read_text()))
+
+
+def token() -> str:
+    """Return a token as the service makes them, good for an hour."""
+    claims = {
+        "exp": int(time.time()) + 3600,
+        "https://api.openai.com/auth": {"chatgpt_plan_type": "plus", "chatgpt_account_id": "a-1"},
+    }
+    parts = [base64.urlsafe_b64encode(json.dumps(part).encode()) for part in ({"alg": "none"}, claims)]
+    return ".".join(part.rstrip(b"=").decode() for part in [*parts, b"c2ln"])

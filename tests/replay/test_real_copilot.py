@@ -1,0 +1,118 @@
+"""The real GitHub Copilot CLI through the suite of all clients. No service is called."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from skillopt_harvesters import SOURCES, Kind, read_file
+from skillopt_replay.agents.copilot import Copilot
+from skillopt_replay.agents.copilot_cli import find_copilot
+from skillopt_replay.folders import RUN_PREFIX, make_folder
+from skillopt_replay.protocols import Limits
+from skillopt_replay.rollouts import Fault, Outcome
+from skillopt_replay.sandbox.contract import Toolchains
+from skillopt_replay.tasks import FileContains
+from tests.conftest import git
+from tests.replay.real_suite import Names, RealSuite, do, error, marks_for, play
+
+PROGRAM = os.environ.get("SKILLOPT_TEST_COPILOT", "")
+
+pytestmark = marks_for(PROGRAM, "SKILLOPT_TEST_COPILOT")
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory):
+    """The program unpacks itself here once for all tests."""
+    return tmp_path_factory.mktemp("copilot-cache")
+
+
+class TestCopilot(RealSuite):
+    tools = Names(shell="bash", write="create", skill="skill")
+    instructions = "AGENTS.md"
+    crash = "eval 'kill -9 '$PPID"  # it runs no plain kill without a number
+    refused_key = error(401, "authentication_error", "invalid api key")
+
+    @pytest.fixture(autouse=True)
+    def _unpacked(self, cache):
+        self.cache = cache
+
+    def open_agent(self, url, sandbox, home, monkeypatch, **options):
+        env = {
+            "COPILOT_PROVIDER_BASE_URL": f"{url}/v1",
+            "COPILOT_PROVIDER_API_KEY": "sk-fake",
+            "COPILOT_MODEL": "scripted",
+        }
+        cli = find_copilot(env, Path(PROGRAM), cache=self.cache)
+        assert cli is not None
+        return Copilot(cli, sandbox, cache=self.cache, **options)
+
+    def open_refusing_agent(self, url, sandbox, home, monkeypatch):
+        agent = self.open_agent(url, sandbox, home, monkeypatch, denied=["write"])
+        return agent, {"write": {"path": "hello.txt", "content": "hi\n"}}
+
+    async def test_its_commands_see_no_key_and_find_the_users_toolchains(
+        self, run, server, confined, private_home, monkeypatch, tmp_path
+    ):
+        tools = tmp_path / "toolchain" / "bin"
+        tools.mkdir(parents=True)
+        agent = self.open_agent(
+            server.base_url, confined, private_home, monkeypatch, toolchains=Toolchains((tools,))
+        )
+        server.set_script({"plays": [play("look", do({"shell": "env"}), do({"say": "Looked."}))]})
+        rollout = await run("Please look around", agent=agent)
+        (looked,) = rollout.calls
+        assert "COPILOT_HOME=" in looked.output
+        assert "sk-fake" not in looked.output
+        assert f"PATH={tools}:" in looked.output
+
+    async def test_the_projects_hooks_and_servers_do_not_run(self, run, repository):
+        started = {"type": "command", "bash": "touch hooked"}
+        hooks = {"version": 1, "hooks": {"sessionStart": [started], "preToolUse": [started]}}
+        servers = {"mcpServers": {"own": {"command": "touch", "args": ["served"], "tools": ["*"]}}}
+        (repository / ".github" / "hooks").mkdir(parents=True)
+        (repository / ".github" / "hooks" / "own.json").write_text(json.dumps(hooks))
+        for name in (".mcp.json", ".github/mcp.json", ".vscode/mcp.json"):
+            (repository / name).parent.mkdir(exist_ok=True)
+            (repository / name).write_text(json.dumps(servers))
+        git(repository, "add", ".")
+        git(repository, "commit", "-q", "-m", "hooks and servers")
+        checks = (
+            FileContains(path=".mcp.json", text="served"),
+            FileContains(path="hooked", text="", negate=True),
+            FileContains(path="served", text="", negate=True),
+        )
+        rollout = await run("Please create hello.txt", project=repository, checks=checks)
+        assert rollout.outcome is Outcome.FINISHED, rollout.error
+        assert rollout.score.hard == 1.0, rollout.score
+
+    async def test_its_session_is_never_harvested_as_the_users(self, agent, server, make_task, tmp_path):
+        # Its log is written with a delay.
+        copy = "sleep 2; cp -r $COPILOT_HOME/session-state ."
+        server.set_script({"plays": [play("leave", do({"shell": copy}), do({"say": "Left."}))]})
+        workspace = make_folder(tmp_path / "runs", RUN_PREFIX)
+        task = make_task(prompt="Please leave your log")
+        rollout = await agent.run(task, None, workspace, Limits(seconds=60.0))
+        assert rollout.outcome is Outcome.FINISHED, rollout.error
+        (log,) = workspace.glob("session-state/*/events.jsonl")
+        session = read_file(SOURCES["copilot"], log)[0].session
+        assert session.prompts == ("Please leave your log",)
+        assert session.kind is Kind.REPLAY
+
+    async def test_an_account_that_is_empty_is_not_asked_for_minutes(self, run, server):
+        empty = error(
+            429, "insufficient_quota", "You exceeded your current quota, check your billing details"
+        )
+        server.set_script({"plays": [play("ask", empty)]})
+        rollout = await run("Please ask the model")
+        assert (rollout.outcome, rollout.fault) == (Outcome.INFRASTRUCTURE, Fault.MONEY), rollout.error
+        assert "quota" in (rollout.error or "")
+        assert rollout.seconds < 30
+
+    async def test_a_reply_that_the_service_withheld_is_missing_data(self, run, server):
+        server.set_script({"plays": [play("ask", do({"say": ""}, stop="content_filter"))]})
+        rollout = await run("Please ask the model")
+        assert (rollout.outcome, rollout.fault) == (Outcome.INFRASTRUCTURE, Fault.REPLY), rollout.answer
