@@ -150,7 +150,33 @@ LEXICON = Lexicon(
         (?:leave|keep) it(?: (?:as(?: it)? is|like (?:this|that)))?
         nothing (?:else|to (?:add|change|complain(?: about)?|object)|more)(?: from me| for now)?
         not (?:bad|too shabby)(?: at all)?
-        (?:can|could)(?:n't| not) (?:complain|be (?:better|happier)|ask for more)
+        (?:{_THAT} |i )?(?:can't|cannot|can not|couldn't|could not) (?:complain|be (?:better|happier)\
+        |ask for more)
+        {_THAT} not (?:wrong|bad|incorrect|broken)(?: at all)?
+        i (?:have|see) no (?:more |further )?(?:objections?|complaints?|problems?|issues?)
+        (?:(?:the|that|all|those|these|this|your|my) )?(?:\w+ ){{0,2}}(?:errors?|bugs?|problems?|issues?\
+        |warnings?|\
+        failures?|crash(?:es)?|leaks?)(?:'s| is| are| has| have)(?: now| all| finally| completely)* (?:gone\
+        |fixed|\
+        solved|resolved|disappeared|vanished)(?: now| too)?
+        (?:it|that|this|everything|(?:the |all )?(?:\w+ )?(?:tests?|builds?|pages?|apps?|scripts?\
+        |commands?)) no longer \
+        (?:fails?|crash(?:es)?|breaks?|hangs?|leaks?|errors?|throws?|complains?)
+        (?:(?:it|that|this|everything|(?:the |all )?(?:\w+ )?(?:tests?|builds?|pages?|apps?|scripts?\
+        |commands?)) )?\
+        (?:doesn't|don't|does not|do not|never) (?:fail|crash|break|hang|leak|throw\
+        |complain)(?:e?s)? (?:now|anymore|\
+        any ?more|any longer)
+        you (?:didn't|did not|haven't|have not) (?:break|broken|miss(?:ed)?|forg[eo]t(?:ten)?|lose|lost\
+        |skip(?:ped)?) \
+        (?:anything|a thing)
+        nothing(?:'s| is| was| seems)? (?:broken|wrong|missing|failing|fails|broke|breaks)(?: now| here\
+        | anymore)?
+        (?:i|we) (?:was|were) (?:wrong|mistaken|confused)(?: about [\w' -]{{1,60}})?
+        you(?:'re| are| were) (?:right|correct)(?: about [\w' -]{{1,60}})?
+        (?:that was |it was )?my (?:bad|mistake|fault|error)
+        (?:it(?:'s| has) )?never (?:been|looked|worked) better
+        (?:don't|do not) (?:stop|change (?:anything|a thing))(?: now)?
         don't (?:worry|bother|mind)(?: about (?:it|that|this))?
         (?:don't|do not) worry(?: about [\w' -]{{1,60}})?
         not (?:needed|necessary) / always (?:great|good|nice|a pleasure)
@@ -172,6 +198,8 @@ LEXICON = Lexicon(
     ),
     drops=phrases(
         r"""
+        (?:sorry )?wrong (?:window|chat|tab|terminal|session|thread|project|repo)
+        ignore (?:that|this|it|me|my last (?:message|prompt))
         never ?mind / nvm / forget (?:about )?(?:it|that|this)
         (?:scratch|scrap|drop|skip|cancel|abort) (?:that|it|this)
         let's (?:drop|skip|leave|scrap|forget) (?:it|that|this)
@@ -237,6 +265,7 @@ LEXICON = Lexicon(
         (?:why|how come) [^?]{0,60}\b(?:still|again) / why (?:the (?:hell|heck)|on earth)
         why (?:did|are|do) you (?:not|ignore|keep|insist) / why (?:not|didn't|don't|isn't|aren't|doesn't)
         what the (?:hell|heck) / are you (?:kidding|serious) / really
+        didn't i (?:say|tell|ask|mention)
         """
     ),
     steps=phrases(
@@ -361,7 +390,8 @@ LEXICON = Lexicon(
         {wanted_quoted}\s*,?\s+{not}\s+(?:[\w-]+ ){0,3}{unwanted_quoted}
         \A(?:no|nope|nah|wrong|incorrect|i (?:said|meant|asked for|wanted))\b[\s,.!:;–—-]*(?:i (?:said|\
         meant|want(?:ed)?)\s+)?{fill}(?!(?:to|not|try|i|i'd|better|please|you|you're|we|it|it's|that|that's|\
-        this|do|just|rather|let's|would|should|must|can|could|but|there|there's|don't|didn't|doesn't|never|stop|avoid|why|using)\b){wanted}\
+        this|do|just|rather|let's|would|should|must|can|could|but|there|there's|don't|didn't|doesn't|never\
+        |stop|avoid|why|using)\b){wanted}\
         (?<! is)(?<! are)(?<! was)(?<! were)(?<! do)(?<! does)(?<! did)(?<! can)(?<! should)(?<! must)\
         (?<! will)(?<! would)(?<! may)(?<! has)(?<! have)\s*,?\s+{not}\s+{fill}{unwanted}{end}
         \b{do}\s+{fill}{wanted}\s*,?\s+{not}\s+{fill}{unwanted}{end}
