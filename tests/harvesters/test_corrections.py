@@ -77,6 +77,8 @@ def test_a_correction_says_what_was_wanted_and_what_not(text, wanted, unwanted):
         "no, you can't use npm",
         "no, we no longer use npm",
         "no, do not use npm instead of pnpm",
+        "no, stop using npm and commit",
+        "no, make sure you never use npm",
         "不对，我们不再用 npm",
         "不对，不要用 npm 代替 pnpm",
         "不对，你不应该用 npm",

@@ -393,7 +393,8 @@ LEXICON = Lexicon(
         this|do|just|rather|let's|would|should|must|can|could|but|there|there's|don't|didn't|doesn't|never\
         |stop|avoid|why|using)\b){wanted}\
         (?<! is)(?<! are)(?<! was)(?<! were)(?<! do)(?<! does)(?<! did)(?<! can)(?<! should)(?<! must)\
-        (?<! will)(?<! would)(?<! may)(?<! has)(?<! have)\s*,?\s+{not}\s+{fill}{unwanted}{end}
+        (?<! will)(?<! would)(?<! may)(?<! has)(?<! have)(?<! you)(?<! we)\
+        \s*,?\s+{not}\s+{fill}{unwanted}{end}
         \b{do}\s+{fill}{wanted}\s*,?\s+{not}\s+{fill}{unwanted}{end}
         \b(?:don't|do not|never|stop|avoid|not)\s+(?:{do}\s+)?{fill}{unwanted}\s*[,;.:–—-]+\s*(?:but |\
         please |just |instead,? |rather |always |you should )*{do}\s+{fill}{wanted}{end}
@@ -447,8 +448,8 @@ LEXICON = Lexicon(
         (?:not|\w+n't) (?:\w+ )?(?:(?:have|need|got) to|necessary|required|obliged)
         unless / pointless / useless / needless / used to / (?:not|\w+n't) always
         (?:you|it|he|she|they) (?:still |just |also |keep |kept |have )*always(?! (?:have|need|must|should))
-        (?:you|it|that|this|which) (?:still |just |simply |again )*(?:do|did|does)(?:n't| not)
-        (?:you|it|that|this|which) (?:still |just |simply |again )*never
+        \A\W*(?:(?:no|and|because) )?(?:you|it|that|this|which) (?:still |just |simply |again )*(?:never\
+        |(?:do|did|does)(?:n't| not))
         (?:not|\w+n't) (?:how|what|the way|where|why|when|because)
         (?:not|\w+n't|never) (?:mind|object|matter|care) .*
         (?:ok(?:ay)?|fine|allowed|free|possible) (?:not )?to
@@ -463,7 +464,8 @@ LEXICON = Lexicon(
     keepings=phrases(
         r"""
         forg[eo]t(?:ten)? / omit(?:ting)? / skip(?:ping)? / leav(?:e|ing) (?:out|off|away) / drop(?:ping)?
-        remov(?:e|ing) / delet(?:e|ing) / los(?:e|ing) / miss(?:ing)? / without / stop(?:ping)?(?= \w+ing)
+        remov(?:e|ing) / delet(?:e|ing) / los(?:e|ing) / miss(?:ing)? / without
+        (?:not|\w+n't|never) stop(?:ping)?
         fail(?:ing)? to / neglect(?:ing)? / disabl(?:e|ing) / ignor(?:e|ing) / hid(?:e|ing) / break(?:ing)?
         strip(?:ping)? / comment(?:ing)? out / chang(?:e|ing) / replac(?:e|ing) / renam(?:e|ing)
         """
