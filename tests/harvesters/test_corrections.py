@@ -362,3 +362,50 @@ def test_no_repetition_stalls_a_pattern(piece):
     is_correction(text, Turn(prompt=text, answer=text))
     redact(text)
     normalise(text)
+
+
+NOT_WANTED = (
+    "don't, never, please don't, you must not, we don't, we never, I told you not to, I asked you not to, "
+    "I don't want you to, you're not supposed to, it's forbidden to, there is no need to, you don't have to, "
+    "no reason to, I would prefer you not to, try to never, be sure to never, make sure not to, "
+    "from now on never, our rule is to never, the rule: never, who asked you to, nobody wants you to, "
+    "it is a bad idea to, you shouldn't, you can't, we agreed not to, instead of trying to"
+).split(", ")
+WANTED = (
+    "always, please, you must, you should always, I told you to, I want you to, you have to, make sure to, "
+    "don't forget to, never forget to, from now on, our rule is to, the rule:, only, you forgot to, "
+    "why didn't you, why don't you, you didn't, you never, it is better to, we decided to"
+).split(", ")
+NOT_WANTED_ZH = (
+    "不要 别 请勿 禁止 不准 不能 我说过不要 没让你 不需要 没必要 不用 以后别 绝对不能 为什么要 谁让你 不应该 "
+    "我们不 规定不能 最好不要 一定不要"
+).split()
+WANTED_ZH = (
+    "请 必须 一定要 总是 以后都 应该 我说过要 我们都 规定要 务必 别忘了 不要忘记 为什么不 你没 你忘了".split()
+)
+
+
+@pytest.mark.parametrize("before", ["", "no, ", "wrong. ", "that's wrong, "])
+@pytest.mark.parametrize("named", ["pnpm", "`make lint`", "pytest -q"])
+def test_no_wording_turns_what_is_wanted_into_its_opposite(before, named):
+    for lead in NOT_WANTED:
+        for verb in ("use", "run"):
+            told = find_corrections(f"{before}{lead} {verb} {named}", directed=True)
+            assert [one.wanted for one in told] == [None] * len(told), lead
+    for lead in WANTED:
+        for verb in ("use", "run"):
+            told = find_corrections(f"{before}{lead} {verb} {named}", directed=True)
+            assert [one.unwanted for one in told] == [None] * len(told), lead
+
+
+@pytest.mark.parametrize("before", ["", "不对，", "错了，"])
+@pytest.mark.parametrize("named", ["pnpm", "`make lint`"])
+def test_no_chinese_wording_turns_what_is_wanted_into_its_opposite(before, named):
+    for lead in NOT_WANTED_ZH:
+        for verb in ("用", "使用", "运行"):
+            told = find_corrections(f"{before}{lead}{verb} {named}", directed=True)
+            assert [one.wanted for one in told] == [None] * len(told), lead
+    for lead in WANTED_ZH:
+        for verb in ("用", "使用", "运行"):
+            told = find_corrections(f"{before}{lead}{verb} {named}", directed=True)
+            assert [one.unwanted for one in told] == [None] * len(told), lead

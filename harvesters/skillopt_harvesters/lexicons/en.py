@@ -389,13 +389,14 @@ LEXICON = Lexicon(
         r"""
         {wanted_quoted}\s*,?\s+{not}\s+(?:[\w-]+ ){0,3}{unwanted_quoted}
         \A(?:no|nope|nah|wrong|incorrect|i (?:said|meant|asked for|wanted))\b[\s,.!:;–—-]*(?:i (?:said|\
-        meant|want(?:ed)?)\s+)?{fill}(?!(?:to|not|try|i|i'd|better|please|you|you're|we|it|it's|that|that's|\
+        meant|want(?:ed)?)\s+)?{fill}(?!\W*(?:to|not|try|i|i'd|better|please|you|you're|we|it|it's|that\
+        |that's|\
         this|do|just|rather|let's|would|should|must|can|could|but|there|there's|don't|didn't|doesn't|never\
         |stop|avoid|why|using)\b){wanted}\
         (?<! is)(?<! are)(?<! was)(?<! were)(?<! do)(?<! does)(?<! did)(?<! can)(?<! should)(?<! must)\
         (?<! will)(?<! would)(?<! may)(?<! has)(?<! have)(?<! you)(?<! we)\
-        \s*,?\s+{not}\s+{fill}{unwanted}{end}
-        \b{do}\s+{fill}{wanted}\s*,?\s+{not}\s+{fill}{unwanted}{end}
+        \s*,?\s+{not}\s+(?!(?:to |ever )?{do}\b){fill}{unwanted}{end}
+        \b{do}\s+{fill}(?!to\b){wanted}\s*,?\s+{not}\s+{fill}{unwanted}{end}
         \b(?:don't|do not|never|stop|avoid|not)\s+(?:{do}\s+)?{fill}{unwanted}\s*[,;.:–—-]+\s*(?:but |\
         please |just |instead,? |rather |always |you should )*{do}\s+{fill}{wanted}{end}
         \breplace\s+{fill}{unwanted}\s+(?:with|by)\s+{fill}{wanted}{end}
@@ -436,7 +437,8 @@ LEXICON = Lexicon(
     negations=phrases(
         r"""
         (?:not|never|nobody|no one|\w+n't|cannot|refuse|forbidden|prohibited|wrong|mistake|hate|avoid|stop\w*\
-        |too \w+|insane|silly|stupid|dangerous|unsafe|risky|bad(?: idea)?)\b(?!.*\b(?:forg[eo]t(?:ten)?\
+        |too \w+|refrain|who (?:asked|told|wants?|says?|said)|of (?:trying|having|wanting) to|insane|silly\
+        |stupid|dangerous|unsafe|risky|bad(?: idea)?)\b(?!.*\b(?:forg[eo]t(?:ten)?\
         |fail(?:ed)?|neglect(?:ed)?|remember(?:ed)?|bother(?:ed)?|manage(?:d)?) to\b)
         """
     ),
@@ -446,7 +448,8 @@ LEXICON = Lexicon(
         (?:not|never|\w+n't|without|if|unless|when|whenever|hate) .*\b(?:have|had|having|need|needed|\
         necessary|required|obliged|got|mandatory) to
         (?:not|\w+n't) (?:\w+ )?(?:(?:have|need|got) to|necessary|required|obliged)
-        unless / pointless / useless / needless / used to / (?:not|\w+n't) always
+        why (?:\w+n't|not|do not|did not) / unless / pointless / useless / needless / used to / (?:not\
+        |\w+n't) always
         (?:you|it|he|she|they) (?:still |just |also |keep |kept |have )*always(?! (?:have|need|must|should))
         \A\W*(?:(?:no|and|because) )?(?:you|it|that|this|which) (?:still |just |simply |again )*(?:never\
         |(?:do|did|does)(?:n't| not))
