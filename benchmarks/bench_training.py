@@ -1,6 +1,6 @@
 """What the training engine costs beside the models: seconds a step, and memory over 1,000 tasks.
 
-    python benchmarks/training.py
+    python benchmarks/bench_training.py
 
 The models are scripted: a rollout and a question take no time, or `--latency` seconds.
 """
