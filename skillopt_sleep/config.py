@@ -179,6 +179,13 @@ class Mine(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         bool,
         Meta(description="true: what recurs in any projects is one family, and its skill the user's"),
     ] = False
+    titles: Annotated[
+        str,
+        Meta(
+            pattern="^(plain|model)$",
+            description="plain (made from the prompts) or model (a night asks the optimizer for better ones)",
+        ),
+    ] = "plain"
 
 
 class Harvest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -8,15 +8,17 @@ member, so that cores which each differ a little from the one before do not chai
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
 from skillopt_harvesters.minhash import Neighbours, find_bands
 from skillopt_harvesters.normalise import FENCED
+from skillopt_harvesters.terms import VALUE
 
 ALIKE = 0.5 - 1e-9
 _ALIKE_FENCED = 0.7
 _OTHER_DEED = 0.7
+_HELPING = 0.1
 _LONG = 25
 _MOST_FILED = 12
 
@@ -45,7 +47,7 @@ class Patterns:
         if key in self._known:
             return self._known[key]
         # One word says too little: only the very same core belongs with it.
-        bands = find_bands(_features(core)) if len(key) > 1 else []
+        bands = find_bands(_features(core)) if _says_enough(core) else []
         number = self._find(core, bands)
         if number is None:
             number = len(self.founders)
@@ -57,7 +59,7 @@ class Patterns:
         self._sizes[number] += 1
         self._counts[number].update(core.keys())
         for word, weight in core.items():
-            self._weights[number].setdefault(word, weight)
+            self._weights[number][word] = max(weight, self._weights[number].get(word, 0.0))
         if self._sizes[number] <= _MOST_FILED:
             self._neighbours.file(bands, number)
         return number
@@ -67,6 +69,26 @@ class Patterns:
         half = self._sizes[number] / 2
         weights = self._weights[number]
         return {word: weights[word] for word, count in self._counts[number].items() if count > half}
+
+    def find_alike(self) -> Iterator[tuple[int, int]]:
+        """Yield (one, other): each pattern whose shared words are alike to those of another, with that one.
+
+        A pattern's first asks may be like another's by their values, or show too little of their template.
+        """
+        middles = [self.find_middle(number) for number in range(len(self.founders))]
+        bands = [
+            find_bands(_features(one)) if _says_enough(one) and len(one) < _LONG else [] for one in middles
+        ]
+        neighbours = Neighbours()
+        for number in sorted(range(len(middles)), key=lambda number: (-self._sizes[number], number)):
+            best, most = None, ALIKE
+            for other in neighbours.find(bands[number]):
+                alike = self._compare(middles[number], middles[other])
+                if alike >= most:
+                    best, most = other, alike
+            if best is not None:
+                yield best, number
+            neighbours.file(bands[number], number)
 
     def _find(self, core: Core, bands: list[tuple[int, int, int]]) -> int | None:
         best, most = None, 0.0
@@ -100,9 +122,23 @@ def compare(one: Core, other: Core) -> float:
     both = sum(max(one[word], other[word]) for word in one.keys() & other.keys())
     apart = [*(one.keys() - other.keys()), *(other.keys() - one.keys())]
     alike = both / (both + sum(one.get(word, 0.0) + other.get(word, 0.0) for word in apart))
+    return alike if _have_one_deed(one, other) else alike * _OTHER_DEED
+
+
+def _says_enough(core: Core) -> bool:
+    return len(core.keys() - {VALUE}) > 1
+
+
+def _have_one_deed(one: Core, other: Core) -> bool:
     first, second = next(iter(one)), next(iter(other))
-    same_deed = first in other or second in one
-    return alike if same_deed else alike * _OTHER_DEED
+    mine, theirs = _find_deed(one), _find_deed(other)
+    # "Make a commit" and "commit" are one deed, "make a test" and "run the test" are not.
+    return mine == theirs or (mine == first and mine in other) or (theirs == second and theirs in one)
+
+
+def _find_deed(core: Core) -> str:
+    """Return the first word, but not the "make" of "make a commit"."""
+    return next((word for word, weight in core.items() if weight > _HELPING), next(iter(core)))
 
 
 def _features(core: Core) -> set[str]:

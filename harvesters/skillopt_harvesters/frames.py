@@ -13,7 +13,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillopt_harvesters.normalise import is_cjk
-from skillopt_harvesters.terms import VALUE, Term, weigh
+from skillopt_harvesters.terms import LIGHT, PRODUCING, VALUE, Term, weigh
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -24,8 +24,12 @@ _GAP, _GAP_CJK = 4, 8
 _LIKELY, _UNSURE, _UNLIKELY, _SURE = 2.0, 0.75, 0.5, 0.75
 _CJK_LENGTH = 0.5
 _LEAST_SAID, _MUCH_SAID, _PAIR_SUPPORT = 1.0, 2.0, 3
-_VALUE_RATIO, _VALUE_OPENERS = 3, 3
+_VALUE_RATIO, _VALUE_OPENERS = 2, 2
 _TAIL_WEIGHT = 0.5
+# Of words that no other ask has, or that many deeds take; of others that no other ask has.
+_LOOSE_TAIL, _RARE = 0.15, 0.6
+_MANY_DEEDS = 3
+_HELPER_WEIGHT = 0.1
 _FILTER_BITS = 1 << 25
 
 
@@ -42,6 +46,8 @@ class Frames:
 
     def __init__(self, asks: Sequence[tuple[Term, ...]]) -> None:
         self._hashes: dict[str, int] = {VALUE: 0}
+        self._openers = _find_openers(asks)
+        self._deeds = frozenset(terms[0].word for terms in asks if terms and not terms[0].tail) - LIGHT
         self._support = self._count(asks)
         self._values: frozenset[str] = frozenset()
         self._values = self._learn(asks)
@@ -53,23 +59,45 @@ class Frames:
     def find_core(self, terms: tuple[Term, ...]) -> dict[str, float]:
         """Return the words of an ask's template in order, each with its weight, 0 to 1.
 
-        Of an ask like no other these are all words that are no known values, and those that stand where
-        values mostly do weigh half.
+        Of an ask like no other these are all words that are no known values. Those that stand where values
+        mostly do weigh half, and words that no other ask has still less: no template has shown them yet.
         """
         frame = self._choose(terms)
         if frame is not None:
             core = {word: 1.0 for word in _constant(terms, frame) if not self.is_value(word)}
         else:
             said = [term for term in terms if term.word != VALUE]
+            left = [term for term in said if not self.is_value(term.word)] or said
             core = {}
-            for term in [term for term in said if not self.is_value(term.word)] or said:
-                core.setdefault(term.word, _TAIL_WEIGHT if term.tail else 1.0)
+            light = bool(left) and left[0].word in LIGHT
+            for term in left:
+                # What a light verb is about says what is asked, however rare it is.
+                tells = not core or (light and term.closes)
+                core.setdefault(term.word, self._weigh_place(term, tells=tells))
+                light = light and not (term.closes and len(core) > 1)
         weighed = {
             word: weight * weigh(word, opens=not place) for place, (word, weight) in enumerate(core.items())
         }
+        opening = list(core)[:2]
+        # "Make a commit", "do a review": the deed is the noun.
+        if len(opening) == 2 and opening[0] in PRODUCING and self._is_deed(opening[1], terms):
+            weighed[opening[0]] = _HELPER_WEIGHT
         if any(term.word == VALUE for term in terms):
             weighed[VALUE] = _TAIL_WEIGHT
         return weighed
+
+    def _is_deed(self, word: str, terms: tuple[Term, ...]) -> bool:
+        return word in self._deeds and not all(term.tail for term in terms if term.word == word)
+
+    def _weigh_place(self, term: Term, *, tells: bool) -> float:
+        """Return how much a word says by its place, in an ask that no frame explains.
+
+        Behind a preposition a word that one deed alone takes ("deploy to staging") may be of the template.
+        """
+        deeds = len(self._openers[term.word])
+        if term.tail:
+            return _TAIL_WEIGHT if 0 < deeds < _MANY_DEEDS else _LOOSE_TAIL
+        return 1.0 if deeds or tells else _RARE
 
     def _count(self, asks: Sequence[tuple[Term, ...]]) -> dict[int, int]:
         """Return the support of every frame that more than one ask has.
@@ -169,6 +197,20 @@ class Frames:
                 said += weigh(term.word, opens=opens) * (_TAIL_WEIGHT if term.tail else 1.0)
             opens = False
         return said
+
+
+def _find_openers(asks: Sequence[tuple[Term, ...]]) -> dict[str, frozenset[str]]:
+    """Return some of the words that open the asks a word is in, none when it is in one ask alone."""
+    found: dict[str, frozenset[str]] = {}
+    seen: dict[str, str] = {}
+    for terms in asks:
+        for word in {term.word for term in terms}:
+            if word not in seen:
+                seen[word] = terms[0].word
+                found[word] = frozenset()
+            elif len(found[word]) < _MANY_DEEDS:
+                found[word] |= {seen[word], terms[0].word}
+    return found
 
 
 def _constant(terms: tuple[Term, ...], frame: Frame) -> tuple[str, ...]:

@@ -9,6 +9,8 @@ import msgspec
 from skillopt_harvesters.cluster import Core, Patterns
 from skillopt_harvesters.evidence import Link, Seen, count_clues, find_links
 from skillopt_harvesters.frames import Frames
+from skillopt_harvesters.leftovers import Wording, place_leftovers
+from skillopt_harvesters.phrases import Worded, find_phrase, find_special
 from skillopt_harvesters.seconds import Second, find_refinements, find_seconds
 from skillopt_harvesters.terms import find_terms
 
@@ -51,7 +53,7 @@ def group(occurrences: Iterable[Occurrence], *, keep: Collection[str] = ()) -> l
     """
     ordered = sorted(occurrences, key=when)
     seconds = find_seconds(ordered)
-    patterns = _find_patterns(ordered)
+    patterns, alike = _find_patterns(ordered)
     said_after: dict[int, list[str]] = {}
     for second in seconds:
         said_after.setdefault(id(second.before), []).append(second.ask.prompt)
@@ -65,6 +67,12 @@ def group(occurrences: Iterable[Occurrence], *, keep: Collection[str] = ()) -> l
             for pattern in patterns
         ]
     )
+    links += [Link(one, other, alike=True) for one, other in alike]
+    links += [Link(one, other, alike=True) for one, other in find_special(list(map(_word, patterns)))]
+    joined = _join(len(patterns), links)
+    sizes = [len({one.folded for one in pattern.asks}) for pattern in patterns]
+    rest = place_leftovers([[Wording(patterns[at].core, sizes[at]) for at in numbers] for numbers in joined])
+    links += [Link(joined[one][0], joined[other][0], alike=True) for one, other in rest]
     clusters = [Cluster(tuple(patterns[at] for at in numbers)) for numbers in _join(len(patterns), links)]
     return _leave_out(seconds, clusters, keep)
 
@@ -90,7 +98,7 @@ def _leave_out(
     return kept
 
 
-def _find_patterns(occurrences: Sequence[Occurrence]) -> list[Pattern]:
+def _find_patterns(occurrences: Sequence[Occurrence]) -> tuple[list[Pattern], list[tuple[int, int]]]:
     terms = {one.folded: find_terms(one.skeleton) for one in occurrences}
     frames = Frames(list(terms.values()))
     found = Patterns()
@@ -98,7 +106,13 @@ def _find_patterns(occurrences: Sequence[Occurrence]) -> list[Pattern]:
     members: list[list[Occurrence]] = [[] for _ in found.founders]
     for one in occurrences:
         members[numbers[one.folded]].append(one)
-    return [Pattern(found.find_middle(number), tuple(asks)) for number, asks in enumerate(members)]
+    patterns = [Pattern(found.find_middle(number), tuple(asks)) for number, asks in enumerate(members)]
+    return patterns, list(found.find_alike())
+
+
+def _word(pattern: Pattern) -> Worded:
+    skeletons = {one.folded: one.skeleton for one in pattern.asks}
+    return Worded(pattern.core, [find_phrase(find_terms(skeleton)) for skeleton in skeletons.values()])
 
 
 def _join(count: int, links: Iterable[Link]) -> list[list[int]]:

@@ -35,7 +35,9 @@ _VALUE = re.compile(
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
 _TOKEN = re.compile(rf"<[a-z]+>|[{_CJK}]|[^\W_]+(?:['’][a-z]+)?", re.IGNORECASE)
 _CJK_CHARACTER = re.compile(rf"[{_CJK}]")
-_PROPER = re.compile(r"(?<=[a-z,] )[A-Z][a-z]+\b")
+# A Dockerfile and a Makefile are kinds of things, and so are files with names in capitals: CHANGELOG.md.
+_PROPER = re.compile(r"(?<=[a-z,] )(?![A-Z][a-z]+file\b)[A-Z][a-z]+\b")
+_KIND_OF_FILE = re.compile(r"(?<![\w./-])([A-Z]{4,20})\.(?:md|rst|txt)\b")
 _POLITE = re.compile(
     r"(?:(?:hi|hey|hello|ok|okay|so|please|pls|plz|kindly|thanks|great|now|then|again)\b[\s,.!:-]*"
     r"|(?:can|could|would|will) you\b[\s,]*|i(?:'d| would) like (?:you )?to\b\s*"
@@ -99,6 +101,7 @@ def _normalise_template(template: str) -> tuple[str, ...]:
 
 
 def _tokenise(text: str) -> tuple[str, ...]:
+    text = _KIND_OF_FILE.sub(r"\1", text)
     text = _VALUE.sub(lambda match: f" <{match.lastgroup}> ", text)
     text = _PROPER.sub("<name>", text)
     tokens: list[str] = []

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 VALUE = "<>"
 # Verbs that say little without what they are about.
 _LIGHT_TEXT = "make do get give take put run use set show tell check look see go want need try keep work"
-# Verbs people use for the same deed; the first of each line stands for all.
+# Nouns that say little of what they stand with: "the parser stuff".
+_EMPTY_TEXT = "work stuff thing bit part piece"
+# Words people use for the same; the first of each line stands for all.
 _SAME_TEXT = """
 create add write draft generate produce author compose introduce
 fix repair mend solve resolve correct debug troubleshoot
@@ -28,6 +30,15 @@ upgrade bump
 improve optimise optimize
 summarise summarize
 doc document docs documentation
+reduce shrink slim trim minimise minimize smaller lighter
+accelerate speed faster quicker
+fail broken flaky
+test pytest unittest jest vitest rspec junit
+hour hourly
+day daily
+week weekly
+month monthly
+year yearly
 写 编写 撰写 起草 生成 创建 新增 补充 加上 添加 增加
 修 修复 修正 修理 解决
 删 删除 移除 去掉
@@ -42,7 +53,10 @@ _PARTICLES = frozenset("的了吗呢吧啊呀请把给为对在和与是有个�
 # After these comes what something is done to.
 _MARKERS = frozenset("把给为对将")
 PREPOSITIONS = frozenset(_PREPOSITIONS_TEXT.split())
+# What an ask for something to be made may open with.
+PRODUCING = frozenset("create make do give get need want".split())
 LIGHT = frozenset(stem(word) for word in _LIGHT_TEXT.split()) | {"create"}
+_EMPTY = frozenset(stem(word) for word in _EMPTY_TEXT.split())
 _SAME = {stem(word): line.split()[0] for line in _SAME_TEXT.strip().splitlines() for word in line.split()}
 
 
@@ -55,17 +69,18 @@ class Term(NamedTuple):
 
     `tail` says that it stands behind a preposition, where values mostly are. Where nothing tells how far that
     reaches, it is the first word or character alone: in a script without spaces, and when an ask opens with
-    what it is about ("the parser has no tests").
+    what it is about ("the parser has no tests"). `closes` says that it ends a run of words that tell.
     """
 
     word: str
     tail: bool
+    closes: bool = False
 
 
 def find_terms(skeleton: Sequence[str]) -> tuple[Term, ...]:
     """Return the telling words of a skeleton in order: stop words left out, verbs of one deed made one."""
     terms: list[Term] = []
-    tail = marked = False
+    tail = marked = articled = False
     tokens = iter(pairwise((*skeleton, "")))
     for token, following in tokens:
         if token == FENCED or token.startswith("/"):
@@ -81,9 +96,12 @@ def find_terms(skeleton: Sequence[str]) -> tuple[Term, ...]:
             marked = token in _MARKERS
         elif token in STOP_WORDS or token in PREPOSITIONS:
             tail = tail or (token in PREPOSITIONS and bool(terms))
+            articled = articled or token in _ARTICLES
         elif _APOSTROPHE.split(token)[0] not in STOP_WORDS:
-            opens_with_thing = not terms and skeleton[0] in _ARTICLES
-            terms.append(Term(unify(_APOSTROPHE.split(token)[0]), tail or opens_with_thing))
+            # "The parser has no tests", "why is the parser slow".
+            opens_with_thing = not terms and articled
+            closes = not following or following[0] == "<" or following in STOP_WORDS | PREPOSITIONS
+            terms.append(Term(unify(_APOSTROPHE.split(token)[0]), tail or opens_with_thing, closes))
     return tuple(terms)
 
 
@@ -95,7 +113,7 @@ def unify(word: str) -> str:
 
 def weigh(word: str, *, opens: bool) -> float:
     """Return how much a word says about what is asked, 0 to 1; a light verb says little where it opens."""
-    if opens and word in LIGHT:
+    if word in _EMPTY or (opens and word in LIGHT):
         return 0.5
     if is_cjk(word):
         return 0.8 if word in _CJK_DEEDS else 0.4

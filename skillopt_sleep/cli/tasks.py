@@ -51,7 +51,7 @@ def tasks(
     with database() as (paths, connection):
         narrowed = bool(client or project or since or until)
         wanted = make_filter(connection, client=client, project=project, since=since, until=until)
-        mined = mine_tasks(connection, load(paths.config), os.environ)
+        mined = mine_tasks(connection, load(paths.config), os.environ, titled=True)
         known = mark_splits(mined, read_splits(connection))
         if shown is not None:
             if narrowed or skill:

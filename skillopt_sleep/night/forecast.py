@@ -5,32 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-import msgspec
-
 from skillopt_gate.vetoes import RECHECK_RUNS
 from skillopt_replay.tasks import is_judged
 from skillopt_sleep.config import Settings
-from skillopt_sleep.night.planned import Plan, SkillPlan
+from skillopt_sleep.night.planned import Forecast, Plan, SkillPlan
 from skillopt_sleep.store.typical import Typical
 
 # A judge is tried on eight samples, with six questions each.
 _TRIAL_QUESTIONS = 48
-
-
-class Forecast(msgspec.Struct, frozen=True, kw_only=True):
-    """So many calls of each kind if nothing stops early, with one held-out task run again in doubt.
-
-    `usd`, `tokens` and `minutes` are what those would take; None when there is nothing to go by. Most nights
-    take less: hopeless candidates stop early. `ceiling_usd` is where the night stops whatever happens.
-    """
-
-    rollouts: int
-    optimizer_calls: int
-    judge_calls: int
-    usd: float | None
-    tokens: int | None
-    minutes: float | None
-    ceiling_usd: float
 
 
 def make_forecast(

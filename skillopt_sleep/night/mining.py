@@ -17,19 +17,28 @@ from skillopt_sleep.night.projects import Projects
 from skillopt_sleep.store.index import read_folders, read_sessions
 from skillopt_sleep.store.mined import read_known, read_roots, save_mined
 from skillopt_sleep.store.snapshots import save_snapshots
+from skillopt_sleep.store.titles import read_titles
 
 
-def mine_tasks(connection: sqlite3.Connection, settings: Settings, env: Mapping[str, str]) -> list[Task]:
-    """Return the recurring tasks of all sessions in which a person spoke; their names are remembered."""
+def mine_tasks(
+    connection: sqlite3.Connection, settings: Settings, env: Mapping[str, str], *, titled: bool = False
+) -> list[Task]:
+    """Return the recurring tasks of all sessions in which a person spoke; their names are remembered.
+
+    `titled`: with the titles a model gave, when the settings ask for them. They are for lists alone: what
+    is learned from starts with a title in the user's own words.
+    """
     home = Path(env.get("HOME") or Path.home())
     projects = Projects(read_roots(connection), home=home)
     roots = dict.fromkeys(map(projects.find_root, read_folders(connection, kind=Kind.HUMAN.value)))
+    better = read_titles(connection) if titled and settings.mine.titles == "model" else {}
     how = Mining(
         min_occurrences=settings.night.min_occurrences,
         across_projects=settings.mine.across_projects,
         root_of=projects.find_root,
         skills=find_skills(roots, env=env, home=home),
         known=read_known(connection),
+        titler=(lambda plain, _: better.get(plain, plain)) if better else None,
     )
     tasks = mine(read_sessions(connection, kind=Kind.HUMAN.value), how)
     save_mined(connection, tasks, projects.found)

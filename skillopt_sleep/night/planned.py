@@ -62,9 +62,29 @@ class Skipped(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
 
 
+class Forecast(msgspec.Struct, frozen=True, kw_only=True):
+    """So many calls of each kind if nothing stops early, with one held-out task run again in doubt.
+
+    `usd`, `tokens` and `minutes` are what those would take; None when there is nothing to go by. Most nights
+    take less: hopeless candidates stop early. `ceiling_usd` is where the night stops whatever happens.
+    """
+
+    rollouts: int
+    optimizer_calls: int
+    judge_calls: int
+    usd: float | None
+    tokens: int | None
+    minutes: float | None
+    ceiling_usd: float
+
+
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """A night's work, frozen when it begins; `splits` is the side of every task in it, by id."""
+    """A night's work, frozen when it begins; `splits` is the side of every task in it, by id.
+
+    `forecast` is what it was thought to take then.
+    """
 
     skills: tuple[SkillPlan, ...]
     skipped: tuple[Skipped, ...]
     splits: dict[str, str]
+    forecast: Forecast | None = None

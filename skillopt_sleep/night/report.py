@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 
 from skillopt_gate.verdicts import Verdict
-from skillopt_sleep.night.forecast import Forecast, describe_forecast
-from skillopt_sleep.night.planned import Skipped
+from skillopt_sleep.night.forecast import describe_forecast
+from skillopt_sleep.night.planned import Forecast, Skipped
 
 _NO_NIGHT = {"planned": "What a night would do now", "nothing": "Nothing to work on tonight"}
 

@@ -17,15 +17,16 @@ from skillopt_sleep.events import Event, Listener, ignore
 from skillopt_sleep.files import write_atomically
 from skillopt_sleep.night.backends import Backends
 from skillopt_sleep.night.bench import Bench
-from skillopt_sleep.night.forecast import Forecast
 from skillopt_sleep.night.judging import admit, collect_samples
 from skillopt_sleep.night.planned import Plan
 from skillopt_sleep.night.report import NightReport, SkillReport, to_json, to_markdown
 from skillopt_sleep.night.roller import make_roller
 from skillopt_sleep.night.skill import work_on
+from skillopt_sleep.night.titling import Titles, find_titles
 from skillopt_sleep.paths import Paths
 from skillopt_sleep.store.ledger import SqliteLedger
 from skillopt_sleep.store.nights import close_night
+from skillopt_sleep.store.titles import read_titles, save_titles
 
 
 async def run_night(
@@ -36,7 +37,6 @@ async def run_night(
     night: str,
     plan: Plan,
     *,
-    forecast: Forecast | None = None,
     listen: Listener = ignore,
 ) -> NightReport:
     """Work on every skill of the plan, write the report and close the night.
@@ -79,6 +79,9 @@ async def run_night(
         if stopped:
             break
     listen(Event(stage="skills", done=len(reports), total=len(plan.skills)))
+    # Last, so that titles never take from what the night is for.
+    better = await _better_titles(connection, bench, plan)
+    reports = [msgspec.structs.replace(one, title=better.found.get(one.title, one.title)) for one in reports]
     state = "failed" if len(failed) == len(plan.skills) else "done"
     report_ = make_report(
         settings,
@@ -89,8 +92,13 @@ async def run_night(
         reports,
         ledger,
         judge=judge.identity if judge else "",
-        forecast=forecast,
-        notes=(*backends.notes, *unfit, *failed, *([f"stopped by a ceiling: {stopped}"] if stopped else [])),
+        notes=(
+            *backends.notes,
+            *better.notes,
+            *unfit,
+            *failed,
+            *([f"stopped by a ceiling: {stopped}"] if stopped else []),
+        ),
         seconds=time.monotonic() - began,
     )
     write_report(paths, report_)
@@ -115,6 +123,15 @@ async def _admit_judge(
     return (None, (unfit,)) if unfit else (judge, ())
 
 
+async def _better_titles(connection: sqlite3.Connection, bench: Bench, plan: Plan) -> Titles:
+    if bench.settings.mine.titles != "model":
+        return Titles({})
+    known = read_titles(connection)
+    better = await find_titles(bench.backends.optimizer, bench.ledger, plan.skills, tuple(known))
+    save_titles(connection, better.found)
+    return Titles({**known, **better.found}, better.notes)
+
+
 def make_report(
     settings: Settings,
     night: str,
@@ -125,7 +142,6 @@ def make_report(
     ledger: SqliteLedger,
     *,
     judge: str = "",
-    forecast: Forecast | None = None,
     notes: tuple[str, ...],
     seconds: float,
 ) -> NightReport:
@@ -147,7 +163,7 @@ def make_report(
         mode=settings.gate.mode,
         control=settings.gate.control,
         judge=judge,
-        forecast=forecast,
+        forecast=plan.forecast,
     )
 
 

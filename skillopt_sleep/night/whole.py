@@ -16,12 +16,12 @@ from skillopt_sleep.clock import today
 from skillopt_sleep.config import Settings
 from skillopt_sleep.events import NOTE, Event, Listener, ignore
 from skillopt_sleep.night.backends import Progress, choose_target, open_backends, suits
-from skillopt_sleep.night.forecast import Forecast, describe_forecast, make_forecast
+from skillopt_sleep.night.forecast import describe_forecast, make_forecast
 from skillopt_sleep.night.harvesting import update_index
 from skillopt_sleep.night.mining import keep_mined, mine_tasks
 from skillopt_sleep.night.places import make_locator
 from skillopt_sleep.night.plan import make_plan
-from skillopt_sleep.night.planned import Plan
+from skillopt_sleep.night.planned import Forecast, Plan
 from skillopt_sleep.night.renewal import renew
 from skillopt_sleep.night.report import NightReport, SkillReport
 from skillopt_sleep.night.run import run_night
@@ -67,12 +67,11 @@ async def whole_night(
             plan = renew(plan, agent=agent, answering=find_last_identity(connection))
             if not plan.skills:
                 return _make_report(plan, "nothing", settings)
+            forecast = _forecast(connection, settings, plan, backends.executor.slots)
+            listen(Event(stage=NOTE, detail=describe_forecast(forecast)))
+            plan = msgspec.structs.replace(plan, forecast=forecast)
         night = unfinished[0] if unfinished else begin_night(connection, plan, plan.splits).id
-        forecast = _forecast(connection, settings, plan, backends.executor.slots)
-        listen(Event(stage=NOTE, detail=describe_forecast(forecast)))
-        return await run_night(
-            connection, paths, settings, backends, night, plan, forecast=forecast, listen=listen
-        )
+        return await run_night(connection, paths, settings, backends, night, plan, listen=listen)
 
 
 def _forecast(connection: sqlite3.Connection, settings: Settings, plan: Plan, slots: int) -> Forecast:

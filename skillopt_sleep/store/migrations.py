@@ -116,4 +116,15 @@ _JUDGED = (
     "create table judges (identity text primary key, at text not null, body blob not null) strict",
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _RESUMABLE, _NAMED, _RICHER, _FINDABLE, _RULED, _JUDGED)
+_TITLED = ("create table titles (plain text primary key, title text not null) strict",)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (
+    _FIRST,
+    _RESUMABLE,
+    _NAMED,
+    _RICHER,
+    _FINDABLE,
+    _RULED,
+    _JUDGED,
+    _TITLED,
+)

@@ -26,6 +26,8 @@ ALIKE = [
     ("Commit the tax rules work", "Make a commit for tax rules"),
     ("Rename `foo` to `bar`", "rename `a.b` to `c`"),
     ("为登录表单编写单元测试", "请帮我为搜索索引编写单元测试"),
+    ("Add the rich package to the project", "Add the httpx package to the project"),
+    ("add an entry to CHANGELOG.md", "add a changelog entry for the new button"),
 ]
 UNLIKE = [
     ("Write the SQL query: how many orders did Ana place?", "Write the unit test for the parser"),
@@ -36,6 +38,12 @@ UNLIKE = [
     ("add a changelog entry for X", "add a migration for the audit log"),
     ("add docstrings to the tax rules", "add a migration for the tax rules"),
     ("为登录表单编写单元测试", "删除登录表单的旧图标"),
+    ("write a Makefile for this project", "write a Dockerfile for the worker"),
+    ("Write a test for session handling", "Add a migration for session handling"),
+    ("Write greet.py with a greet function", "greet Bob"),
+    ("run the tests", "write tests for the parser"),
+    ("bad key please", "bad request please"),
+    ("why is the address book so slow?", "why does the address book open twice?"),
 ]
 NOUNS = "parser|tax rules|retry queue|price cache|audit log|login form|job scheduler|geo lookup".split("|")
 

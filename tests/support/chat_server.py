@@ -34,7 +34,9 @@ class Request:
             body.get("response_format", {}).get("json_schema", {}).get("schema", {}).get("properties", {})
         )
         self.is_judge = not {"grade", "better"}.isdisjoint(wanted)
-        self.is_optimizer = "response_format" in body and not self.is_judge
+        self.is_titler = "title" in wanted
+        self.is_optimizer = "response_format" in body and not (self.is_judge or self.is_titler)
+        self.is_task = "response_format" not in body
         self.system: str = body["messages"][0]["content"]
         self.user: str = body["messages"][-1]["content"]
         self.has_skill = "# Skill\n" in self.system
@@ -68,6 +70,7 @@ class ChatModel:
         self.trained_on: set[str] = set()
         self.url = ""
         self.answers_as = "scripted"
+        self.title = "Packages, by the house rules"
         self._lock = threading.Lock()
 
     @property
@@ -81,7 +84,7 @@ class ChatModel:
 
     @property
     def task_requests(self) -> list[Request]:
-        return [request for request in self.requests if not (request.is_optimizer or request.is_judge)]
+        return [request for request in self.requests if request.is_task]
 
     @property
     def judge_requests(self) -> list[Request]:
@@ -96,7 +99,7 @@ class ChatModel:
         request = Request(body)
         with self._lock:
             self.requests.append(request)
-            if not (request.is_optimizer or request.is_judge) and not self.optimizer_requests:
+            if request.is_task and not self.optimizer_requests:
                 self.trained_on.add(request.package)
             proposed = len(self.optimizer_requests)
         if self.hangs(request):
@@ -108,6 +111,8 @@ class ChatModel:
             return status, {"error": {"message": "no more for you", "code": "insufficient_quota"}}
         if request.is_judge:
             text = json.dumps({"reason": "a thought of the judge", **self._judge(request.user)})
+        elif request.is_titler:
+            text = json.dumps({"title": self.title})
         elif request.is_optimizer:
             rule = self.rules[min(proposed, len(self.rules)) - 1]
             if self.propose is not None:
