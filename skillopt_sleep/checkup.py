@@ -6,15 +6,15 @@ import importlib.util
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from skillopt_sleep.clients import choose_sources, find_home, read_roots
 from skillopt_sleep.config import Harvest, Replay, load
-from skillopt_sleep.errors import Explained, UsageError
+from skillopt_sleep.errors import UsageError
+from skillopt_sleep.findings import Finding, explained
+from skillopt_sleep.found import find_agents, find_backends
 from skillopt_sleep.paths import Paths
 from skillopt_sleep.review.wording import count
 from skillopt_sleep.survey import survey
@@ -26,39 +26,20 @@ _ROOM = 500_000_000
 _NAMED = 3
 
 
-class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """One check-up. `needed` findings that are not `ok` keep a night from running."""
-
-    name: str
-    ok: bool
-    detail: str
-    hint: str = ""
-    needed: bool = False
-
-
 def examine(paths: Paths, env: Mapping[str, str]) -> list[Finding]:
     """Look at everything a night needs; starts no model and spends nothing."""
     return [
         _python(),
         _git(),
-        _explained("settings", lambda: _settings(paths)),
-        _explained("database", lambda: _database(paths)),
+        explained("settings", lambda: _settings(paths)),
+        explained("database", lambda: _database(paths)),
         _room(paths),
         *_transcripts(paths, env),
-        _claude(env),
+        *find_agents(env),
         _sandbox(paths),
         _local_model(paths),
-        _explained("target", lambda: _target(paths, env)),
+        *find_backends(paths, env),
     ]
-
-
-def _explained(name: str, check: Callable[[], str]) -> Finding:
-    try:
-        return Finding(name=name, ok=True, detail=check(), needed=True)
-    except Exception as error:
-        if not isinstance(error, Explained):
-            raise
-        return Finding(name=name, ok=False, detail=error.message, hint=error.hint, needed=True)
 
 
 def _python() -> Finding:
@@ -151,23 +132,6 @@ def _name_some(things: tuple[str, ...]) -> str:
     return ", ".join(things[:_NAMED]) + more
 
 
-def _claude(env: Mapping[str, str]) -> Finding:
-    from skillopt_replay.agents.claude_cli import find_claude
-
-    found = find_claude(env)
-    if found is None:
-        return Finding(
-            name="claude", ok=False, detail="not on PATH", hint="install Claude Code to replay with it"
-        )
-    by = f"sign-in by {found.credentials.source}" if found.credentials else "not signed in"
-    return Finding(
-        name="claude",
-        ok=found.signed_in,
-        detail=f"{found.version} at {found.binary}, {by}",
-        hint=found.hint,
-    )
-
-
 def _sandbox(paths: Paths) -> Finding:
     from skillopt_replay.errors import ReplayError
     from skillopt_replay.sandbox import choose
@@ -201,17 +165,3 @@ def _local_model(paths: Paths) -> Finding:
     models = sorted(path.name for path in paths.models.glob("*.gguf")) if paths.models.is_dir() else []
     detail = ", ".join(models) if models else "runtime installed; a model is fetched at first use"
     return Finding(name="local model", ok=True, detail=detail)
-
-
-def _target(paths: Paths, env: Mapping[str, str]) -> str:
-    from skillopt_replay.models.serving import require_runtime
-    from skillopt_sleep.night.backends import choose_target
-
-    settings = load(paths.config)
-    target = choose_target(settings, env)
-    if target == "claude_code":
-        return "a night would replay with Claude Code"
-    model = settings.target.model or "local"
-    if model.partition(":")[0] == "local":
-        require_runtime()
-    return f"a night would replay with the chat model {model}"

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
 import msgspec
 from msgspec import Meta
 
+from skillopt_sleep.agents import NAMES
 from skillopt_sleep.clients import check_clients, check_root
 from skillopt_sleep.errors import UsageError
 from skillopt_sleep.files import write_atomically
@@ -20,6 +21,8 @@ from skillopt_sleep.files import write_atomically
 if TYPE_CHECKING:
     from tomlkit import TOMLDocument
 
+_PRICES = "prices"
+_OF_PRICES = "US dollars per million tokens of a model: [input, output, cache read, cache write]"
 _KINDS = {int: "a whole number", float: "a number", bool: "true or false", tuple: "a list"}
 
 Positive = Annotated[int, Meta(ge=1)]
@@ -32,8 +35,9 @@ class Target(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     agent: Annotated[
         str,
         Meta(
-            pattern="^(auto|claude_code|chat)$",
-            description="auto, claude_code (the real CLI) or chat (a chat model)",
+            pattern=f"^({'|'.join(NAMES)})$",
+            description=f"{', '.join(NAMES[:-2])} (real CLIs), command (a program of yours) or chat (a chat"
+            " model)",
         ),
     ] = "auto"
     model: Annotated[
@@ -64,7 +68,11 @@ class Optimizer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     model: Annotated[
         str,
-        Meta(description="auto, claude[:MODEL], local[:NAME or :/path.gguf], openai:BASE_URL#MODEL"),
+        Meta(
+            description="auto, claude[:MODEL], codex[:MODEL], local[:NAME or :/path.gguf], or PRESET:MODEL,"
+            " where PRESET is anthropic, openai, azure, qwen, minimax, deepseek, vllm, ollama or llamacpp;"
+            " any other server as openai:BASE_URL#MODEL"
+        ),
     ] = "auto"
 
 
@@ -110,6 +118,25 @@ class Replay(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     turns: Annotated[Positive, Meta(description="agent turns of one run")] = 40
     usd: Annotated[float, Meta(gt=0, description="US dollars one run may spend")] = 1.0
     answer_tokens: Annotated[Positive, Meta(description="longest answer of a chat target")] = 1024
+    processes: Annotated[Positive, Meta(description="processes one run may have at a time")] = 512
+    memory_gb: Annotated[float, Meta(gt=0, description="GB of memory of one run, all its processes")] = 8.0
+    disk_gb: Annotated[float, Meta(gt=0, description="GB one run may write to disk")] = 4.0
+    setup: Annotated[
+        str, Meta(description="command that makes a project ready, run once a commit, such as npm ci")
+    ] = ""
+    project_setup: Annotated[
+        tuple[str, ...], Meta(description="commands for single projects, each as PATH:COMMAND")
+    ] = ()
+    setup_hosts: Annotated[
+        tuple[str, ...],
+        Meta(description="hosts set-up may reach, such as registry.npmjs.org; empty = no network"),
+    ] = ()
+
+    def __post_init__(self) -> None:
+        for text in self.project_setup:
+            path, _, command = text.partition(":")
+            if not path.startswith(("/", "~/")) or not command.strip():
+                raise ValueError(f"{text!r} is not PATH:COMMAND, for example ~/work/shop:npm ci")
 
 
 class Ceilings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -216,6 +243,13 @@ class Night(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     min_occurrences: Annotated[int, Meta(ge=2, description="how often an ask must recur")] = 2
 
 
+# US dollars per million tokens: input, output, and if need be cache read and cache write.
+Prices = dict[
+    str,
+    Annotated[tuple[Annotated[float, Meta(ge=0)], ...], Meta(min_length=2, max_length=4)],
+]
+
+
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """All settings; a missing key has its default."""
 
@@ -229,6 +263,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     mine: Mine = Mine()
     night: Night = Night()
     harvest: Harvest = Harvest()
+    prices: Prices = {}
 
 
 class Value(msgspec.Struct, frozen=True, kw_only=True):
@@ -249,7 +284,7 @@ def list_values(path: Path) -> list[Value]:
     """Return every setting with its value, origin and description."""
     raw = _read(path)
     settings = _convert(raw, path)
-    return [
+    values = [
         Value(
             key=key,
             value=getattr(getattr(settings, section), name),
@@ -257,6 +292,10 @@ def list_values(path: Path) -> list[Value]:
             description=description,
         )
         for key, section, name, description in _keys()
+    ]
+    return values + [
+        Value(key=f"{_PRICES}.{model}", value=prices, origin="file", description=_OF_PRICES)
+        for model, prices in settings.prices.items()
     ]
 
 
@@ -266,13 +305,19 @@ def set_value(path: Path, key: str, text: str) -> Value:
     from tomlkit.exceptions import TOMLKitError
 
     section, name = _split(key)
+    if section == _PRICES and not name:
+        raise UsageError(
+            "prices are set by model", hint="prices.MODEL, for example prices.gpt-x '[1.0, 2.0]'"
+        )
     document = _parse(path)
     if not isinstance(document.get(section, {}), dict):
         _convert(document.unwrap(), path)
     current = _kind(section, name)
     try:
-        if current is tuple and not text.lstrip().startswith("["):
-            value: Any = [part.strip() for part in text.split(",") if part.strip()]
+        if section == _PRICES:
+            value: Any = _read_numbers(text)
+        elif current is tuple and not text.lstrip().startswith("["):
+            value = [part.strip() for part in text.split(",") if part.strip()]
         else:
             # As a value in a line of its own, so that no second setting can come with it.
             value = text if current is str else tomlkit.value(text.strip()).unwrap()
@@ -290,11 +335,24 @@ def set_value(path: Path, key: str, text: str) -> Value:
 def get_value(path: Path, key: str) -> Value:
     """Return one setting. Raises UsageError for an unknown key."""
     _split(key)
-    return next(v for v in list_values(path) if v.key == key)
+    value = next((v for v in list_values(path) if v.key == key), None)
+    if value is None:
+        raise UsageError(f"there is no price for {key.partition('.')[2]!r} in the settings", hint=_OF_PRICES)
+    return value
+
+
+def _read_numbers(text: str) -> list[float]:
+    parts = [part.strip() for part in text.strip().removeprefix("[").removesuffix("]").split(",")]
+    try:
+        return [float(part) for part in parts if part]
+    except ValueError as error:
+        raise UsageError(f"{text!r} is no list of numbers", hint=_OF_PRICES) from error
 
 
 def _keys() -> Iterator[tuple[str, str, str, str]]:
     for section in msgspec.structs.fields(Settings):
+        if section.name == _PRICES:
+            continue
         hints = get_type_hints(section.type, include_extras=True)
         for field in msgspec.structs.fields(section.type):
             yield f"{section.name}.{field.name}", section.name, field.name, _describe(hints[field.name])
@@ -308,12 +366,14 @@ def _describe(annotation: object) -> str:
 
 
 def _kind(section: str, name: str) -> type:
+    if section == _PRICES:
+        return tuple
     return type(getattr(getattr(Settings(), section), name))
 
 
 def _split(key: str) -> tuple[str, str]:
     known = [k for k, *_ in _keys()]
-    if key not in known:
+    if key not in known and not key.startswith(f"{_PRICES}."):
         near = difflib.get_close_matches(key, known, n=1)
         raise UsageError(
             f"there is no setting {key!r}",

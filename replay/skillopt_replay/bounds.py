@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
+import shutil
 import time
 from typing import TYPE_CHECKING
 
@@ -31,6 +33,20 @@ class Bounds(msgspec.Struct, frozen=True, kw_only=True):
     folders: tuple[Path, ...] = ()
 
 
+def restrict(argv: Sequence[str], path: str | None, bounds: Bounds) -> Sequence[str]:
+    """Return the command line that starts `argv` with the limit on single files in force from the start.
+
+    Raises FileNotFoundError when there is no such program on `path`.
+    """
+    if bounds.disk_bytes is None or os.name != "posix":
+        return argv
+    if shutil.which(argv[0], path=path) is None:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), argv[0])
+    # Set on the running child it would come too late for what that has started. A block has 512 bytes.
+    blocks = max(bounds.disk_bytes // 512, 1)
+    return ["/bin/sh", "-c", 'ulimit -f "$0" && exec "$@"', str(blocks), *argv]
+
+
 def find_excess(bounds: Bounds, processes: Collection[psutil.Process]) -> str | None:
     """Return which limit on processes and memory is passed, in words; None while none is."""
     if bounds.processes is not None and len(processes) > bounds.processes:
@@ -46,7 +62,7 @@ class DiskWatch:
     def __init__(self, bounds: Bounds) -> None:
         self._bounds = bounds
         # What a clock says and what a file system stamps may differ by a tick.
-        self._since = time.time() - 0.05
+        self._since = time.time() - 0.01
         self._next = 0.0
 
     @property

@@ -55,7 +55,8 @@ def clear_leftovers(root: Path, older_than: float = 24 * 3600.0) -> int:
     """Remove run folders a killed process left under `root`, `older_than` seconds old; return how many."""
     removed = 0
     for prefix in (RUN_PREFIX, PRIVATE_PREFIX):
-        for path in root.glob(f"{prefix}*"):
+        # Among the results of set-ups half of one may lie as well.
+        for path in (*root.glob(f"{prefix}*"), *root.glob(f"setups/{prefix}*")):
             if path.is_symlink() or time.time() - path.lstat().st_mtime < older_than:
                 continue
             remove_tree(path)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from skillopt_replay.errors import CeilingReached
-from skillopt_replay.rollouts import Outcome, Rollout, Usage
+from skillopt_replay.errors import CeilingReached, ServiceRefused
+from skillopt_replay.rollouts import Fault, Outcome, Rollout, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -41,6 +41,7 @@ class MemoryLedger:
         self._entries: list[Entry] = []
         self._results: dict[tuple[str, str], object] = {}
         self._locks: dict[tuple[str, str], asyncio.Lock] = {}
+        self._refused: ServiceRefused | None = None
 
     @property
     def entries(self) -> tuple[Entry, ...]:
@@ -63,12 +64,17 @@ class MemoryLedger:
         make: Callable[[], Awaitable[PricedT]],
         result_type: type[PricedT],
     ) -> PricedT:
-        """Return the stored result, or pay for a new one; see Ledger. Raises CeilingReached, TypeError."""
+        """Return the stored result, or pay for a new one; see Ledger.
+
+        Raises CeilingReached, ServiceRefused, TypeError.
+        """
         name = (kind, key)
         lock = self._locks.setdefault(name, asyncio.Lock())
         async with lock:
             if name in self._results:
                 return _typed(self._results[name], result_type)
+            if self._refused is not None:
+                raise self._refused
             index = self._reserve(kind, key, estimate)
             try:
                 result = await make()
@@ -80,6 +86,10 @@ class MemoryLedger:
             self._close(index, "failed" if failed else "done", _priced(result.usage, estimate))
             if not failed:
                 self._results[name] = result
+            refused = find_refusal(kind, result)
+            if refused is not None:
+                self._refused = refused
+                raise refused
             return result
 
     def _reserve(self, kind: str, key: str, estimate: Usage) -> int:
@@ -106,6 +116,24 @@ def is_infrastructure_failure(result: object) -> bool:
     if isinstance(result, Rollout):
         return result.outcome is Outcome.INFRASTRUCTURE
     return getattr(result, "error", None) is not None
+
+
+_WHO = {"rollout": "the target", "optimizer": "the optimizer", "judge": "the judge"}
+_REMEDIES = {
+    Fault.SIGN_IN: "sign in again, or set a key that is accepted",
+    Fault.MODEL: "name a model that this account may use",
+    Fault.MONEY: "top up the account, or use another one",
+}
+
+
+def find_refusal(kind: str, result: object) -> ServiceRefused | None:
+    """Return the error to stop with when a call's result shows that no later one can succeed."""
+    fault = getattr(result, "fault", None)
+    if not is_infrastructure_failure(result) or not isinstance(fault, Fault) or not fault.permanent:
+        return None
+    said = getattr(result, "error", None) or "no reason given"
+    message = f"{_WHO.get(kind, kind)} is refused ({fault.value}): {said}"
+    return ServiceRefused(message, kind=kind, fault=fault, hint=_REMEDIES[fault])
 
 
 def _priced(usage: Usage, estimate: Usage) -> Usage:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from skillopt_replay.bounds import Bounds, DiskWatch, find_excess
+from skillopt_replay.bounds import Bounds, DiskWatch, find_excess, restrict
+from skillopt_replay.cgroups import Scope, enclose
 from skillopt_replay.process_tree import GRACE_SECONDS, Tree
 
 if TYPE_CHECKING:
@@ -67,9 +68,10 @@ async def run(
     """
     started = time.monotonic()
     takers = {fd: take for fd, take in ((1, on_stdout), (2, on_stderr)) if take is not None}
+    argv, env = await enclose(restrict(argv, env.get("PATH"), bounds), env, bounds)
     transport, child = await _spawn(argv, cwd, env, lambda: _Child(keep_bytes, flood_bytes, takers, enough))
     tree = Tree(transport.get_pid())
-    tree.restrict(bounds.disk_bytes)
+    tree.forbid_core_dumps()
     ending = None
     try:
         _feed(transport, stdin)
@@ -132,12 +134,15 @@ def _feed(transport: asyncio.SubprocessTransport, data: bytes) -> None:
 async def _wait(child: _Child, tree: Tree, deadline: float, bounds: Bounds) -> str | None:
     """Return when the child exits or has to be ended: "time" at the deadline, or its excess in words."""
     disk = DiskWatch(bounds)
+    scope = Scope()
     ends = [child.exited, child.flooded, child.stopped]
     while not any(end.done() for end in ends):
         left = deadline - time.monotonic()
         if left <= 0:
             return _TIME
         excess = find_excess(bounds, tree.look())
+        if excess is None and bounds.processes is not None:
+            excess = scope.look(tree.pid)
         if excess is None and disk.is_due:
             excess = await asyncio.to_thread(disk.look)
         if excess is not None:
@@ -147,7 +152,8 @@ async def _wait(child: _Child, tree: Tree, deadline: float, bounds: Bounds) -> s
             timeout=min(left, _LOOK_SECONDS),
             return_when=asyncio.FIRST_COMPLETED,
         )
-    return None
+    # The one that was killed may have been the one that the others lived by.
+    return scope.look(tree.pid) if bounds.processes is not None else None
 
 
 async def _outlast(exited: asyncio.Future[None]) -> None:

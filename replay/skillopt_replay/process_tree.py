@@ -18,23 +18,18 @@ class Tree:
     """Everything that descends from one child, which leads a group of its own."""
 
     def __init__(self, pid: int) -> None:
-        self._pid = pid
+        self.pid = pid
         # psutil compares start times, so a number that is used again is never mistaken for ours.
         self._child = _process(pid)
         self._seen: dict[int, psutil.Process] = {}
 
-    def restrict(self, file_bytes: int | None) -> None:
-        """Forbid core dumps, and files larger than `file_bytes`; what the child starts inherits both."""
-        if sys.platform != "linux":
-            return
-        import resource
+    def forbid_core_dumps(self) -> None:
+        """Let neither the child nor what it starts leave any."""
+        if sys.platform == "linux":
+            import resource
 
-        limits = {resource.RLIMIT_CORE: 0}
-        if file_bytes is not None:
-            limits[resource.RLIMIT_FSIZE] = file_bytes
-        for limit, value in limits.items():
-            with contextlib.suppress(OSError, ValueError):
-                resource.prlimit(self._pid, limit, (value, value))
+            with contextlib.suppress(OSError):
+                resource.prlimit(self.pid, resource.RLIMIT_CORE, (0, 0))
 
     def look(self) -> list[psutil.Process]:
         """Return what runs now, and remember it; a process orphaned later could not be found any more."""
@@ -47,7 +42,7 @@ class Tree:
                     running[process.pid] = process
                 for child in process.children(recursive=True):
                     running.setdefault(child.pid, self._seen.get(child.pid, child))
-        self._seen = {pid: process for pid, process in running.items() if pid != self._pid}
+        self._seen = {pid: process for pid, process in running.items() if pid != self.pid}
         return list(running.values())
 
     async def end(self, exited: asyncio.Future[None], grace: float) -> None:
@@ -62,7 +57,7 @@ class Tree:
         # Stopped rather than killed first, the child keeps the orphans that fall to it within sight.
         self._signal_group(signal.SIGSTOP)
         for _ in range(_ROUNDS):
-            alive = [process for process in self.look() if process.pid != self._pid and not _is_dead(process)]
+            alive = [process for process in self.look() if process.pid != self.pid and not _is_dead(process)]
             if not alive:
                 break
             for process in alive:
@@ -72,7 +67,7 @@ class Tree:
 
     def _signal_group(self, number: signal.Signals) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._pid, number)
+            os.killpg(self.pid, number)
 
 
 def _is_dead(process: psutil.Process) -> bool:

@@ -42,9 +42,10 @@ class Message(msgspec.Struct, frozen=True):
 
 
 class Completion(msgspec.Struct, frozen=True, kw_only=True):
-    """A model's reply. `value` is the decoded JSON object when a schema was asked for.
+    """A model's reply. `value` is the decoded JSON object when a schema was asked for, and valid under it.
 
-    `error` and `fault` are set, and `text` empty, when the infrastructure failed.
+    `error` and `fault` are set, and `text` empty, when the infrastructure failed. `fault` alone says that
+    the model did: its text was cut at its longest length, declines, or is not to the schema.
     """
 
     text: str
@@ -116,7 +117,8 @@ class Ledger(Protocol):
     `once` returns the stored result when the same (kind, key) already ended well in this night; else it
     reserves the estimate, awaits `make`, stores the result and returns it. Infrastructure failures are
     recorded as spent but not kept as results, so a resumed night tries them again.
-    Raises CeilingReached before starting a call that would pass a ceiling.
+    Raises CeilingReached before starting a call that would pass a ceiling. After a permanent fault it raises
+    ServiceRefused, for that call and for every later one before it starts.
     """
 
     async def once(

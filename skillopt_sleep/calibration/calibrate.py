@@ -16,7 +16,7 @@ from skillopt_sleep.config import Settings
 from skillopt_sleep.errors import AppError
 from skillopt_sleep.events import Event, Listener, ignore
 from skillopt_sleep.night.arms import Arms
-from skillopt_sleep.night.backends import choose_target, open_backends
+from skillopt_sleep.night.backends import open_backends, pick_target
 from skillopt_sleep.night.bench import make_conditions, make_policy
 from skillopt_sleep.night.identity import name_identity
 from skillopt_sleep.night.measure import Conditions, make_scorer
@@ -24,6 +24,7 @@ from skillopt_sleep.night.roller import make_roller
 from skillopt_sleep.noise import Calibration
 from skillopt_sleep.paths import Paths
 from skillopt_sleep.store.calibrations import save_calibration
+from skillopt_sleep.store.index import count_clients
 from skillopt_sleep.store.ledger import SqliteLedger
 from skillopt_sleep.store.trials import begin_trial, end_trial
 from skillopt_sleep.training.records import Roller
@@ -51,10 +52,10 @@ async def calibrate(
     Call it only while holding the lock; one that was cut off goes on. A ceiling ends it: what was measured
     until then counts. Raises NothingToDo without held-out tasks, AppError when every run was lost.
     """
-    target = choose_target(settings, env)
+    target = pick_target(settings, env, count_clients(connection))
     limit = tasks or settings.gate.tasks
-    groups = find_held_out(connection, settings, env, target, skill=skill, limit=limit)
-    async with open_backends(settings, paths, env) as backends:
+    groups = find_held_out(connection, settings, env, target.agent, skill=skill, limit=limit)
+    async with open_backends(settings, paths, env, target=target) as backends:
         conditions = make_conditions(settings, backends)
         if repeats:
             conditions = Conditions(

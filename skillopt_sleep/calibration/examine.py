@@ -16,7 +16,7 @@ from skillopt_sleep.calibration.held_out import HeldOut, find_held_out
 from skillopt_sleep.config import Settings
 from skillopt_sleep.errors import NothingToDo
 from skillopt_sleep.events import Event, Listener, ignore
-from skillopt_sleep.night.backends import Backends, choose_target, open_backends
+from skillopt_sleep.night.backends import Backends, open_backends, pick_target
 from skillopt_sleep.night.bench import make_conditions, make_policy
 from skillopt_sleep.night.leaks import find_leaked
 from skillopt_sleep.night.measure import Measurement, measure
@@ -24,6 +24,7 @@ from skillopt_sleep.night.roller import make_roller
 from skillopt_sleep.night.structure import find_objections
 from skillopt_sleep.paths import Paths
 from skillopt_sleep.store.candidates import read_carried
+from skillopt_sleep.store.index import count_clients
 from skillopt_sleep.store.ledger import SqliteLedger
 from skillopt_sleep.store.proposals import find_open
 from skillopt_sleep.store.trials import begin_trial, end_trial
@@ -77,9 +78,9 @@ async def examine(
     They start from the live skill, or from the one that waits or is proposed where none is live. Nothing of
     it is kept but the spending: no evidence, no candidate. Raises NothingToDo when there is no such skill.
     """
-    target = choose_target(settings, env)
+    target = pick_target(settings, env, count_clients(connection))
     limit = tasks or settings.gate.tasks
-    groups = find_held_out(connection, settings, env, target, skill=skill, limit=limit)
+    groups = find_held_out(connection, settings, env, target.agent, skill=skill, limit=limit)
     bases = [(group, _find_base(connection, group)) for group in groups]
     if not any(base for _, base in bases):
         raise NothingToDo(
@@ -87,7 +88,7 @@ async def examine(
         )
     found: list[Examined] = []
     stopped = ""
-    async with open_backends(settings, paths, env) as backends:
+    async with open_backends(settings, paths, env, target=target) as backends:
         plan = [backends.identity, [[g.skill, b.text if b else ""] for g, b in bases], limit]
         trial = begin_trial(connection, KIND, plan)
         roll = make_roller(backends, SqliteLedger(connection, trial, settings.ceilings), settings)

@@ -20,7 +20,7 @@ from skillopt_sleep.config import Settings
 from skillopt_sleep.errors import NeedsDecision, NothingToDo
 from skillopt_sleep.events import Event, Listener, ignore
 from skillopt_sleep.night.arms import Arms
-from skillopt_sleep.night.backends import choose_target, open_backends
+from skillopt_sleep.night.backends import open_backends, pick_target
 from skillopt_sleep.night.bench import make_conditions
 from skillopt_sleep.night.identity import name_identity
 from skillopt_sleep.night.measure import make_scorer
@@ -28,6 +28,7 @@ from skillopt_sleep.night.roller import make_roller
 from skillopt_sleep.paths import Paths
 from skillopt_sleep.records import Proposal
 from skillopt_sleep.store.database import transaction
+from skillopt_sleep.store.index import count_clients
 from skillopt_sleep.store.ledger import SqliteLedger
 from skillopt_sleep.store.looks import Seen, read_looks, save_looks
 from skillopt_sleep.store.trials import begin_trial, end_trial, is_running
@@ -72,15 +73,15 @@ async def release(
     was when it is called again. Raises NothingToDo without sealed tasks, NeedsDecision when they were opened
     before.
     """
-    target = choose_target(settings, env)
-    groups = find_held_out(connection, settings, env, target, side="test", skill=proposal.skill)
+    target = pick_target(settings, env, count_clients(connection))
+    groups = find_held_out(connection, settings, env, target.agent, side="test", skill=proposal.skill)
     sealed = _of(groups, proposal)
     seen = read_looks(connection, proposal.staged.live)
     names = [task.id for task in sealed.tasks if task.id not in seen.opened]
     plan = [proposal.id, proposal.text, sorted(task.id for task in sealed.tasks)]
     if not is_running(connection, KIND, plan):
         seen = _break_seal(seen, names or [task.id for task in sealed.tasks])
-    async with open_backends(settings, paths, env) as backends:
+    async with open_backends(settings, paths, env, target=target) as backends:
         with transaction(connection):
             trial = begin_trial(connection, KIND, plan)
             save_looks(connection, proposal.staged.live, seen)

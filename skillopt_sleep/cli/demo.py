@@ -14,6 +14,7 @@ import msgspec
 import typer
 
 from skillopt_sleep.cli.frame import STOPPED, Json, explain, show, stoppable
+from skillopt_sleep.errors import UsageError
 from skillopt_sleep.paths import locate
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ def demo(
     Nothing of yours is read or written (claude_code borrows its sign-in). The first time, the model is
     fetched (1.1 GB).
     """
+    if agent not in {CHAT, CLAUDE}:
+        raise UsageError(f"the demo has no agent {agent!r}", hint=f"it must be {CHAT} or {CLAUDE}")
     from skillopt_sleep.cli.progress import follow
     from skillopt_sleep.demo.home import make_home
     from skillopt_sleep.demo.night import run_demo

@@ -13,7 +13,8 @@ from skillopt_sleep.paths import locate
 @explain
 def doctor(as_json: Json = False) -> None:
     """Say what is found on this machine, what is missing, and what to do (exit 1: no night can run)."""
-    from skillopt_sleep.checkup import Finding, examine
+    from skillopt_sleep.checkup import examine
+    from skillopt_sleep.findings import Finding
 
     findings = examine(locate(), os.environ)
 

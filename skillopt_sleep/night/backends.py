@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skillopt_replay.agents.chat import ChatAgent
-from skillopt_replay.agents.claude_cli import find_claude
-from skillopt_replay.agents.claude_code import ClaudeCode
 from skillopt_replay.errors import Unavailable
 from skillopt_replay.executors.contract import Workbench
 from skillopt_replay.executors.local import LocalExecutor
 from skillopt_replay.judging.judge import name_judge
+from skillopt_replay.models.prices import Price, find_price, make_price
 from skillopt_replay.models.registry import open_model
 from skillopt_replay.rollouts import Usage
 from skillopt_replay.sandbox import Probe, choose
@@ -30,8 +30,16 @@ from skillopt_replay.tasks import (
     Task,
     needs_judge,
 )
+from skillopt_sleep.agents import AGENTS, BY_NAME, CHAT, COMMAND, AgentKind, Wishes
 from skillopt_sleep.config import Settings
-from skillopt_sleep.errors import UsageError
+from skillopt_sleep.night.choosing import (
+    LOCAL,
+    Choice,
+    Found,
+    choose_optimizer,
+    choose_target,
+    needs_found,
+)
 from skillopt_sleep.night.identity import name_judged
 from skillopt_sleep.paths import Paths, make_private
 
@@ -47,21 +55,19 @@ _TOKENS_OF_A_RUN = 200_000
 
 _JUDGE_WRITING = (CommandMatched, Contains, Exact, JsonSchema, Matches, Pairwise, Rubric, SectionPresent)
 
-_NO_ONE = Unavailable(
-    "no agent to run the tasks with",
-    hint="install Claude Code and sign in (claude), or set target.agent chat and a model:"
-    " skillopt-sleep config set target.agent chat; skillopt-sleep config set target.model local",
-)
-
 
 @dataclass(frozen=True)
 class Backends:
-    """What a night replays and learns with; `notes` say what was picked and why."""
+    """What a night replays and learns with; `notes` say what was picked and why.
+
+    `remedies` says for each kind of call how to be let in again when the service refuses.
+    """
 
     agent: Agent
     optimizer: ChatModel
     sandbox: Sandbox
     notes: tuple[str, ...]
+    remedies: Mapping[str, str]
     executor: Executor
     judge: ChatModel | None = None
 
@@ -96,19 +102,32 @@ class Unneeded:
         return Probe(name=self.name, works=False, detail="nothing is run")
 
 
-def choose_target(settings: Settings, env: Mapping[str, str]) -> str:
-    """Return claude_code or chat. Raises Unavailable when auto finds neither, UsageError if unknown."""
-    wanted = settings.target.agent
-    if wanted in {"claude_code", "chat"}:
-        return wanted
-    if wanted != "auto":
-        raise UsageError(f"target.agent is {wanted!r}", hint="it must be auto, claude_code or chat")
-    found = find_claude(env)
-    if found and found.signed_in:
-        return "claude_code"
-    if settings.target.model:
-        return "chat"
-    raise _NO_ONE
+def find_agents(env: Mapping[str, str]) -> dict[str, Found]:
+    """Return the agents that are installed, by name; one whose program does not start is not signed in."""
+    found = {}
+    for kind in AGENTS:
+        try:
+            client = kind.find(env)
+        except Unavailable as error:
+            found[kind.name] = Found(version="", signed_in=False, hint=error.hint, trouble=error.message)
+            continue
+        if client is not None:
+            found[kind.name] = Found(version=client.version, signed_in=client.signed_in, hint=client.hint)
+    return found
+
+
+def pick_target(settings: Settings, env: Mapping[str, str], clients_of_sessions: Mapping[str, int]) -> Choice:
+    """Return who runs the tasks; programs are looked for only where the settings leave it open.
+
+    Raises as `choose_target` does.
+    """
+    found = find_agents(env) if settings.target.agent == "auto" else {}
+    return choose_target(settings, found, clients_of_sessions)
+
+
+def pick_optimizer(settings: Settings, env: Mapping[str, str], target: str) -> Choice:
+    """Return which model writes the edits, as `optimizer.model` names models."""
+    return choose_optimizer(settings, target, find_agents(env) if needs_found(settings, target) else {})
 
 
 def suits(agent: str, task: Task, *, judged: bool = False) -> bool:
@@ -118,72 +137,138 @@ def suits(agent: str, task: Task, *, judged: bool = False) -> bool:
     """
     if not judged and needs_judge([task]):
         return False
-    if agent != "chat":
+    if agent != CHAT:
         return True
     return all(isinstance(check, _JUDGE_WRITING) and not getattr(check, "path", "") for check in task.checks)
 
 
 @asynccontextmanager
 async def open_backends(
-    settings: Settings, paths: Paths, env: Mapping[str, str], *, progress: Progress | None = None
+    settings: Settings,
+    paths: Paths,
+    env: Mapping[str, str],
+    *,
+    target: Choice | None = None,
+    progress: Progress | None = None,
 ) -> AsyncIterator[Backends]:
-    """Open what the settings name; close it at the end. Raises Unavailable with what to do."""
-    target = choose_target(settings, env)
+    """Open what the settings name; close it at the end. Raises Unavailable with what to do.
+
+    `target` is who runs the tasks, where that was picked before.
+    """
+    picked = target or pick_target(settings, env, {})
     async with AsyncExitStack() as stack:
         opened: dict[str, ChatModel] = {}
 
         async def model(spec: str) -> ChatModel:
             if spec not in opened:
                 context = open_model(
-                    spec, env=env, cache_dir=paths.models, progress=progress, work=make_private(paths.replays)
+                    spec,
+                    env=env,
+                    cache_dir=paths.models,
+                    progress=progress,
+                    prices=make_prices(settings),
+                    work=make_private(paths.replays),
                 )
                 opened[spec] = await stack.enter_async_context(context)
             return opened[spec]
 
-        if target == "chat":
+        if picked.agent == CHAT:
             agent: Agent = ChatAgent(
-                await model(settings.target.model or "local"), max_tokens=settings.replay.answer_tokens
+                await model(settings.target.model or LOCAL), max_tokens=settings.replay.answer_tokens
             )
             sandbox: Sandbox = Unneeded()
         else:
             sandbox = choose(settings.replay.sandbox, settings.replay.network)
-            cli = find_claude(env)
-            if cli is None:
-                raise Unavailable(
-                    "claude is not on the PATH", hint="install Claude Code, or set target.agent"
-                )
-            agent = ClaudeCode(
-                cli,
-                sandbox,
-                model=settings.target.model or None,
-                project_settings=settings.target.settings == "project",
-                estimate=Usage(input_tokens=_TOKENS_OF_A_RUN, cost_usd=settings.replay.usd),
-            )
-        spec = settings.optimizer.model
-        if spec == "auto":
-            spec = "claude" if target == "claude_code" else settings.target.model or "local"
-        optimizer = await model(spec)
-        notes = []
-        if settings.target.agent == "auto":
-            notes.append(f"auto picked {agent.identity} as target")
-        if settings.optimizer.model == "auto":
-            notes.append(f"auto picked {optimizer.identity} as optimizer")
+            if picked.agent == COMMAND:
+                agent = _open_command(settings, env, sandbox)
+            else:
+                agent = _open_agent(BY_NAME[picked.agent], settings, paths, env, sandbox)
+        writer = pick_optimizer(settings, env, picked.agent)
+        optimizer = await model(writer.agent)
         judge = await model(settings.judge.model) if settings.judge.model else None
         workbench = Workbench(agent=agent, sandbox=sandbox, root=make_private(paths.replays))
         executor: Executor = LocalExecutor(workbench, slots=settings.replay.concurrency)
         paid: tuple[Agent | ChatModel, ...] = (agent, optimizer, *([judge] if judge else []))
-        costs = {one.identity: one.estimate.cost_usd for one in paid}
-        notes += [
-            f"what {name} costs is not known here: it is missing in the dollars, and of the ceilings only"
-            " calls, tokens and minutes bound it"
-            for name, cost in costs.items()
-            if cost is None
-        ]
         yield Backends(
             agent=agent,
             optimizer=optimizer,
             sandbox=sandbox,
-            notes=tuple(notes),
+            notes=(*_say_picked(agent, optimizer, picked, writer), *_say_unpriced(paid)),
+            remedies=_find_remedies(picked.agent, writer.agent, settings.judge.model),
             executor=executor,
             judge=judge,
         )
+
+
+def make_prices(settings: Settings) -> dict[str, Price]:
+    """Return the prices that the settings give, by model name."""
+    return {name: make_price(values) for name, values in settings.prices.items()}
+
+
+def _open_command(settings: Settings, env: Mapping[str, str], sandbox: Sandbox) -> Agent:
+    from skillopt_replay.agents.command import CommandAgent, find_program
+    from skillopt_replay.sandbox.reach import read_endpoint
+
+    target = settings.target
+    return CommandAgent(
+        find_program(target.command, env),
+        sandbox,
+        model=target.model or None,
+        passed={name: env[name] for name in target.pass_env if name in env},
+        reach=[read_endpoint(url) for url in target.reach] if target.reach else None,
+        estimate=Usage(input_tokens=_TOKENS_OF_A_RUN),
+    )
+
+
+def _open_agent(
+    kind: AgentKind, settings: Settings, paths: Paths, env: Mapping[str, str], sandbox: Sandbox
+) -> Agent:
+    client = kind.find(env)
+    if client is None:
+        raise Unavailable(
+            f"{kind.title} is not on the PATH", hint=f"install it ({kind.install}), or set target.agent"
+        )
+    wishes = Wishes(
+        model=settings.target.model,
+        project_settings=settings.target.settings == "project",
+        estimate=Usage(input_tokens=_TOKENS_OF_A_RUN, cost_usd=settings.replay.usd),
+        price=partial(_price, make_prices(settings)),
+        cache=paths.cache,
+    )
+    return kind.open(client, sandbox, wishes)
+
+
+def _price(prices: Mapping[str, Price], model: str, usage: Usage) -> float | None:
+    """Return what a usage of a model at a provider of the user's own costs: what the settings say."""
+    price = find_price(model, "", prices)
+    return None if price is None else price.cost(usage)
+
+
+def _say_picked(agent: Agent, optimizer: ChatModel, target: Choice, writer: Choice) -> list[str]:
+    notes = []
+    if target.why:
+        notes.append(f"auto picked {agent.identity} as target: {target.why}")
+    if writer.why:
+        notes.append(f"auto picked {optimizer.identity} as optimizer: {writer.why}")
+    return notes
+
+
+def _say_unpriced(paid: Sequence[Agent | ChatModel]) -> list[str]:
+    costs = {one.identity: one.estimate.cost_usd for one in paid}
+    return [
+        f"what {name} costs is not known here: it is missing in the dollars, and of the ceilings only"
+        " calls, tokens and minutes bound it"
+        for name, cost in costs.items()
+        if cost is None
+    ]
+
+
+def _find_remedies(target: str, writer: str, judge: str) -> dict[str, str]:
+    """Return how to be let in again, for the clients among target, optimizer and judge."""
+    by_model = {kind.model: kind for kind in AGENTS if kind.model}
+    kinds = {
+        "rollout": BY_NAME.get(target),
+        "optimizer": by_model.get(writer.partition(":")[0]),
+        "judge": by_model.get(judge.partition(":")[0]),
+    }
+    return {call: kind.sign_in for call, kind in kinds.items() if kind is not None}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import msgspec
 
 from skillopt_harvesters.redact import redact
@@ -9,13 +11,16 @@ from skillopt_replay.executors.contract import Job
 from skillopt_replay.judging.judge import Judge
 from skillopt_replay.protocols import Ledger, Limits
 from skillopt_replay.replay import replay_key
-from skillopt_replay.rollouts import Fault, Outcome, Rollout
+from skillopt_replay.rollouts import Called, Fault, Outcome, Rollout
 from skillopt_replay.skills import Skill
 from skillopt_replay.tasks import Task, needs_judge
 from skillopt_replay.throttle import PASSING, Throttle
 from skillopt_sleep.config import Settings
 from skillopt_sleep.night.backends import Backends
+from skillopt_sleep.night.setups import choose_setup
 from skillopt_sleep.training.records import Roller
+
+_GB = 1_000_000_000
 
 
 def make_roller(
@@ -31,19 +36,27 @@ def make_roller(
     What only a judge can decide is missing data without one. A run that failed because the service is
     overloaded or out of reach is tried again, later, up to the attempts configured; each is paid for.
     """
-    limits = Limits(seconds=settings.replay.seconds, turns=settings.replay.turns, usd=settings.replay.usd)
+    limits = Limits(
+        seconds=settings.replay.seconds,
+        turns=settings.replay.turns,
+        usd=settings.replay.usd,
+        processes=settings.replay.processes,
+        memory_bytes=int(settings.replay.memory_gb * _GB),
+        disk_bytes=int(settings.replay.disk_gb * _GB),
+    )
     agent, executor = backends.agent, backends.executor
     free = throttle or Throttle(executor.slots)
 
     async def roll(task: Task, skill: Skill | None, repeat: int) -> Rollout:
         if judge is None and needs_judge([task]):
             return _unjudged(task, skill, agent.identity)
-        job = Job(task=task, skill=skill, limits=limits, sample=repeat)
+        setup = choose_setup(settings, os.environ, task) if agent.needs_workspace else None
+        job = Job(task=task, skill=skill, limits=limits, sample=repeat, setup=setup)
 
         async def make() -> Rollout:
             return redact_rollout(await executor.run(job))
 
-        key = replay_key(task, skill, agent.identity, repeat)
+        key = replay_key(task, skill, agent.identity, repeat, setup.command if setup else "")
         for _ in range(settings.replay.attempts):
             async with free.slot():
                 rollout = await ledger.once("rollout", key, agent.estimate, make, Rollout)
@@ -69,17 +82,25 @@ def _unjudged(task: Task, skill: Skill | None, agent: str) -> Rollout:
 
 
 def redact_rollout(rollout: Rollout) -> Rollout:
-    """Return the rollout with secrets masked in everything the agent said or ran."""
+    """Return the rollout with secrets masked in everything the agent said, ran, was told or wrote."""
     return msgspec.structs.replace(
         rollout,
         answer=redact(rollout.answer),
+        diff=redact(rollout.diff),
         calls=tuple(
             msgspec.structs.replace(
                 call,
                 command=redact(call.command) if call.command else call.command,
                 error=redact(call.error) if call.error else call.error,
+                arguments=redact(call.arguments),
+                output=redact(call.output),
             )
             for call in rollout.calls
         ),
+        steps=tuple(
+            step if isinstance(step, Called) else msgspec.structs.replace(step, text=redact(step.text))
+            for step in rollout.steps
+        ),
         error=redact(rollout.error) if rollout.error else rollout.error,
+        notes=tuple(redact(note) for note in rollout.notes),
     )

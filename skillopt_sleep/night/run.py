@@ -8,8 +8,9 @@ from collections.abc import Sequence
 
 import msgspec
 
-from skillopt_replay.errors import CeilingReached
+from skillopt_replay.errors import CeilingReached, ServiceRefused
 from skillopt_replay.judging.judge import Judge
+from skillopt_replay.rollouts import Fault
 from skillopt_replay.tasks import needs_judge
 from skillopt_sleep.config import Settings
 from skillopt_sleep.errors import Busy, Explained
@@ -44,11 +45,16 @@ async def run_night(
     A ceiling ends the night with state "stopped"; what was measured until then is kept as evidence. A skill
     that cannot be worked on (its project is gone, git refuses) is reported and costs the others nothing;
     when there is no other, the state is "failed". Anything that may be better later (somebody holds a
-    lock, the disk is full) leaves the night open, so that the next run goes on with it.
+    lock, the disk is full) leaves the night open, so that the next run goes on with it. So does a service
+    that refuses the sign-in, the model or the account: the first such call ends the work and raises
+    ServiceRefused.
     """
     began = time.monotonic()
     ledger = SqliteLedger(connection, night, settings.ceilings)
-    judge, unfit = await _admit_judge(connection, backends, ledger, plan, listen)
+    try:
+        judge, unfit = await _admit_judge(connection, backends, ledger, plan, listen)
+    except ServiceRefused as error:
+        raise _resumable(error, backends) from error
     bench = Bench(
         connection=connection,
         night=night,
@@ -69,6 +75,8 @@ async def run_night(
         except CeilingReached as error:
             stopped = error.message
             report = SkillReport(skill=skill.skill, title=skill.title, note=f"stopped: {stopped}")
+        except ServiceRefused as error:
+            raise _resumable(error, backends) from error
         except Exception as error:
             if not isinstance(error, Explained) or error.exit_code == Busy.exit_code:
                 raise
@@ -104,6 +112,12 @@ async def run_night(
     write_report(paths, report_)
     close_night(connection, night, report_.state, to_json(report_))
     return report_
+
+
+def _resumable(error: ServiceRefused, backends: Backends) -> ServiceRefused:
+    remedy = backends.remedies.get(error.kind, "") if error.fault is Fault.SIGN_IN else ""
+    hint = f"{remedy or error.hint}; then `skillopt-sleep run` goes on with this night and pays nothing twice"
+    return ServiceRefused(error.message, kind=error.kind, fault=error.fault, hint=hint)
 
 
 async def _admit_judge(

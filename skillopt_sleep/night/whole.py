@@ -11,11 +11,13 @@ import msgspec
 
 from skillopt_replay.errors import Unavailable
 from skillopt_replay.folders import clear_leftovers
+from skillopt_sleep.agents import AGENTS, CHAT
 from skillopt_sleep.clients import find_home, read_roots
 from skillopt_sleep.clock import today
 from skillopt_sleep.config import Settings
 from skillopt_sleep.events import NOTE, Event, Listener, ignore
-from skillopt_sleep.night.backends import Progress, choose_target, open_backends, suits
+from skillopt_sleep.night.backends import Progress, open_backends, pick_target, suits
+from skillopt_sleep.night.choosing import check_name
 from skillopt_sleep.night.forecast import describe_forecast, make_forecast
 from skillopt_sleep.night.harvesting import update_index
 from skillopt_sleep.night.mining import keep_mined, mine_tasks
@@ -27,7 +29,7 @@ from skillopt_sleep.night.report import NightReport, SkillReport
 from skillopt_sleep.night.run import run_night
 from skillopt_sleep.paths import Paths
 from skillopt_sleep.store.candidates import is_settled, read_carried, read_rejected_edits
-from skillopt_sleep.store.index import read_splits
+from skillopt_sleep.store.index import count_clients, read_splits
 from skillopt_sleep.store.nights import begin_night, close_night, find_unfinished
 from skillopt_sleep.store.proposals import find_open
 from skillopt_sleep.store.rulings import find_last_identity
@@ -48,20 +50,21 @@ async def whole_night(
     Call it only while holding the lock: what lies among the replays is taken for a killed run's, and removed.
     When nothing can be worked on, no night is begun and the report's state is "nothing".
     """
-    target = choose_target(settings, env)
+    check_name(settings)
     # Clones of projects, and copies of a sign-in, that a killed run could not remove.
     with contextlib.suppress(OSError):
         clear_leftovers(paths.replays, older_than=0)
     _harvest(connection, settings, env, listen, paths.snapshots)
+    target = pick_target(settings, env, count_clients(connection))
     unfinished = _find_unfinished(connection)
     plan = (
         unfinished[1]
         if unfinished
-        else plan_night(connection, settings, env, target, listen, snapshots=paths.snapshots)
+        else plan_night(connection, settings, env, target.agent, listen, snapshots=paths.snapshots)
     )
     if not plan.skills:
         return _make_report(plan, "nothing", settings)
-    async with open_backends(settings, paths, env, progress=progress) as backends:
+    async with open_backends(settings, paths, env, target=target, progress=progress) as backends:
         if not unfinished:
             agent = backends.identity
             plan = renew(plan, agent=agent, answering=find_last_identity(connection))
@@ -119,12 +122,12 @@ def dry_night(
 ) -> NightReport:
     """Harvest, mine and plan; call no model, begin no night, stage nothing."""
     notes: tuple[str, ...] = ()
-    try:
-        target = choose_target(settings, env)
-    except Unavailable as error:
-        target = "claude_code"
-        notes = (f"{error.message}: this is what a night with one would work on",)
     _harvest(connection, settings, env, listen)
+    try:
+        target = pick_target(settings, env, count_clients(connection)).agent
+    except Unavailable as error:
+        target = AGENTS[0].name
+        notes = (f"{error.message}: this is what a night with one would work on",)
     unfinished = find_unfinished(connection)
     if unfinished:
         notes = (*notes, f"night {unfinished.id} was cut off: the next run goes on with it first")
@@ -158,7 +161,7 @@ def plan_night(
         is_open=lambda live: find_open(connection, live) is not None,
         is_settled=lambda live, base, train: is_settled(connection, live, base, train),
         suits=lambda task: suits(target, task, judged=bool(settings.judge.model)),
-        is_there=lambda task: target == "chat" or not task.project or Path(task.project).is_dir(),
+        is_there=lambda task: target == CHAT or not task.project or Path(task.project).is_dir(),
     )
 
 

@@ -94,6 +94,12 @@ def count_sessions(connection: sqlite3.Connection) -> dict[str, int]:
     return {row["kind"]: row["n"] for row in rows}
 
 
+def count_clients(connection: sqlite3.Connection) -> dict[str, int]:
+    """Return how many sessions with a person each client has."""
+    rows = connection.execute("select client, count(*) n from sessions where kind = 'human' group by client")
+    return {row["client"]: row["n"] for row in rows}
+
+
 def read_splits(connection: sqlite3.Connection) -> dict[str, str]:
     """Return the side of every task a night has looked at."""
     return {row["task"]: row["split"] for row in connection.execute("select task, split from splits")}

@@ -8,8 +8,8 @@ from collections.abc import Awaitable, Callable
 
 import msgspec
 
-from skillopt_replay.errors import CeilingReached
-from skillopt_replay.ledger import is_infrastructure_failure
+from skillopt_replay.errors import CeilingReached, ServiceRefused
+from skillopt_replay.ledger import find_refusal, is_infrastructure_failure
 from skillopt_replay.protocols import PricedT
 from skillopt_replay.rollouts import Usage
 from skillopt_sleep.clock import now
@@ -37,6 +37,7 @@ class SqliteLedger:
         self._night = night
         self._ceilings = ceilings
         self._deadline = time.monotonic() + ceilings.minutes * 60
+        self._refused: ServiceRefused | None = None
 
     async def once(
         self,
@@ -53,6 +54,8 @@ class SqliteLedger:
         ).fetchone()
         if stored:
             return msgspec.msgpack.decode(stored["result"], type=result_type)
+        if self._refused is not None:
+            raise self._refused
         self._reserve(kind, key, estimate)
         try:
             result = await make()
@@ -63,6 +66,10 @@ class SqliteLedger:
         problem = getattr(result, "error", None)
         lost = is_infrastructure_failure(result)
         self._close(kind, key, "failed" if lost else "done", result=result, error=problem)
+        refused = find_refusal(kind, result)
+        if refused is not None:
+            self._refused = refused
+            raise refused
         return result
 
     def spend(self) -> Spend:

@@ -51,8 +51,8 @@ async def train(
     none of them is tried again word for word. `on_event` is called with (stage, done, total); the stages
     are rollout, reflect and race.
     The same tasks, replies and seed give the same result whatever order the runs end in.
-    Raises CeilingReached as soon as the runs in progress have ended, SkillInvalid for an illegal incumbent
-    or name, ValueError for tasks that are held out.
+    Raises CeilingReached or ServiceRefused as soon as the runs in progress have ended, SkillInvalid for an
+    illegal incumbent or name, ValueError for tasks that are held out.
     """
     check_split(tasks)
     base = skill if skill is not None else _blank(name, description)

@@ -47,7 +47,7 @@ async def reflect(
     Variant 0 is asked at temperature 0, the others at the configured one with seeds of their own. A reply
     that is malformed, and one with targets that are not found or without an edit that may stand, are told
     back once each. Without any words of the user behind the failures nothing is asked.
-    Raises CeilingReached.
+    Raises CeilingReached, ServiceRefused.
     """
     ids = tuple(dict.fromkeys(quote.id for failure in failures for quote in failure.quotes))
     if not ids:

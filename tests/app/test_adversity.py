@@ -211,7 +211,7 @@ def test_a_full_disk_is_told_as_what_it_is(sleeper: Sleeper):
 
 @pytest.mark.parametrize(
     ("key", "value"),
-    [("target.agent", "codex"), ("target.settings", "user"), ("replay.sandbox", "docker")],
+    [("target.agent", "robot"), ("target.settings", "user"), ("replay.sandbox", "docker")],
 )
 def test_a_setting_no_night_could_work_with_is_refused_when_it_is_set(sleeper: Sleeper, key: str, value: str):
     before = locate().config.read_bytes()

@@ -181,7 +181,7 @@ def test_without_an_agent_a_night_says_what_to_do(sleeper: Sleeper):
     assert "hint: " in done.stderr
     refused = CliRunner().invoke(app, ["config", "set", "target.agent", "robot"])
     assert refused.exit_code == 2
-    assert "auto|claude_code|chat" in refused.stderr
+    assert "|copilot|command|chat" in refused.stderr
 
 
 def test_hunks_that_are_not_there_and_decided_proposals_are_told(slept: str, sleeper: Sleeper):
@@ -411,3 +411,43 @@ def test_the_check_up_passes_where_a_night_can_run_and_fails_where_not(sleeper: 
     missing = {f["name"] for f in json.loads(done.stdout) if f["needed"] and not f["ok"]}
     assert "git" in missing
     assert all(f["hint"] for f in json.loads(done.stdout) if f["needed"] and not f["ok"])
+
+
+def test_the_check_up_names_the_variable_a_model_needs_and_what_it_would_cost(
+    sleeper: Sleeper, monkeypatch: pytest.MonkeyPatch
+):
+    sleeper.set(optimizer_model="deepseek:some-model")
+    done = invoke("doctor")
+    assert done.exit_code == 1
+    assert re.search(r"^MISSING +optimizer +DEEPSEEK_API_KEY is not set", done.stdout, re.MULTILINE)
+    monkeypatch.setenv("DEEPSEEK_API_KEY", "sk-very-secret")
+    done = invoke("doctor")
+    assert done.exit_code == 0, done.stdout
+    assert "price not known" in done.stdout
+    sleeper.sleep("config", "set", "prices.some-model", "[0.5, 1.5]")
+    done = invoke("doctor")
+    assert "$0.5 in and $1.5 out per million tokens" in done.stdout
+    assert "sk-very-secret" not in done.stdout
+
+
+def test_the_check_up_says_who_would_run_the_tasks_and_why(
+    sleeper: Sleeper, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    sleeper.work(days=2)
+    sleeper.sleep("harvest")
+    program = tmp_path / "bin" / "claude"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\necho 9.9.9\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:/usr/bin:/bin")
+    sleeper.set(target_agent="auto", target_model="")
+    done = invoke("doctor")
+    assert re.search(r"^MISSING +target +no agent.*Claude Code is not signed in", done.stdout, re.MULTILINE)
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-fake")
+    done = invoke("doctor")
+    assert (
+        "would replay with Claude Code: it is installed and signed in, and 2 of your sessions" in done.stdout
+    )
+    assert re.search(
+        r"optimizer +claude 9.9.9 would write the edits: Claude Code runs the tasks", done.stdout
+    )

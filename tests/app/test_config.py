@@ -102,3 +102,27 @@ def test_a_bad_file_is_named_in_the_message(tmp_path: Path, text: str):
     path.write_bytes(text.encode("latin-1"))
     with pytest.raises(UsageError, match=r"config\.toml"):
         load(path)
+
+
+def test_a_price_is_set_and_shown_by_the_models_name_dots_and_all(tmp_path: Path):
+    path = tmp_path / "config.toml"
+    assert set_value(path, "prices.gpt-4.1-mini", "[0.4, 1.6, 0.1]").value == (0.4, 1.6, 0.1)
+    assert set_value(path, "prices.my*", "3, 15").value == (3.0, 15.0)
+    assert load(path).prices == {"gpt-4.1-mini": (0.4, 1.6, 0.1), "my*": (3.0, 15.0)}
+    assert get_value(path, "prices.my*").origin == "file"
+    assert {value.key for value in list_values(path)} >= {"prices.gpt-4.1-mini", "prices.my*", "gate.alpha"}
+
+
+@pytest.mark.parametrize("text", ["1", "[1]", "[1, -2]", "[1, 2, 3, 4, 5]", "cheap", "[1, x]"])
+def test_a_price_that_is_none_is_refused_and_nothing_is_written(tmp_path: Path, text: str):
+    path = tmp_path / "config.toml"
+    with pytest.raises(UsageError):
+        set_value(path, "prices.m", text)
+    assert not path.exists()
+
+
+def test_a_price_that_nobody_set_is_said(tmp_path: Path):
+    with pytest.raises(UsageError, match="no price for"):
+        get_value(tmp_path / "config.toml", "prices.gpt-9")
+    with pytest.raises(UsageError):
+        set_value(tmp_path / "config.toml", "prices.", "[1, 2]")

@@ -240,7 +240,7 @@ def test_a_model_that_is_not_known_is_told(model: str, said: str, monkeypatch: p
 def test_an_agent_that_is_not_known_is_wrong_usage():
     done = demo("--agent", "robot")
     assert done.exit_code == 2
-    assert "it must be auto, claude_code or chat" in done.stderr
+    assert "it must be chat or claude_code" in done.stderr
 
 
 # --- with Claude Code ----------------------------------------------------------------------------

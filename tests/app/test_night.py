@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from skillopt_sleep.config import set_value
 from skillopt_sleep.paths import locate
 from skillopt_sleep.store.candidates import read_rejected_edits
 from skillopt_sleep.store.database import connect
@@ -328,7 +329,7 @@ def test_lost_runs_are_missing_data_and_not_failures(sleeper: Sleeper, model: Ch
         held_out = request.has_skill and not model.is_training(request)
         if held_out and request.package not in lost and len(lost) < 2:
             lost.append(request.package)
-        return 429 if held_out and request.package in lost else 0
+        return 501 if held_out and request.package in lost else 0
 
     model.refuses = refuse
     report = sleeper.night()
@@ -346,6 +347,69 @@ def test_a_server_that_refuses_everything_learns_nothing_and_says_why(sleeper: S
     assert report["verdicts"] == []
     assert "the infrastructure failed" in report["skills"][0]["note"]
     assert "HTTP 501" in report["skills"][0]["note"]
+
+
+def test_a_price_in_the_settings_makes_the_ceiling_in_dollars_hold(sleeper: Sleeper, model: ChatModel):
+    sleeper.work()
+    sleeper.set(ceilings_usd=1.1, replay_concurrency=1)
+    set_value(locate().config, "prices.scripted", "[100.0, 200.0]")
+    report = sleeper.night(expect=5)
+    assert report["state"] == "stopped"
+    assert 0 < report["cost_usd"] <= 1.1
+    assert not any("not known" in note for note in report["notes"])
+    assert any("of $1.10 are spent" in note for note in report["notes"])
+
+
+# --- when a service refuses for good --------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "who", "said"),
+    [
+        (401, {"message": "Incorrect API key"}, "task", "the target is refused (sign-in): HTTP 401"),
+        (404, {"message": "no such model", "code": "model_not_found"}, "task", "target.model"),
+        (
+            429,
+            {"message": "no quota", "code": "insufficient_quota"},
+            "optimizer",
+            "the optimizer is refused (money)",
+        ),
+    ],
+)
+def test_the_first_lasting_refusal_ends_the_night_and_the_next_run_goes_on_with_it(
+    sleeper: Sleeper, model: ChatModel, database, status: int, error: dict, who: str, said: str
+):
+    sleeper.work()
+    model.refusal = error
+    wanted = model.optimizer_requests if who == "optimizer" else model.task_requests
+    limit = 0 if who == "optimizer" else 4
+    model.refuses = lambda request: (
+        status
+        if request.is_optimizer is (who == "optimizer") and len(getattr(model, f"{who}_requests")) > limit
+        else 0
+    )
+    assert wanted == []
+    done = sleeper.start("run", "--json")
+    _, told = done.communicate(timeout=120)
+    assert done.returncode == 1, told
+    assert said in told
+    assert "hint: " in told
+    assert "goes on with this night" in told
+    assert "Traceback" not in told
+    night = last_night(database)
+    assert night.state == "running"
+    refused = getattr(model, f"{who}_requests")[limit:]
+    assert 1 <= len(refused) <= 2, "only what was under way when the first was refused"
+
+    paid = [request.key for request in model.requests if request not in refused]
+    model.refuses = lambda request: 0
+    report = sleeper.night()
+    assert (report["night"], report["state"]) == (night.id, "done")
+    assert len(report["proposals"]) == 1
+    asked = Counter(request.key for request in model.requests)
+    once = {key for key, times in Counter(paid).items() if times == 1}
+    again = [key for key in once if asked[key] > 1 and key not in {r.key for r in refused}]
+    assert again == [], "what was answered is not asked again"
 
 
 # --- when it is interrupted ----------------------------------------------------------------------

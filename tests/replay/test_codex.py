@@ -16,7 +16,7 @@ from skillopt_replay.agents.codex_cli import find_codex
 from skillopt_replay.errors import Unavailable
 from skillopt_replay.folders import RUN_PREFIX, make_folder
 from skillopt_replay.protocols import Limits
-from skillopt_replay.rollouts import Fault, Outcome
+from skillopt_replay.rollouts import Fault, Outcome, Usage
 from skillopt_replay.sandbox.none import NoSandbox
 from skillopt_replay.skills import new_skill
 
@@ -192,6 +192,21 @@ def test_the_identity_names_the_provider_and_the_model(make_agent, tmp_path):
     assert make_agent("", env=env).identity == "codex 0.171.0 house/m1"
     assert make_agent("", env=env, model="m2").identity == "codex 0.171.0 house/m2"
     assert make_agent("").identity == "codex 0.171.0 default"
+
+
+def test_what_a_run_may_cost_is_known_only_with_the_price_of_its_model(make_agent, tmp_path):
+    estimate = Usage(input_tokens=1000, cost_usd=0.5)
+
+    def price(model: str, _usage: Usage) -> float | None:
+        return 0.1 if model == "gpt-5.5" else None
+
+    assert make_agent("", estimate=estimate).estimate.cost_usd is None
+    assert make_agent("", estimate=estimate, price=price).estimate.cost_usd is None
+    assert make_agent("", estimate=estimate, price=price, model="gpt-5.5").estimate == estimate
+    (tmp_path / "auth.json").write_text(json.dumps({"tokens": {"access_token": "a"}}))
+    account = {"CODEX_HOME": str(tmp_path)}
+    paid = make_agent("", env=account, estimate=estimate, price=price, model="gpt-5.5")
+    assert paid.estimate.cost_usd is None, "an account does not pay by the token"
 
 
 async def test_calls_refusals_and_the_loaded_skill_are_reported(make_agent, make_task, workspace):

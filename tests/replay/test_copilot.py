@@ -152,6 +152,16 @@ async def test_a_provider_of_the_users_own_is_all_the_client_may_reach(
     assert "COPILOT_GITHUB_TOKEN" not in env
 
 
+def test_what_a_provider_costs_is_not_known_unless_there_is_a_price(make_agent):
+    provider = {"COPILOT_PROVIDER_BASE_URL": "http://127.0.0.1:1/v1", "COPILOT_MODEL": "qwen"}
+    guess = Usage(input_tokens=1000, cost_usd=1.0)
+    assert make_agent("", estimate=guess).estimate == guess
+    assert make_agent("", env=provider, estimate=guess).estimate.cost_usd is None
+    priced = {"qwen": 0.5}
+    agent = make_agent("", env=provider, estimate=guess, price=lambda model, _usage: priced.get(model))
+    assert agent.estimate == guess
+
+
 def test_nobody_signed_in_and_a_provider_without_a_model_are_told_before_anything_runs(make_agent):
     with pytest.raises(Unavailable, match="not signed in") as caught:
         make_agent("result()", env={"HOME": "/nonexistent"})

@@ -6,10 +6,10 @@ import asyncio
 
 import pytest
 
-from skillopt_replay.errors import CeilingReached
+from skillopt_replay.errors import CeilingReached, ServiceRefused
 from skillopt_replay.ledger import MemoryLedger
 from skillopt_replay.protocols import Completion, Ledger
-from skillopt_replay.rollouts import Outcome, Rollout, Usage
+from skillopt_replay.rollouts import Fault, Outcome, Rollout, Usage
 
 ESTIMATE = Usage(input_tokens=100, cost_usd=1.0)
 
@@ -127,3 +127,39 @@ async def test_a_stored_result_of_another_type_is_a_mistake():
     await ledger.once("x", "k", ESTIMATE, Maker(paid()), Rollout)
     with pytest.raises(TypeError, match="stored is a Rollout"):
         await ledger.once("x", "k", ESTIMATE, Maker(), Completion)
+
+
+def refused(fault: Fault) -> Completion:
+    return Completion(text="", model="m", error="HTTP 401: bad key", fault=fault, usage=Usage(input_tokens=1))
+
+
+@pytest.mark.parametrize("fault", [fault for fault in Fault if fault.permanent])
+async def test_after_a_lasting_fault_no_other_call_is_started(fault):
+    ledger = MemoryLedger()
+    make = Maker(paid(), refused(fault), paid())
+    await ledger.once("rollout", "1", ESTIMATE, make, Rollout)
+    with pytest.raises(ServiceRefused, match="the optimizer is refused") as caught:
+        await ledger.once("optimizer", "2", ESTIMATE, make, Completion)
+    assert (caught.value.kind, caught.value.fault, caught.value.exit_code) == ("optimizer", fault, 1)
+    assert "bad key" in caught.value.message
+    assert caught.value.hint
+    with pytest.raises(ServiceRefused):
+        await ledger.once("rollout", "3", ESTIMATE, make, Rollout)
+    assert make.calls == 2
+    assert [entry.state for entry in ledger.entries] == ["done", "failed"]
+    await ledger.once("rollout", "1", ESTIMATE, make, Rollout)
+
+
+@pytest.mark.parametrize("fault", [fault for fault in Fault if not fault.permanent])
+async def test_a_fault_that_may_pass_stops_nothing(fault):
+    ledger = MemoryLedger()
+    make = Maker(refused(fault), paid())
+    assert (await ledger.once("optimizer", "1", ESTIMATE, make, Completion)).fault is fault
+    await ledger.once("rollout", "2", ESTIMATE, make, Rollout)
+
+
+async def test_a_reply_that_is_only_unusable_is_a_result_that_is_kept():
+    ledger = MemoryLedger()
+    make = Maker(Completion(text="half", model="m", fault=Fault.CUT))
+    first = await ledger.once("optimizer", "1", ESTIMATE, make, Completion)
+    assert await ledger.once("optimizer", "1", ESTIMATE, make, Completion) is first

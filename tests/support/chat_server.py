@@ -51,8 +51,9 @@ class ChatModel:
 
     `obeys(request)` says whether it does as the skill says, `knows(request)` whether it gets the task right
     without one. `rules` are what it proposes, one a call, the last for ever; `propose(request)`, if set, says
-    what instead. `answers_as` is the model it says it is. `refuses(request)` may return an HTTP status. A
-    request for which `hangs` is true gets no answer before `release` is set. `judge` grades one answer.
+    what instead. `answers_as` is the model it says it is. `refuses(request)` may return an HTTP status (501
+    is not tried again, so that no test waits); `refusal` is the error that goes with it. A request for which
+    `hangs` is true gets no answer before `release` is set. `judge` grades one answer.
     """
 
     def __init__(self, rules: Sequence[str] = (RULE,)) -> None:
@@ -61,6 +62,7 @@ class ChatModel:
         self.knows: Callable[[Request], bool] = lambda request: False
         self.propose: Callable[[Request], str] | None = None
         self.refuses: Callable[[Request], int] = lambda request: 0
+        self.refusal: dict[str, str] = {"message": "no more for you"}
         self.hangs: Callable[[Request], bool] = lambda request: False
         self.judge: Callable[[str], float] = lambda work: 0.0
         self.release = threading.Event()
@@ -107,8 +109,7 @@ class ChatModel:
             self.release.wait(30)
         status = self.refuses(request)
         if status:
-            # What an empty account is told: not worth a second try, so that no test waits for one.
-            return status, {"error": {"message": "no more for you", "code": "insufficient_quota"}}
+            return status, {"error": self.refusal}
         if request.is_judge:
             text = json.dumps({"reason": "a thought of the judge", **self._judge(request.user)})
         elif request.is_titler:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from skillopt_replay.commands import list_written
 from skillopt_replay.protocols import Message
-from skillopt_replay.rollouts import Outcome, Rollout, RolloutCall
+from skillopt_replay.rollouts import Fault, Outcome, Rollout, RolloutCall
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from skillopt_replay.tasks import Task
 
 WRITTEN = "written"
+_CUT = "the answer was cut at its longest length"
 _OPENING = "You are a coding agent."
 # Small models heed what comes last: with this line before the skill their answers are six times as long.
 _CLOSING = "Reply with the command, code or text asked for, and nothing else: no explanation."
@@ -61,6 +62,8 @@ class ChatAgent:
             seconds=completion.seconds or time.monotonic() - started,
             skill_loaded=True if skill else None,
             error=completion.error,
+            fault=completion.fault if completion.error is not None else None,
+            notes=(_CUT,) if completion.error is None and completion.fault is Fault.CUT else (),
         )
 
 

@@ -7,6 +7,8 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from skillopt_replay.agents.codex_cli import CERTIFICATES, CREDENTIAL_FILE, KEY
 from skillopt_replay.agents.codex_log import FILTER
 from skillopt_replay.agents.codex_route import find_addresses
@@ -67,9 +69,11 @@ class Codex:
         self._model = model
         self._toolchains = toolchains
         self._project_settings = project_settings
-        self._estimate = estimate
         # An account pays by the month, and its file is all that signs it in.
         self._price = price if cli.credentials.file is None else None
+        name = model or str(cli.credentials.route.get("model", ""))
+        known = self._price is not None and self._price(name, estimate) is not None
+        self._estimate = estimate if known else msgspec.structs.replace(estimate, cost_usd=None)
 
     @property
     def identity(self) -> str:
@@ -139,7 +143,7 @@ class Codex:
     def _config(self, workspace: Path) -> dict[str, Any]:
         """Return what calls nobody but the model, asks nobody, and offers nothing of the client's own."""
         config: dict[str, Any] = {
-            **_name_provider(self._credentials),
+            **name_provider(self._credentials),
             "approval_policy": "never",
             "check_for_update_on_startup": False,
             "cli_auth_credentials_store": "file",
@@ -188,7 +192,7 @@ class Codex:
         }
 
 
-def _name_provider(credentials: Credentials) -> dict[str, Any]:
+def name_provider(credentials: Credentials) -> dict[str, Any]:
     """Return the route; the user's own address of OpenAI under a name, where a key signs in.
 
     Under its own name the client tries web sockets for seconds, which few gateways know.

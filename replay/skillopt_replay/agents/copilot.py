@@ -6,6 +6,8 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from skillopt_replay.agents.copilot_cli import MODEL, PROVIDER, SECRETS, quiet, unpack
 from skillopt_replay.agents.copilot_stream import StreamReader
 from skillopt_replay.agents.copilot_usage import UsageFile, switch_on
@@ -74,8 +76,9 @@ class Copilot:
         self._denied = tuple(denied)
         self._toolchains = toolchains
         self._project_settings = project_settings
-        self._estimate = estimate
         self._price = price if PROVIDER in env else None
+        known = PROVIDER not in env or (price and price(self._model or "", estimate) is not None)
+        self._estimate = estimate if known else msgspec.structs.replace(estimate, cost_usd=None)
 
     @property
     def identity(self) -> str:

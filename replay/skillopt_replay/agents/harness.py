@@ -35,7 +35,7 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     """How to start the client once its private folder is laid out.
 
     The client may write to the workspace, to `home` and `tmp` below the private folder, and to `writable`;
-    it may read `readable` besides the system, and get to the services in `reach` (None: anywhere).
+    it may read `readable` besides the system, and get to the services in `reach` (none; None: anywhere).
     """
 
     argv: tuple[str, ...]
@@ -43,7 +43,7 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     readable: tuple[Path, ...] = ()
     writable: tuple[Path, ...] = ()
     stdin: bytes = b""
-    reach: tuple[Endpoint, ...] | None = None
+    reach: tuple[Endpoint, ...] | None = ()
 
 
 class Reader(Protocol):

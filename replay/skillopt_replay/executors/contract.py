@@ -10,6 +10,7 @@ import msgspec
 
 from skillopt_replay.protocols import Agent, Limits
 from skillopt_replay.sandbox.contract import Sandbox, Toolchains
+from skillopt_replay.setup import Setup
 from skillopt_replay.skills import Skill
 from skillopt_replay.tasks import Task
 
@@ -20,12 +21,16 @@ if TYPE_CHECKING:
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
-    """One rollout to be made. `sample` tells repeated runs of the same task and skill apart, from 0."""
+    """One rollout to be made, in a workspace that `setup` made ready.
+
+    `sample` tells repeated runs of the same task and skill apart, from 0.
+    """
 
     task: Task
     skill: Skill | None
     limits: Limits
     sample: int = 0
+    setup: Setup | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -39,4 +39,5 @@ async def run_here(job: Job, workbench: Workbench) -> Rollout:
         sandbox=workbench.sandbox,
         limits=job.limits,
         toolchains=workbench.toolchains,
+        setup=job.setup,
     )

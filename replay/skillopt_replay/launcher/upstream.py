@@ -50,13 +50,24 @@ def _dial_through(proxy: str, service: Address) -> socket.socket:
     parts = urlsplit(proxy if "://" in proxy else f"http://{proxy}")
     if parts.scheme != "http" or not parts.hostname:
         raise OSError("only proxies at http:// addresses can be used")
-    connection = socket.create_connection((parts.hostname, parts.port or 80), timeout=_SECONDS)
     host = f"[{service[0]}]" if ":" in service[0] else service[0]
     request = f"CONNECT {host}:{service[1]} HTTP/1.1\r\nHost: {host}:{service[1]}\r\n"
     if parts.username:
         pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
         request += f"Proxy-Authorization: Basic {base64.b64encode(pair.encode()).decode()}\r\n"
-    connection.sendall(f"{request}\r\n".encode())
+    connection = socket.create_connection((parts.hostname, parts.port or 80), timeout=_SECONDS)
+    try:
+        connection.sendall(f"{request}\r\n".encode())
+        said = _read_reply(connection).partition(b"\r\n")[0].decode("latin-1")
+        if " 200" not in said:
+            raise OSError(f"the proxy said {said}")
+    except OSError:
+        connection.close()
+        raise
+    return connection
+
+
+def _read_reply(connection: socket.socket) -> bytes:
     # Byte by byte: what follows the reply belongs to the run.
     reply = b""
     while not reply.endswith(b"\r\n\r\n"):
@@ -64,6 +75,4 @@ def _dial_through(proxy: str, service: Address) -> socket.socket:
         if not byte or len(reply) > _LONGEST_REPLY:
             raise OSError("the proxy closed the connection")
         reply += byte
-    if b" 200" not in reply.partition(b"\r\n")[0]:
-        raise OSError(f"the proxy said {reply.partition(bytes([13]))[0].decode('latin-1')}")
-    return connection
+    return reply

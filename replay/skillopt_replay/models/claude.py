@@ -13,11 +13,12 @@ import msgspec
 from skillopt_replay import process
 from skillopt_replay.agents.claude_cli import CREDENTIAL_FILE, make_environment
 from skillopt_replay.agents.claude_usage import ModelTokens, Tokens, add_up
+from skillopt_replay.agents.faults import fault_of
 from skillopt_replay.errors import Unavailable
 from skillopt_replay.folders import PRIVATE_PREFIX, discard, make_folder
-from skillopt_replay.models.replies import find_object
+from skillopt_replay.models.completing import conclude
 from skillopt_replay.protocols import Completion
-from skillopt_replay.rollouts import Usage
+from skillopt_replay.rollouts import Fault, Usage
 from skillopt_replay.sandbox.contract import SYSTEM_PATH
 
 if TYPE_CHECKING:
@@ -120,7 +121,8 @@ class ClaudeModel:
         system, prompt = render(messages)
         content = prompt.encode("utf-8", "replace")
         if len(content) > MAX_PROMPT_BYTES:
-            return self._failed(f"the prompt has {len(content)} bytes, over {MAX_PROMPT_BYTES}", started)
+            said = f"the prompt has {len(content)} bytes, over {MAX_PROMPT_BYTES}"
+            return self._failed(said, Fault.REPLY, started)
         root = self._work or Path(tempfile.gettempdir())
         private = await asyncio.to_thread(make_folder, root, PRIVATE_PREFIX)
         try:
@@ -134,10 +136,10 @@ class ClaudeModel:
                 keep_bytes=_KEEP_BYTES,
             )
         except OSError as error:
-            return self._failed(f"claude does not start: {error}", started)
+            return self._failed(f"claude does not start: {error}", Fault.CLIENT, started)
         finally:
             await discard(private)
-        return self._read(finished, wants_object=schema is not None)
+        return self._read(finished, schema)
 
     def _furnish(self, private: Path, system: str) -> None:
         config = private / "home" / ".claude"
@@ -171,30 +173,50 @@ class ClaudeModel:
             "CLAUDE_CODE_DISABLE_ATTACHMENTS": "1",
         }
 
-    def _read(self, finished: process.Finished, *, wants_object: bool) -> Completion:
+    def _read(self, finished: process.Finished, schema: Mapping[str, Any] | None) -> Completion:
         started = time.monotonic() - finished.seconds
         if finished.timed_out:
-            return self._failed(f"no reply within {self._seconds:g} s", started)
+            return self._failed(f"no reply within {self._seconds:g} s", Fault.NETWORK, started)
         try:
             result = msgspec.json.decode(finished.stdout.strip(), type=_Result)
         except (msgspec.DecodeError, RecursionError):
             said = (finished.stderr or finished.stdout).strip()[-300:] or "it wrote nothing"
-            return self._failed(f"claude ended with {finished.returncode} and no result: {said}", started)
+            error = f"claude ended with {finished.returncode} and no result: {said}"
+            return self._failed(error, fault_of(None, said), started)
         usage = add_up(result.model_usage, result.usage, result.total_cost_usd)
         model = next(iter(result.model_usage or {}), self._model or "")
-        error = _find_error(result, wants_object=wants_object)
-        if error is not None:
-            return Completion(text="", model=model, usage=usage, seconds=finished.seconds, error=error)
-        text = result.result or ""
-        value = None
-        if wants_object:
-            value = result.structured_output if isinstance(result.structured_output, dict) else None
-            value = find_object(text) if value is None else value
-        return Completion(text=text, model=model, value=value, usage=usage, seconds=finished.seconds)
+        problem = _find_problem(result, wants_object=schema is not None)
+        if problem is not None:
+            error, fault = problem
+            if fault is Fault.SIGN_IN:
+                error += f" (sign in with `claude`, or check {self._credentials.source})"
+            return Completion(
+                text="", model=model, usage=usage, seconds=finished.seconds, error=error, fault=fault
+            )
+        value = result.structured_output if isinstance(result.structured_output, dict) else None
+        text = result.result or ("" if value is None else msgspec.json.encode(value).decode())
+        if result.subtype == "error_max_turns":
+            return Completion(
+                text=text, model=model, usage=usage, seconds=finished.seconds, fault=Fault.REPLY
+            )
+        return conclude(
+            text,
+            schema,
+            value=value if schema is not None else None,
+            model=model,
+            usage=usage,
+            seconds=finished.seconds,
+            truncated=result.stop_reason == "max_tokens",
+            refused=result.stop_reason == "refusal",
+        )
 
-    def _failed(self, error: str, started: float) -> Completion:
+    def _failed(self, error: str, fault: Fault, started: float) -> Completion:
         return Completion(
-            text="", model=self._model or "", seconds=time.monotonic() - started, error=error[:500]
+            text="",
+            model=self._model or "",
+            seconds=time.monotonic() - started,
+            error=error[:500],
+            fault=fault,
         )
 
 
@@ -212,14 +234,14 @@ def render(messages: Sequence[Message]) -> tuple[str, str]:
     return system, "\n\n".join(f"{names.get(m.role, m.role)}:\n{m.content}" for m in rest)
 
 
-def _find_error(result: _Result, *, wants_object: bool) -> str | None:
+def _find_problem(result: _Result, *, wants_object: bool) -> tuple[str, Fault] | None:
     """Return what went wrong outside the model; a model that never hands in its object is no such thing."""
     if result.subtype == "error_max_turns" and wants_object:
         return None
     said = result.result or "; ".join(str(e) for e in result.errors or ()) or result.subtype or "no reason"
     if result.is_error or result.subtype != "success":
         status = f" (status {result.api_error_status})" if result.api_error_status else ""
-        return said[:300] + status
+        return said[:300] + status, fault_of(result.api_error_status, said)
     if result.stop_reason is None:
-        return f"the reply did not come to its end: {said[:200]}"
+        return f"the reply did not come to its end: {said[:200]}", Fault.CUT
     return None

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from skillopt_replay.errors import Unavailable
 from skillopt_replay.models.openai_compatible import OpenAICompatible
-from skillopt_replay.models.replies import FREE
+from skillopt_replay.models.prices import FREE
 from skillopt_replay.models.retries import Patience
 from skillopt_replay.models.serving import Server, ServerSettings
 from skillopt_replay.protocols import Completion
-from skillopt_replay.rollouts import Usage
+from skillopt_replay.rollouts import Fault, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -91,7 +91,7 @@ class LocalModel:
     ) -> Completion:
         """Return the reply. Without a seed 0 is used, so that sampling repeats too."""
         if self._turns is None or self._starting is None:
-            return Completion(text="", model=self._name, error="the local model was not started")
+            return self._failed("the local model was not started")
         async with self._turns:
             async with self._starting:
                 client = self._client
@@ -99,7 +99,7 @@ class LocalModel:
                     try:
                         client = await self._restart()
                     except Unavailable as error:
-                        return Completion(text="", model=self._name, error=error.message)
+                        return self._failed(error.message)
             return await client.complete(
                 messages,
                 schema=schema,
@@ -107,6 +107,9 @@ class LocalModel:
                 temperature=temperature,
                 seed=0 if seed is None else seed,
             )
+
+    def _failed(self, error: str) -> Completion:
+        return Completion(text="", model=self._name, error=error, fault=Fault.CLIENT)
 
     async def _restart(self) -> OpenAICompatible:
         if self._server is None:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import logging
-import random
 import time
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -12,39 +9,30 @@ from urllib.parse import urlsplit
 import msgspec
 
 from skillopt_replay.errors import Unavailable
-from skillopt_replay.models.places import is_loopback
-from skillopt_replay.models.replies import Price, find_object, read_error, read_reply
-from skillopt_replay.models.retries import Patience, is_transient, requested_wait
+from skillopt_replay.models.asking import Asking
+from skillopt_replay.models.completing import complete_with_room, conclude
+from skillopt_replay.models.presets import PLAIN, Preset
+from skillopt_replay.models.prices import Price
+from skillopt_replay.models.replies import ReplyUnreadable, read_reply
+from skillopt_replay.models.service import Failure, Service
 from skillopt_replay.protocols import Completion
-from skillopt_replay.rollouts import Usage
+from skillopt_replay.rollouts import Fault, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from types import TracebackType
 
-    import httpx2
-
+    from skillopt_replay.models.retries import Patience
     from skillopt_replay.protocols import Message
-
-MAX_REPLY_BYTES = 16_000_000
-_LOG = logging.getLogger(__name__)
-
-
-class _Failure(msgspec.Struct, frozen=True):
-    """One attempt that failed: what to say, whether to try again, and what the server asked to wait."""
-
-    message: str
-    transient: bool
-    wait_s: float | None = None
-    param: str = ""
 
 
 class OpenAICompatible:
     """`base_url` may end in /v1 or not. One HTTP client is kept until `close` and serves one event loop.
 
-    A schema is sent as a strict `json_schema` response format and passed on as it is. A reply that carries
-    no JSON object, or was cut short, has `value` None and no error: the model failed, not the
-    infrastructure. `timeout_s` bounds each attempt from connect to the last byte.
+    A schema is sent as the preset says, and one step less strictly each time the server says that it does
+    not know the form; the reply is checked against it here in any case. A reply that carries no object to
+    the schema, or was cut short, has `value` None and no error: the model failed, not the infrastructure.
+    `timeout_s` bounds each attempt from connect to the last byte.
     """
 
     def __init__(
@@ -60,23 +48,37 @@ class OpenAICompatible:
         patience: Patience | None = None,
         estimate: Usage | None = None,
         extra: Mapping[str, Any] | None = None,
+        preset: Preset = PLAIN,
+        url: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        remedies: Mapping[Fault, str] | None = None,
     ) -> None:
-        """`extra` is added to each request body; `price` is needed to know costs (None: unknown)."""
-        self._url = completions_url(base_url)
+        """`extra` is added to each request body; `price` is needed to know costs (None: unknown).
+
+        `url` is the whole address where it does not follow from `base_url`. `headers` sign in another way
+        than with the key as a bearer token. `remedies` says for a fault what the user can do.
+        """
+        address = url or completions_url(base_url)
         self._model = model
-        self._key = api_key
-        self._identity = identity or f"openai:{urlsplit(self._url).netloc}#{model}"
+        self._identity = identity or f"{preset.name}:{urlsplit(address).netloc}#{model}"
         self._price = price
-        self._timeout_s = timeout_s
-        self._connect_s = connect_s
-        self._patience = patience or Patience()
         self._estimate = estimate or Usage(6_000, 2_048)
-        self._extra = dict(extra or {})
-        # Only for jitter; nothing secret or reproducible hangs on it.
-        self._rng = random.Random()  # noqa: S311
-        self._client: httpx2.AsyncClient | None = None
-        self._renamed: dict[str, str] = {}
-        self._refused: set[str] = set()
+        self._room = 0
+        self._asking = Asking(preset, model, extra)
+        signing = (
+            headers if headers is not None else {"authorization": f"Bearer {api_key}"} if api_key else {}
+        )
+        self._service = Service(
+            address,
+            name=self._identity,
+            headers=signing,
+            secret=api_key,
+            timeout_s=timeout_s,
+            connect_s=connect_s,
+            patience=patience,
+            remedies=remedies,
+            inspect=_inspect,
+        )
 
     @property
     def identity(self) -> str:
@@ -86,9 +88,11 @@ class OpenAICompatible:
     @property
     def estimate(self) -> Usage:
         """What one call may use at most, priced when the price is known."""
+        output = self._estimate.output_tokens + self._room
+        usage = msgspec.structs.replace(self._estimate, output_tokens=output)
         if self._price is None:
-            return self._estimate
-        return msgspec.structs.replace(self._estimate, cost_usd=self._price.cost(self._estimate))
+            return usage
+        return msgspec.structs.replace(usage, cost_usd=self._price.cost(usage))
 
     async def __aenter__(self) -> OpenAICompatible:
         return self
@@ -100,9 +104,7 @@ class OpenAICompatible:
 
     async def close(self) -> None:
         """Close the connections; a later `complete` opens new ones."""
-        client, self._client = self._client, None
-        if client is not None:
-            await client.aclose()
+        await self._service.close()
 
     async def complete(
         self,
@@ -114,129 +116,72 @@ class OpenAICompatible:
         seed: int | None = None,
     ) -> Completion:
         """Return the reply; failures that may pass are tried again. Raises nothing for a failed call."""
-        body: dict[str, Any] = {
-            "model": self._model,
-            "messages": [{"role": m.role, "content": _to_valid(m.content)} for m in messages],
-            "max_tokens": max_tokens,
-            "temperature": temperature,
-            **self._extra,
-        }
-        if seed is not None:
-            body["seed"] = seed
-        if schema is not None:
-            body["response_format"] = {
-                "type": "json_schema",
-                "json_schema": {"name": "reply", "strict": True, "schema": dict(schema)},
-            }
+
+        async def ask(room: int) -> Completion:
+            longest = max_tokens + room
+
+            def build() -> dict[str, Any]:
+                return self._asking.build(
+                    messages, schema=schema, max_tokens=longest, temperature=temperature, seed=seed
+                )
+
+            return await self._complete(build, schema, longest)
+
+        done, room = await complete_with_room(self._room, ask)
+        self._room = max(self._room, room)
+        return done
+
+    async def _complete(
+        self, build: Callable[[], dict[str, Any]], schema: Mapping[str, Any] | None, max_tokens: int
+    ) -> Completion:
         started = time.monotonic()
-        answer = await self._try_until_answered(body)
+        answer = await self._ask(build)
         seconds = time.monotonic() - started
-        if isinstance(answer, _Failure):
-            return Completion(text="", model=self._model, seconds=seconds, error=answer.message)
+        if isinstance(answer, Failure):
+            return self._failed(answer.message, answer.fault, seconds)
         try:
             reply = read_reply(answer, price=self._price)
-        except ValueError as error:
-            return Completion(text="", model=self._model, seconds=seconds, error=str(error))
-        value = find_object(reply.text) if schema is not None and not reply.truncated else None
-        return Completion(
-            text=reply.text,
+        except ReplyUnreadable as error:
+            return self._failed(self._service.advise(str(error), error.fault), error.fault, seconds)
+        return conclude(
+            reply.text,
+            schema,
             model=reply.model or self._model,
-            value=value,
             usage=reply.usage,
             seconds=seconds,
+            truncated=reply.truncated,
+            refused=reply.refused,
+            thought=reply.thought,
+            max_tokens=max_tokens,
         )
 
-    async def _try_until_answered(self, body: dict[str, Any]) -> bytes | _Failure:
-        attempt = 0
+    async def _ask(self, build: Callable[[], dict[str, Any]]) -> bytes | Failure:
+        sent = build()
         while True:
-            sent = self._adapt(body)
-            answer = await self._post_once(sent)
-            if isinstance(answer, bytes):
+            answer = await self._service.ask(sent)
+            if isinstance(answer, bytes) or not self._asking.may_learn(answer):
                 return answer
-            if self._learn(answer, sent):
-                continue
-            attempt += 1
-            if not answer.transient or attempt >= self._patience.attempts:
+            self._asking.learn(answer, sent)
+            again = build()
+            if again == sent:
                 return answer
-            wait = self._patience.wait(attempt - 1, self._rng)
-            if answer.wait_s is not None:
-                if answer.wait_s > self._patience.longest_wait_s:
-                    return msgspec.structs.replace(
-                        answer, message=f"{answer.message} (asked to wait {answer.wait_s:.0f} s)"
-                    )
-                wait = max(wait, answer.wait_s)
-            _LOG.info("%s: %s; trying again in %.1f s", self._identity, answer.message, wait)
-            await asyncio.sleep(wait)
+            sent = again
 
-    async def _post_once(self, body: dict[str, Any]) -> bytes | _Failure:
-        import httpx2
+    def _failed(self, message: str, fault: Fault, seconds: float) -> Completion:
+        return Completion(text="", model=self._model, seconds=seconds, error=message, fault=fault)
 
-        try:
-            return await asyncio.wait_for(self._exchange(body), self._timeout_s)
-        except asyncio.TimeoutError:
-            return _Failure(f"no reply within {self._timeout_s:.0f} s", transient=True)
-        except httpx2.TransportError as error:
-            return _Failure(f"{urlsplit(self._url).netloc}: {_describe(error)}", transient=True)
-        except httpx2.HTTPError as error:
-            return _Failure(f"{urlsplit(self._url).netloc}: {_describe(error)}", transient=False)
 
-    async def _exchange(self, body: dict[str, Any]) -> bytes | _Failure:
-        client = self._open()
-        async with client.stream("POST", self._url, content=msgspec.json.encode(body)) as response:
-            received = bytearray()
-            async for chunk in response.aiter_bytes():
-                received += chunk
-                if len(received) > MAX_REPLY_BYTES:
-                    return _Failure(f"the reply is larger than {MAX_REPLY_BYTES} bytes", transient=False)
-        if response.status_code == 200:
-            return bytes(received)
-        told = read_error(bytes(received))
-        message = f"HTTP {response.status_code} from {urlsplit(self._url).netloc}"
-        if told.message:
-            message += f": {told.message}"
-        if self._key:
-            message = message.replace(self._key, "***")
-        return _Failure(
-            message,
-            is_transient(response.status_code, told.code),
-            requested_wait(response.headers),
-            told.param if response.status_code == 400 else "",
-        )
+_PASSING = (Fault.RATE, Fault.OVERLOAD, Fault.CUT)
 
-    def _open(self) -> httpx2.AsyncClient:
-        if self._client is None:
-            import httpx2
 
-            headers = {"content-type": "application/json"}
-            if self._key:
-                headers["authorization"] = f"Bearer {self._key}"
-            self._client = httpx2.AsyncClient(
-                headers=headers,
-                timeout=httpx2.Timeout(self._timeout_s, connect=self._connect_s),
-                # A proxy of the environment cannot reach this machine's own loopback.
-                trust_env=not is_loopback(self._url),
-            )
-        return self._client
-
-    def _learn(self, failure: _Failure, sent: Mapping[str, Any]) -> bool:
-        """Note that this model does not take a parameter by that name; tell whether to ask again now.
-
-        Some models take `max_completion_tokens` only, or sample in one way only and refuse `temperature`
-        and `seed`. Only a parameter that was sent and that the server names in its refusal is changed.
-        """
-        if failure.param not in sent or failure.param in self._extra:
-            return False
-        if failure.param == "max_tokens":
-            self._renamed["max_tokens"] = "max_completion_tokens"
-            return True
-        if failure.param in {"temperature", "seed"}:
-            self._refused.add(failure.param)
-            _LOG.warning("%s refuses %s; asking without it", self._identity, failure.param)
-            return True
-        return False
-
-    def _adapt(self, body: dict[str, Any]) -> dict[str, Any]:
-        return {self._renamed.get(k, k): v for k, v in body.items() if k not in self._refused}
+def _inspect(body: bytes) -> Failure | None:
+    """Return the failure in a reply with status 200 that another try may mend."""
+    try:
+        read_reply(body)
+    except ReplyUnreadable as error:
+        if error.fault in _PASSING:
+            return Failure(str(error), error.fault, transient=True)
+    return None
 
 
 def completions_url(base_url: str) -> str:
@@ -254,12 +199,3 @@ def completions_url(base_url: str) -> str:
     if path.endswith("/chat/completions"):
         path = path[: -len("/chat/completions")]
     return f"{parts.scheme}://{parts.netloc}{path or '/v1'}/chat/completions"
-
-
-def _to_valid(text: str) -> str:
-    """Replace what UTF-8 cannot carry (half of a surrogate pair, as transcripts do hold)."""
-    return text.encode("utf-8", "replace").decode("utf-8")
-
-
-def _describe(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

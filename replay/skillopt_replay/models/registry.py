@@ -1,4 +1,4 @@
-"""Opens a chat model by what the user calls it: `local`, `openai:URL#MODEL`, `claude:MODEL`."""
+"""Opens a chat model by what the user calls it: `local`, `openai:MODEL`, `claude`."""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import TypeAlias
-from urllib.parse import urlsplit
 
 import msgspec
 
+from skillopt_replay.agents.clients import Client
 from skillopt_replay.errors import Unavailable
 from skillopt_replay.models.catalogue import Entry, Source
 from skillopt_replay.models.fetch import Progress, fetch
-from skillopt_replay.models.places import is_loopback
 from skillopt_replay.models.places import locate as locate_local
-from skillopt_replay.models.replies import FREE, Price
+from skillopt_replay.models.presets import ANTHROPIC, BY_NAME, PRESETS, Preset
+from skillopt_replay.models.prices import Price, find_price
+from skillopt_replay.models.servers import describe_server, locate_server, make_remedies
 from skillopt_replay.protocols import ChatModel
-
-OPENAI_KEY = "OPENAI_API_KEY"
 
 
 class Opening(msgspec.Struct, frozen=True, kw_only=True):
     """What an opener may use. `rest` is the spec behind the first colon ("" when there is none).
 
     `env` is where keys, PATH and the client's settings are looked up; `cache_dir` keeps model files.
-    `key_name` names the variable that holds the key of an OpenAI-compatible server (None: OPENAI_API_KEY,
-    which is sent to servers on other machines only). `slots` is how many requests a local model works on.
-    `work` is where a client's private folders are made (None: the temporary folder).
+    `key_name` names the variable that holds a server's key (None: the one of its preset). `price` is what
+    the model's tokens cost; else `prices`, by model name, and the table of list prices tell. `slots` is how
+    many requests a local model works on. `work` is where a client's private folders are made (None: the
+    temporary folder).
     """
 
     rest: str
@@ -38,6 +38,7 @@ class Opening(msgspec.Struct, frozen=True, kw_only=True):
     progress: Progress | None = None
     key_name: str | None = None
     price: Price | None = None
+    prices: Mapping[str, Price] = {}
     sources: tuple[Source, ...] | None = None
     slots: int = 4
     work: Path | None = None
@@ -72,6 +73,7 @@ async def open_model(
     progress: Progress | None = None,
     key_name: str | None = None,
     price: Price | None = None,
+    prices: Mapping[str, Price] | None = None,
     sources: tuple[Source, ...] | None = None,
     slots: int = 4,
     work: Path | None = None,
@@ -91,12 +93,32 @@ async def open_model(
         progress=progress,
         key_name=key_name,
         price=price,
+        prices=prices or {},
         sources=sources,
         slots=slots,
         work=work,
     )
     async with _OPENERS[kind][0](opening) as model:
         yield model
+
+
+def check_model(spec: str, *, env: Mapping[str, str], prices: Mapping[str, Price] | None = None) -> str:
+    """Return a few words on what `spec` would open: which server, whose key, what it costs.
+
+    Nothing is started, fetched or asked. Raises Unavailable as `open_model` would, as far as that shows here.
+    """
+    kind, _, rest = spec.strip().partition(":")
+    if kind not in _OPENERS:
+        raise Unavailable(f"no model is called {spec!r}", hint=f"known are {'; '.join(list_forms())}")
+    if kind == "local":
+        from skillopt_replay.models.serving import require_runtime
+
+        require_runtime()
+        return f"{spec}, on this machine"
+    if kind in CLIENTS:
+        return f"{spec} {CLIENTS[kind](env).version}"
+    preset = ANTHROPIC if kind == ANTHROPIC.name else BY_NAME.get(kind)
+    return describe_server(locate_server(preset, rest, env, prices=prices)) if preset else spec
 
 
 @register("local", "local[:NAME or :/PATH/MODEL.gguf]")
@@ -143,46 +165,108 @@ class _Stopped(Exception):
     """The one who waits for the download is gone."""
 
 
-@register("openai", "openai:BASE_URL#MODEL")
-@asynccontextmanager
-async def _open_openai(opening: Opening) -> AsyncIterator[ChatModel]:
-    from skillopt_replay.models.openai_compatible import OpenAICompatible
+def _make_opener(preset: Preset) -> Opener:
+    @asynccontextmanager
+    async def open_preset(opening: Opening) -> AsyncIterator[ChatModel]:
+        from skillopt_replay.models.openai_compatible import OpenAICompatible
 
-    base_url, _, model = opening.rest.rpartition("#")
-    if not base_url or not model:
-        raise Unavailable(
-            f"'openai:{opening.rest}' does not name a server and a model",
-            hint="write it as openai:https://HOST/v1#MODEL",
+        server = locate_server(
+            preset,
+            opening.rest,
+            opening.env,
+            key_name=opening.key_name,
+            price=opening.price,
+            prices=opening.prices,
         )
-    near = is_loopback(base_url)
-    key = _find_key(opening, near=near)
-    if key and not near and urlsplit(base_url).scheme != "https":
-        raise Unavailable(
-            f"a key would go to {base_url} unencrypted", hint="use https, or a server on this machine"
-        )
-    price = FREE if near and opening.price is None else opening.price
-    async with OpenAICompatible(base_url, model, api_key=key, price=price) as client:
+        async with OpenAICompatible(
+            server.base_url,
+            server.model,
+            api_key=server.key,
+            price=server.price,
+            preset=server.preset,
+            url=server.url,
+            headers=dict(server.headers) if server.headers is not None else None,
+            remedies=make_remedies(server),
+        ) as client:
+            yield client
+
+    return open_preset
+
+
+for _preset in PRESETS:
+    register(_preset.name, _preset.form)(_make_opener(_preset))
+
+
+@register("anthropic", "anthropic:MODEL")
+@asynccontextmanager
+async def _open_anthropic(opening: Opening) -> AsyncIterator[ChatModel]:
+    from skillopt_replay.models.anthropic import AnthropicModel
+    from skillopt_replay.models.servers import locate_anthropic
+
+    server = locate_anthropic(
+        opening.rest,
+        opening.env,
+        key_name=opening.key_name,
+        price=opening.price,
+        prices=opening.prices,
+    )
+    async with AnthropicModel(
+        server.model,
+        base_url=server.base_url,
+        headers=dict(server.headers or ()),
+        secret=server.key,
+        price=server.price,
+        remedies=make_remedies(server),
+    ) as client:
         yield client
 
 
-def _find_key(opening: Opening, *, near: bool) -> str | None:
-    if opening.key_name is not None:
-        key = opening.env.get(opening.key_name)
-        if not key:
-            raise Unavailable(f"{opening.key_name} is not set", hint="it must hold the model server's key")
-        return key
-    return None if near else opening.env.get(OPENAI_KEY) or None
+def _require_claude(env: Mapping[str, str]) -> Client:
+    from skillopt_replay.agents.claude_cli import find_claude
+
+    cli = find_claude(env)
+    if cli is None:
+        raise Unavailable(
+            "Claude Code is not installed", hint="install it (npm install -g @anthropic-ai/claude-code)"
+        )
+    if not cli.signed_in:
+        raise Unavailable("Claude Code is not signed in", hint=cli.hint)
+    return cli
 
 
 @register("claude", "claude[:MODEL]")
 @asynccontextmanager
 async def _open_claude(opening: Opening) -> AsyncIterator[ChatModel]:
-    from skillopt_replay.agents.claude_cli import find_claude
     from skillopt_replay.models.claude import ClaudeModel
 
-    cli = await asyncio.to_thread(find_claude, opening.env)
-    if cli is None:
-        raise Unavailable(
-            "Claude Code is not installed", hint="install it (npm install -g @anthropic-ai/claude-code)"
-        )
+    cli = await asyncio.to_thread(_require_claude, opening.env)
     yield ClaudeModel(cli, model=opening.rest or None, work=opening.work)
+
+
+def _require_codex(env: Mapping[str, str]) -> Client:
+    from skillopt_replay.agents.codex_cli import find_codex
+
+    cli = find_codex(env)
+    if cli is None:
+        raise Unavailable("Codex is not installed", hint="install it (npm install -g @openai/codex)")
+    if not cli.signed_in:
+        raise Unavailable("Codex is not signed in", hint=cli.hint)
+    return cli
+
+
+@register("codex", "codex[:MODEL]")
+@asynccontextmanager
+async def _open_codex(opening: Opening) -> AsyncIterator[ChatModel]:
+    from skillopt_replay.models.codex import CodexModel
+
+    cli = await asyncio.to_thread(_require_codex, opening.env)
+    # The list price holds at the maker's own service, and not on a route of the user's.
+    vendor = "" if cli.credentials and cli.credentials.route else "openai"
+    price = opening.price or find_price(opening.rest, vendor, opening.prices)
+    yield CodexModel(cli, model=opening.rest or None, price=price, work=opening.work)
+
+
+CLIENTS: dict[str, Callable[[Mapping[str, str]], Client]] = {
+    "claude": _require_claude,
+    "codex": _require_codex,
+}

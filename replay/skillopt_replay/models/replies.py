@@ -8,52 +8,50 @@ from typing import Any
 
 import msgspec
 
-from skillopt_replay.rollouts import Usage
+from skillopt_replay.models.faults import find_fault
+from skillopt_replay.models.prices import FREE, Price
+from skillopt_replay.rollouts import Fault, Usage
 
 MAX_STARTS = 200
 _FENCE = re.compile(r"```[A-Za-z0-9_-]*[ \t]*\r?\n(.*?)```", re.DOTALL)
-_THOUGHT = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)
-
-
-class Price(msgspec.Struct, frozen=True):
-    """US dollars per million tokens; `cache_read` None means cached input costs as much as fresh input."""
-
-    input: float
-    output: float
-    cache_read: float | None = None
-
-    def cost(self, usage: Usage) -> float:
-        """Return what the tokens cost in US dollars."""
-        cached = self.input if self.cache_read is None else self.cache_read
-        total = (
-            usage.input_tokens * self.input
-            + usage.output_tokens * self.output
-            + usage.cache_read_tokens * cached
-            + usage.cache_write_tokens * self.input
-        )
-        return total / 1_000_000
-
-
-FREE = Price(0.0, 0.0, 0.0)
+# What a model thinks before it answers. Where the chat template has opened the block, only its end is there.
+_OPENED = re.compile(r"\A\s*(?:<(think|thinking)>|\[(THINK)\])")
+_CLOSED = re.compile(r"</think>|</thinking>|\[/THINK\]")
 
 
 class Reply(msgspec.Struct, frozen=True):
-    """The text of the first choice, whether it was cut short, which model spoke, and the tokens."""
+    """The text of the first choice without what the model thought, which model spoke, and the tokens.
+
+    `truncated`: it was cut at its longest length. `refused`: the text says why there is no answer, or a
+    filter has cut it. `thought`: it held reasoning, whether or not there is an answer too.
+    """
 
     text: str
     truncated: bool
     model: str
     usage: Usage
+    refused: bool = False
+    thought: bool = False
+
+
+class ReplyUnreadable(ValueError):
+    """The body is no chat completion; `fault` says why."""
+
+    def __init__(self, message: str, fault: Fault = Fault.REPLY) -> None:
+        super().__init__(message)
+        self.fault = fault
 
 
 class _PromptDetails(msgspec.Struct):
     cached_tokens: int | None = None
+    cache_write_tokens: int | None = None
 
 
 class _Tokens(msgspec.Struct):
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     prompt_tokens_details: _PromptDetails | None = None
+    prompt_cache_hit_tokens: int | None = None
     cost: float | None = None
 
 
@@ -65,6 +63,9 @@ class _Part(msgspec.Struct):
 class _Answer(msgspec.Struct):
     content: str | list[_Part] | None = None
     refusal: str | None = None
+    reasoning_content: Any = None
+    reasoning: Any = None
+    reasoning_details: Any = None
 
 
 class _Choice(msgspec.Struct):
@@ -72,10 +73,25 @@ class _Choice(msgspec.Struct):
     finish_reason: str | None = None
 
 
+class _Status(msgspec.Struct):
+    status_code: int | None = None
+    status_msg: str | None = None
+
+
 class _Payload(msgspec.Struct):
-    choices: list[_Choice]
+    choices: list[_Choice] | None = None
     model: str | None = None
     usage: _Tokens | None = None
+    base_resp: _Status | None = None
+    error: Any = None
+
+
+# MiniMax tells its errors inside of a reply with status 200.
+_STATUSES = {
+    1002: Fault.RATE, 1004: Fault.SIGN_IN, 1008: Fault.MONEY, 1039: Fault.RATE, 2049: Fault.SIGN_IN,
+    1000: Fault.OVERLOAD, 1001: Fault.OVERLOAD, 1013: Fault.OVERLOAD, 1024: Fault.OVERLOAD,
+    1033: Fault.OVERLOAD,
+}  # fmt: skip
 
 
 def read_reply(body: bytes, *, price: Price | None = None) -> Reply:
@@ -83,33 +99,66 @@ def read_reply(body: bytes, *, price: Price | None = None) -> Reply:
 
     Cached prompt tokens are taken out of `input_tokens`, since servers count them in both. The cost comes
     from `price`, else from the server when it states one, else it is None.
-    Raises ValueError with one line when the body is no chat completion.
+    Raises ReplyUnreadable, a ValueError with one line, when the body is no chat completion.
     """
     try:
         payload = msgspec.json.decode(body, type=_Payload)
-    except (msgspec.DecodeError, msgspec.ValidationError, RecursionError, UnicodeDecodeError) as error:
-        raise ValueError(f"the reply is not a chat completion: {error}") from error
+    except msgspec.DecodeError as error:
+        cut = "truncated" in str(error)
+        raise ReplyUnreadable(
+            f"the reply is not a chat completion: {error}", Fault.CUT if cut else Fault.REPLY
+        ) from error
+    except (RecursionError, UnicodeDecodeError) as error:
+        raise ReplyUnreadable(f"the reply is not a chat completion: {error}") from error
     if not payload.choices:
-        raise ValueError("the reply holds no choices")
+        raise _no_choices(payload, body)
     choice = payload.choices[0]
-    content = choice.message.content
+    answer = choice.message
+    content = answer.content
     if isinstance(content, list):
-        content = "".join(part.text or "" for part in content)
+        content = "".join(part.text or "" for part in content if part.type in {"", "text", "output_text"})
+    text = drop_thoughts(content or "")
+    truncated = choice.finish_reason in {"length", "max_tokens"}
+    told = answer.reasoning_content or answer.reasoning or answer.reasoning_details
     return Reply(
-        content or choice.message.refusal or "",
-        choice.finish_reason in {"length", "max_tokens"},
+        text or answer.refusal or "",
+        truncated,
         payload.model or "",
         _count_tokens(payload.usage, price),
+        refused=choice.finish_reason == "content_filter" or (not text and bool(answer.refusal)),
+        thought=bool(told) or text != (content or ""),
     )
+
+
+def _no_choices(payload: _Payload, body: bytes) -> ReplyUnreadable:
+    status = payload.base_resp
+    if status is not None and status.status_code:
+        message = _one_line(status.status_msg or "no reason")
+        fault = _STATUSES.get(status.status_code) or find_fault(0, message=message)
+        return ReplyUnreadable(f"the server says {status.status_code}: {message}", fault)
+    if payload.error is not None:
+        told = read_error(body)
+        return ReplyUnreadable(f"the server says: {told.message}", find_fault(0, told.code, told.message))
+    return ReplyUnreadable("the reply holds no choices")
+
+
+def drop_thoughts(text: str) -> str:
+    """Return the text without the reasoning it begins with; until that is closed, all of it is reasoning."""
+    opened = _OPENED.match(text)
+    closed = _CLOSED.search(text, opened.end() if opened else 0)
+    if closed is None:
+        return "" if opened else text
+    return text[closed.end() :].lstrip("\n")
 
 
 def _count_tokens(tokens: _Tokens | None, price: Price | None) -> Usage:
     if tokens is None:
         return Usage(cost_usd=0.0 if price == FREE else None)
     prompt = max(tokens.prompt_tokens or 0, 0)
-    details = tokens.prompt_tokens_details
-    cached = min(max(details.cached_tokens or 0, 0), prompt) if details else 0
-    usage = Usage(prompt - cached, max(tokens.completion_tokens or 0, 0), cached)
+    details = tokens.prompt_tokens_details or _PromptDetails()
+    cached = min(max(details.cached_tokens or tokens.prompt_cache_hit_tokens or 0, 0), prompt)
+    written = min(max(details.cache_write_tokens or 0, 0), prompt - cached)
+    usage = Usage(prompt - cached - written, max(tokens.completion_tokens or 0, 0), cached, written)
     cost = tokens.cost if price is None else price.cost(usage)
     return msgspec.structs.replace(usage, cost_usd=cost)
 
@@ -117,9 +166,9 @@ def _count_tokens(tokens: _Tokens | None, price: Price | None) -> Usage:
 def find_object(text: str) -> dict[str, Any] | None:
     """Return the JSON object a reply carries: the whole reply, a fenced block, or the longest one in prose.
 
-    A leading <think> block is not searched. None when there is no complete object.
+    Reasoning at the beginning is not searched. None when there is no complete object.
     """
-    text = _THOUGHT.sub("", text, count=1).strip()
+    text = drop_thoughts(text).strip()
     whole = _decode(text)
     if whole is not None:
         return whole

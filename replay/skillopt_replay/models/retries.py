@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 # 501 and 505 say that the server will never do it; everything else from 500 on may pass.
 _TRANSIENT = frozenset({408, 409, 425, 429})
 _PERMANENT = frozenset({501, 505})
-# 429 is also what an empty account is answered with, and that does not pass by waiting.
-_OUT_OF_MONEY = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
 
 
 class Patience(msgspec.Struct, frozen=True):
@@ -36,10 +34,8 @@ class Patience(msgspec.Struct, frozen=True):
         return full / 2 + rng.random() * full / 2
 
 
-def is_transient(status: int, code: str = "") -> bool:
-    """Tell whether the same request may succeed later."""
-    if code in _OUT_OF_MONEY:
-        return False
+def is_transient(status: int) -> bool:
+    """Tell whether the same request may succeed later, as far as the status says."""
     return status in _TRANSIENT or (status >= 500 and status not in _PERMANENT)
 
 

@@ -34,6 +34,7 @@ _DEVICES = (
     "/dev/tty",
     "/dev/fd",
 )
+_WRITABLE_DEVICES = ("/dev/null", "/dev/zero", "/dev/tty", "/dev/dtracehelper")
 _SERVICES = (
     "com.apple.system.notification_center", "com.apple.system.opendirectoryd.libinfo",
     "com.apple.system.opendirectoryd.membership", "com.apple.system.logger", "com.apple.trustd",
@@ -77,7 +78,10 @@ class Seatbelt:
         refuse_homes([*writable, *readable])
         is_shared = network and (reach is None or not self.filters)
         services = None if is_shared else [*(reach or ())] if network else []
-        folders = [path.resolve() for path in (*writable, *readable)]
+        rules = {path.resolve(): False for path in readable}
+        rules.update({path.resolve(): True for path in writable})
+        # Parents first: of several rules the last one that fits counts.
+        folders = sorted(rules, key=lambda path: len(path.parts))
         command = [str(self._binary)]
         # Paths go in as parameters, so that none of them can close a string and add a rule.
         for number, folder in enumerate(folders):
@@ -85,9 +89,10 @@ class Seatbelt:
         ancestors = sorted({str(parent) for folder in folders for parent in folder.parents})
         for number, above in enumerate(ancestors):
             command += ["-D", f"ABOVE{number}={above}"]
-        profile = make_profile(len(writable), len(readable), len(ancestors), services)
+        profile = make_profile([rules[folder] for folder in folders], len(ancestors), services)
         command += ["-p", profile, *argv]
-        return launch(command, mode="--proxy" if services else "", reach=services or ())
+        elsewhere = [service for service in services or () if service.host not in _LOOPBACK]
+        return launch(command, mode="--proxy" if elsewhere else "", reach=elsewhere)
 
     def probe(self) -> Probe:
         """Run `true` confined the way runs are."""
@@ -117,14 +122,14 @@ def find(network: str = "model") -> list[Seatbelt]:
     return [Seatbelt(network=network)] if os.access(BINARY, os.X_OK) else []
 
 
-def make_profile(writable: int, readable: int, ancestors: int, services: Sequence[Endpoint] | None) -> str:
-    """Return the profile for so many folders, given as parameters FOLDER0... (writable first) and ABOVE0...
+def make_profile(folders: Sequence[bool], ancestors: int, services: Sequence[Endpoint] | None) -> str:
+    """Return the profile for folders given as parameters FOLDER0... and ABOVE0...
 
-    `services` None lets everything through; else this machine's named ports are open, and for services
-    elsewhere the port of the launcher's proxy, "@proxy".
+    `folders` says of each in turn whether it may be written to, parents before what lies in them. `services`
+    None lets everything through; else this machine's named ports are open, and for services elsewhere the
+    port of the launcher's proxy, "@proxy".
     """
-    can_write = [f'(subpath (param "FOLDER{number}"))' for number in range(writable)]
-    can_read = [f'(subpath (param "FOLDER{writable + number}"))' for number in range(readable)]
+    given = [f'(subpath (param "FOLDER{number}"))' for number in range(len(folders))]
     above = [f'(literal (param "ABOVE{number}"))' for number in range(ancestors)]
     devices = [f'(literal "{name}")' for name in _DEVICES]
     rules = [
@@ -139,11 +144,13 @@ def make_profile(writable: int, readable: int, ancestors: int, services: Sequenc
         "(allow pseudo-tty)",
         _allow("mach-lookup", [f'(global-name "{name}")' for name in _SERVICES]),
         _allow("file-read-metadata", [f'(literal "{name}")' for name in _LINKS] + above),
-        _allow("file-read*", [f'(subpath "{name}")' for name in _SYSTEM] + devices + can_write + can_read),
-        _allow("file-write*", devices[:2] + devices[-2:] + can_write),
+        _allow("file-read*", [f'(subpath "{name}")' for name in _SYSTEM] + devices + given),
+        _allow("file-write*", [f'(literal "{name}")' for name in _WRITABLE_DEVICES]),
     ]
-    if readable:
-        rules.append("(deny file-write* " + " ".join(can_read) + ")")
+    rules += [
+        f"({'allow' if write else 'deny'} file-write* {folder})"
+        for write, folder in zip(folders, given, strict=True)
+    ]
     return "\n".join([*rules, *_network(services)]) + "\n"
 
 
@@ -158,4 +165,4 @@ def _network(services: Sequence[Endpoint] | None) -> list[str]:
 
 
 def _allow(operation: str, filters: list[str]) -> str:
-    return f"(allow {operation} {' '.join(filters)})" if filters else f"; nothing for {operation}"
+    return f"(allow {operation} {' '.join(filters)})"

@@ -19,6 +19,7 @@ from skillopt_replay.errors import Unavailable
 from skillopt_replay.models import claude as module
 from skillopt_replay.models.claude import ClaudeModel, render
 from skillopt_replay.protocols import Message
+from skillopt_replay.rollouts import Fault
 
 # Read at import: the tests' own environment is emptied.
 PROGRAM = os.environ.get("SKILLOPT_TEST_CLAUDE", "")
@@ -128,26 +129,32 @@ async def test_a_model_that_hands_in_no_object_failed_and_the_infrastructure_did
 
 
 @pytest.mark.parametrize(
-    ("reply", "said"),
+    ("reply", "said", "fault"),
     [
         (
             {**GOOD, "is_error": True, "result": "API Error", "api_error_status": 529},
             "API Error (status 529)",
+            Fault.OVERLOAD,
         ),
+        ({**GOOD, "is_error": True, "result": "no", "api_error_status": 404}, "status 404", Fault.MODEL),
+        ({**GOOD, "is_error": True, "result": "Credit balance is too low"}, "Credit", Fault.MONEY),
+        ({**GOOD, "is_error": True, "result": "Please run /login"}, "sign in with", Fault.SIGN_IN),
+        ({**GOOD, "result": ""}, "gave no answer", Fault.REPLY),
         (
             {**GOOD, "subtype": "error_max_budget_usd", "result": None, "errors": ["over budget"]},
             "over budget",
+            Fault.CLIENT,
         ),
-        ({**GOOD, "stop_reason": None, "result": "half a"}, "did not come to its end"),
-        ("", "ended with 1 and no result"),
-        ("Segmentation fault", "Segmentation fault"),
-        ("[1]", "no result"),
+        ({**GOOD, "stop_reason": None, "result": "half a"}, "did not come to its end", Fault.CUT),
+        ("", "ended with 1 and no result", Fault.CLIENT),
+        ("Segmentation fault", "Segmentation fault", Fault.CLIENT),
+        ("[1]", "no result", Fault.CLIENT),
     ],
 )
-async def test_what_fails_outside_the_model_is_an_error(program, tmp_path, reply, said):
+async def test_what_fails_outside_the_model_is_an_error(program, tmp_path, reply, said, fault):
     done = await ClaudeModel(program(reply, code=1), work=tmp_path / "w").complete(ASK, schema=SCHEMA)
     assert said in done.error
-    assert (done.text, done.value) == ("", None)
+    assert (done.text, done.value, done.fault) == ("", None, fault)
 
 
 async def test_a_client_that_hangs_is_ended(program, tmp_path):
@@ -236,8 +243,8 @@ class TestWithTheRealClient:
 
     async def test_a_refused_key_is_an_error(self, model):
         done = await model.complete([Message("user", "be refused")])
-        assert done.error
-        assert done.text == ""
+        assert (done.fault, done.text) == (Fault.SIGN_IN, "")
+        assert "ANTHROPIC_API_KEY" in done.error
 
     async def test_a_path_or_command_quoted_in_a_prompt_stays_words(self, model, tmp_path):
         (tmp_path / "secret.txt").write_text("HERON-SECRET-77")

@@ -82,7 +82,7 @@ async def test_another_user_of_the_machine_cannot_use_the_server(fake_runtime, m
     import httpx2
 
     async with local(model_file) as model:
-        url = model._client._url
+        url = model._client._service.url
         async with httpx2.AsyncClient(trust_env=False) as client:
             reply = await client.post(url, json={"messages": [{"role": "user", "content": "x"}]})
         command = " ".join(psutil.Process(model._server._process.pid).cmdline())

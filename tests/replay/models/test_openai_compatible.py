@@ -9,7 +9,7 @@ import pytest
 
 from skillopt_replay.errors import Unavailable
 from skillopt_replay.models.openai_compatible import OpenAICompatible, completions_url
-from skillopt_replay.models.replies import Price
+from skillopt_replay.models.prices import Price
 from skillopt_replay.models.retries import Patience
 from skillopt_replay.protocols import Message
 
@@ -149,7 +149,7 @@ async def test_a_body_that_is_no_completion_is_an_error(chat_server, raw):
 
 
 async def test_a_flood_is_cut_off(chat_server, monkeypatch):
-    monkeypatch.setattr("skillopt_replay.models.openai_compatible.MAX_REPLY_BYTES", 1000)
+    monkeypatch.setattr("skillopt_replay.models.service.MAX_REPLY_BYTES", 1000)
     async with client(chat_server((200, b"x" * 100_000, {}))) as model:
         done = await model.complete(ASK)
     assert "larger than" in done.error

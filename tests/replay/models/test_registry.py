@@ -56,7 +56,7 @@ async def test_a_key_that_is_not_set_is_said(tmp_path):
         await open_and_ask("openai:https://192.0.2.1/v1#q", tmp_path, key_name="MY_KEY")
 
 
-@pytest.mark.parametrize("spec", ["gpt", "", "ollama:x", "locall"])
+@pytest.mark.parametrize("spec", ["gpt", "", "olama:x", "locall"])
 async def test_an_unknown_kind_is_answered_with_the_known_ones(spec, tmp_path):
     with pytest.raises(Unavailable) as caught:
         await open_and_ask(spec, tmp_path)

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillopt_replay.models.replies import FREE, Price, find_object, read_error, read_reply
+from skillopt_replay.models.prices import FREE, Price
+from skillopt_replay.models.replies import find_object, read_error, read_reply
 from skillopt_replay.models.retries import Patience, is_transient, requested_wait
 from skillopt_replay.rollouts import Usage
 
@@ -131,10 +132,6 @@ def test_what_may_pass_is_transient(status):
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 413, 422, 501])
 def test_what_will_not_pass_is_permanent(status):
     assert not is_transient(status)
-
-
-def test_an_empty_account_is_not_worth_waiting_for():
-    assert not is_transient(429, "insufficient_quota")
 
 
 @given(st.integers(0, 30), st.randoms())

@@ -1,0 +1,83 @@
+"""What the Messages API sends back, decoded; nothing here touches the network."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from skillopt_replay.models.prices import Price
+from skillopt_replay.models.replies import ReplyUnreadable
+from skillopt_replay.rollouts import Fault, Usage
+
+TOOL = "reply"
+
+
+class MessageReply(msgspec.Struct, frozen=True):
+    """The text without what the model thought, the object it handed in by the tool, and the tokens."""
+
+    text: str
+    value: dict[str, Any] | None
+    truncated: bool
+    refused: bool
+    thought: bool
+    model: str
+    usage: Usage
+
+
+class _Block(msgspec.Struct):
+    type: str = ""
+    text: str | None = None
+    name: str | None = None
+    input: Any = None
+
+
+class _Tokens(msgspec.Struct):
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cache_read_input_tokens: int | None = None
+    cache_creation_input_tokens: int | None = None
+
+
+class _Message(msgspec.Struct):
+    content: list[_Block]
+    model: str = ""
+    stop_reason: str | None = None
+    usage: _Tokens | None = None
+
+
+def read_message(body: bytes, *, price: Price | None = None) -> MessageReply:
+    """Decode the body of a message. Raises ReplyUnreadable when it is none."""
+    try:
+        message = msgspec.json.decode(body, type=_Message)
+    except msgspec.DecodeError as error:
+        fault = Fault.CUT if "truncated" in str(error) else Fault.REPLY
+        raise ReplyUnreadable(f"the reply is not a message: {error}", fault) from error
+    except (RecursionError, UnicodeDecodeError) as error:
+        raise ReplyUnreadable(f"the reply is not a message: {error}") from error
+    handed = next((b.input for b in message.content if b.type == "tool_use" and b.name == TOOL), None)
+    value = handed if isinstance(handed, dict) else None
+    text = "".join(block.text or "" for block in message.content if block.type == "text")
+    if value is not None:
+        text = msgspec.json.encode(value).decode()
+    return MessageReply(
+        text,
+        value,
+        truncated=message.stop_reason in {"max_tokens", "model_context_window_exceeded"},
+        refused=message.stop_reason == "refusal",
+        thought=any(block.type in {"thinking", "redacted_thinking"} for block in message.content),
+        model=message.model,
+        usage=_count(message.usage, price),
+    )
+
+
+def _count(tokens: _Tokens | None, price: Price | None) -> Usage:
+    if tokens is None:
+        return Usage()
+    usage = Usage(
+        max(tokens.input_tokens or 0, 0),
+        max(tokens.output_tokens or 0, 0),
+        max(tokens.cache_read_input_tokens or 0, 0),
+        max(tokens.cache_creation_input_tokens or 0, 0),
+    )
+    return usage if price is None else msgspec.structs.replace(usage, cost_usd=price.cost(usage))

@@ -1,0 +1,245 @@
+"""The user's own `codex` program as a chat model: no tools, no settings, a home that is thrown away."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from skillopt_replay import process
+from skillopt_replay.agents.codex import name_provider
+from skillopt_replay.agents.codex_cli import CREDENTIAL_FILE
+from skillopt_replay.agents.codex_words import find_fault, find_words
+from skillopt_replay.errors import Unavailable
+from skillopt_replay.folders import PRIVATE_PREFIX, discard, make_folder
+from skillopt_replay.models.claude import ENTRYPOINT, render
+from skillopt_replay.models.completing import conclude
+from skillopt_replay.models.schemas import simplify
+from skillopt_replay.protocols import Completion
+from skillopt_replay.rollouts import Fault, Usage
+from skillopt_replay.sandbox.contract import SYSTEM_PATH
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from skillopt_replay.agents.clients import Client
+    from skillopt_replay.models.prices import Price
+    from skillopt_replay.protocols import Message
+
+TYPICAL = Usage(input_tokens=20_000, output_tokens=4_000)
+_KEEP_BYTES = 8_000_000
+_SIGN_IN = "run `codex login`, or set CODEX_API_KEY"
+# Everything that could run, read, search, ask around or be written down; a name that a version does not know
+# costs one line of its output.
+_OFF = (
+    "apps", "browser_use", "code_mode_host", "computer_use", "enable_request_compression", "goals", "hooks",
+    "image_generation", "memories", "multi_agent", "plugins", "shell_tool", "skill_search", "sleep_tool",
+    "tool_suggest", "unified_exec", "view_image",
+)  # fmt: skip
+
+
+class _Item(msgspec.Struct, frozen=True):
+    type: str = ""
+    text: str | None = None
+
+
+class _Told(msgspec.Struct, frozen=True):
+    message: str | None = None
+
+
+class _Spent(msgspec.Struct, frozen=True):
+    input_tokens: int = 0
+    cached_input_tokens: int = 0
+    cache_write_input_tokens: int = 0
+    output_tokens: int = 0
+
+
+class _Event(msgspec.Struct, frozen=True):
+    type: str = ""
+    item: _Item | None = None
+    usage: _Spent | None = None
+    error: _Told | None = None
+
+
+class CodexModel:
+    """A ChatModel through `codex exec`.
+
+    The client has no switch for temperature, seed and length of a reply, so these are not passed on: its
+    replies vary. Several messages become one prompt with headings; the system text stands in place of the
+    client's own. `price` makes costs known, for those who pay by token.
+    """
+
+    def __init__(
+        self,
+        cli: Client,
+        *,
+        model: str | None = None,
+        seconds: float = 600.0,
+        price: Price | None = None,
+        estimate: Usage = TYPICAL,
+        work: Path | None = None,
+    ) -> None:
+        """`work` is where private folders are made (None: the temporary folder).
+
+        Raises Unavailable when nobody is signed in.
+        """
+        if cli.credentials is None or not cli.signed_in:
+            raise Unavailable("Codex is not signed in", hint=cli.hint or _SIGN_IN)
+        self._cli = cli
+        self._credentials = cli.credentials
+        self._model = model
+        self._seconds = seconds
+        self._price = price
+        self._estimate = estimate
+        self._work = work
+
+    @property
+    def identity(self) -> str:
+        """The client's version and the model."""
+        route = self._credentials.route
+        provider = f"{route['model_provider']}/" if "model_provider" in route else ""
+        return f"codex {self._cli.version} {provider}{self._model or route.get('model', 'default')}"
+
+    @property
+    def estimate(self) -> Usage:
+        """What one call typically uses, priced when the price is known."""
+        return self._priced(self._estimate)
+
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        schema: Mapping[str, Any] | None = None,
+        max_tokens: int = 2048,
+        temperature: float = 0.0,
+        seed: int | None = None,
+    ) -> Completion:
+        """Return the reply; a failed call is a Completion with `error`."""
+        started = time.monotonic()
+        system, prompt = render(messages)
+        root = self._work or Path(tempfile.gettempdir())
+        private = await asyncio.to_thread(make_folder, root, PRIVATE_PREFIX)
+        try:
+            await asyncio.to_thread(self._furnish, private, system, schema)
+            finished = await process.run(
+                self._command(private, schema),
+                cwd=private / "work",
+                env=self._environment(private),
+                seconds=self._seconds,
+                stdin=prompt.encode("utf-8", "replace"),
+                keep_bytes=_KEEP_BYTES,
+            )
+        except OSError as error:
+            return self._failed(f"codex does not start: {error}", Fault.CLIENT, time.monotonic() - started)
+        finally:
+            await discard(private)
+        return self._read(finished, schema)
+
+    def _furnish(self, private: Path, system: str, schema: Mapping[str, Any] | None) -> None:
+        import tomlkit
+
+        for name in ("home", "codex", "tmp", "work"):
+            (private / name).mkdir()
+        (private / "system.txt").write_bytes((system or "Answer.").encode("utf-8", "replace"))
+        config = private / "codex" / "config.toml"
+        # A route may hold a key of the user's.
+        config.touch(mode=0o600)
+        config.write_text(tomlkit.dumps(self._config(private)), encoding="utf-8")
+        if schema is not None:
+            (private / "schema.json").write_bytes(msgspec.json.encode(simplify(schema)))
+        if self._credentials.file is not None:
+            path = private / "codex" / CREDENTIAL_FILE
+            path.touch(mode=0o600)
+            path.write_bytes(self._credentials.file)
+
+    def _config(self, private: Path) -> dict[str, Any]:
+        """Return what calls nobody but the model, reads nothing, and has our system text for its own."""
+        return {
+            **name_provider(self._credentials),
+            "model_instructions_file": str(private / "system.txt"),
+            "approval_policy": "never",
+            "check_for_update_on_startup": False,
+            "cli_auth_credentials_store": "file",
+            "project_doc_max_bytes": 0,
+            "web_search": "disabled",
+            "include_environment_context": False,
+            "include_permissions_instructions": False,
+            "include_collaboration_mode_instructions": False,
+            "analytics": {"enabled": False},
+            "feedback": {"enabled": False},
+            "history": {"persistence": "none"},
+            "skills": {"bundled": {"enabled": False}},
+            "features": dict.fromkeys(_OFF, False),
+        }
+
+    def _command(self, private: Path, schema: Mapping[str, Any] | None) -> list[str]:
+        command = [str(self._cli.binary), "exec", "--json", "--ephemeral", "--skip-git-repo-check"]
+        command += ["--sandbox", "read-only", "--cd", str(private / "work")]
+        if schema is not None:
+            command += ["--output-schema", str(private / "schema.json")]
+        if self._model:
+            command += ["--model", self._model]
+        return [*command, "-"]
+
+    def _environment(self, private: Path) -> dict[str, str]:
+        return {
+            "PATH": SYSTEM_PATH,
+            "HOME": str(private / "home"),
+            "CODEX_HOME": str(private / "codex"),
+            "TMPDIR": str(private / "tmp"),
+            "LANG": "C.UTF-8",
+            "TERM": "dumb",
+            # Nothing is kept of these sessions; if a version does, harvesters know them by this.
+            "CODEX_INTERNAL_ORIGINATOR_OVERRIDE": ENTRYPOINT,
+            **dict(self._credentials.env),
+        }
+
+    def _read(self, finished: process.Finished, schema: Mapping[str, Any] | None) -> Completion:
+        if finished.timed_out:
+            said = f"no reply within {self._seconds:g} s"
+            return self._failed(said, Fault.NETWORK, finished.seconds)
+        text, usage, problem = "", None, ""
+        for event in _decode(finished.stdout):
+            if event.item is not None and event.item.type == "agent_message":
+                text = event.item.text or ""
+            if event.type == "turn.completed" and event.usage is not None:
+                usage = self._priced(_count(event.usage))
+            if event.type == "turn.failed":
+                problem = (event.error and event.error.message) or "no reason given"
+        if problem:
+            return self._failed(find_words(problem), find_fault(problem), finished.seconds)
+        if usage is None:
+            said = (finished.stderr or finished.stdout).strip()[-300:] or "it wrote nothing"
+            error = f"codex ended with {finished.returncode} and no result: {said}"
+            return self._failed(error, find_fault(said), finished.seconds)
+        return conclude(text, schema, model=self._model or "", usage=usage, seconds=finished.seconds)
+
+    def _priced(self, usage: Usage) -> Usage:
+        if self._price is None or self._credentials.file is not None:
+            return usage
+        return msgspec.structs.replace(usage, cost_usd=self._price.cost(usage))
+
+    def _failed(self, error: str, fault: Fault, seconds: float) -> Completion:
+        if fault is Fault.SIGN_IN:
+            error = f"{error[:400]} ({_SIGN_IN}; now used: {self._credentials.source})"
+        return Completion(text="", model=self._model or "", seconds=seconds, error=error[:700], fault=fault)
+
+
+def _decode(text: str) -> list[_Event]:
+    events = []
+    for line in text.splitlines():
+        try:
+            events.append(msgspec.json.decode(line, type=_Event))
+        except (msgspec.DecodeError, RecursionError):
+            continue
+    return events
+
+
+def _count(spent: _Spent) -> Usage:
+    cached = min(max(spent.cached_input_tokens, 0), max(spent.input_tokens, 0))
+    written = min(max(spent.cache_write_input_tokens, 0), max(spent.input_tokens - cached, 0))
+    return Usage(max(spent.input_tokens - cached - written, 0), max(spent.output_tokens, 0), cached, written)

@@ -1,0 +1,73 @@
+"""From what a model said to a Completion: the same rules for every kind of model."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from skillopt_replay.models.replies import find_object
+from skillopt_replay.models.schemas import find_mismatch
+from skillopt_replay.protocols import Completion
+from skillopt_replay.rollouts import Fault, Usage
+
+# What a model that reasons before it answers gets besides the length asked for.
+ROOM_TO_THINK = 8_192
+
+
+async def complete_with_room(
+    room: int, ask: Callable[[int], Awaitable[Completion]]
+) -> tuple[Completion, int]:
+    """Return the completion of `ask(room)`, and the room to give from now on.
+
+    A reply that reached its longest length before there was any answer shows a model that reasons: it is
+    asked once more with room for that, and both calls are paid for.
+    """
+    first = await ask(room)
+    if room or first.fault is not Fault.CUT or first.error is None or not first.usage.output_tokens:
+        return first, room
+    second = await ask(ROOM_TO_THINK)
+    both = msgspec.structs.replace(
+        second, usage=first.usage.plus(second.usage), seconds=first.seconds + second.seconds
+    )
+    return both, ROOM_TO_THINK
+
+
+def conclude(
+    text: str,
+    schema: Mapping[str, Any] | None,
+    *,
+    model: str,
+    usage: Usage,
+    seconds: float,
+    value: Mapping[str, Any] | None = None,
+    truncated: bool = False,
+    refused: bool = False,
+    thought: bool = False,
+    max_tokens: int | None = None,
+) -> Completion:
+    """Return the Completion of a reply that came to its end.
+
+    `value` is the object where it was handed in beside the text. An object counts when it is as the schema
+    says. With no text and no object there is nothing to judge: that is an error. Text that was cut
+    (`truncated`), declined (`refused`) or is not to the schema is kept, with the fault and without an
+    error, as the one who asked can say so to the model.
+    """
+    if not text.strip() and value is None:
+        error = "the model gave no answer"
+        fault = Fault.REPLY
+        if truncated:
+            until = f"at {max_tokens} tokens" if max_tokens else "at its longest length"
+            error = f"the reply was cut {until}, before there was any answer"
+            fault = Fault.CUT
+        if thought:
+            error += ": it only reasoned"
+        return Completion(text="", model=model, usage=usage, seconds=seconds, error=error, fault=fault)
+    fault_ = Fault.CUT if truncated else Fault.REPLY if refused else None
+    found: dict[str, Any] | None = None
+    if schema is not None and fault_ is None:
+        found = dict(value) if value is not None else find_object(text)
+        if found is None or find_mismatch(found, schema) is not None:
+            found, fault_ = None, Fault.REPLY
+    return Completion(text=text, model=model, value=found, usage=usage, seconds=seconds, fault=fault_)

@@ -1,0 +1,174 @@
+"""One address of a model's service: a request is posted, and posted again when that may help."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import time
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import msgspec
+
+from skillopt_replay.models.faults import find_fault
+from skillopt_replay.models.places import is_loopback
+from skillopt_replay.models.replies import read_error
+from skillopt_replay.models.retries import Patience, is_transient, requested_wait
+from skillopt_replay.rollouts import Fault
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    import httpx2
+
+MAX_REPLY_BYTES = 16_000_000
+_LOG = logging.getLogger(__name__)
+
+
+class Failure(msgspec.Struct, frozen=True):
+    """A request that failed: what to say, why, whether to try again, and what the server asked to wait.
+
+    `status` is the HTTP status (0: none came) and `param` the parameter that the server names.
+    """
+
+    message: str
+    fault: Fault
+    transient: bool
+    wait_s: float | None = None
+    status: int = 0
+    param: str = ""
+
+
+class Service:
+    """Posts JSON to one address. One HTTP client is kept until `close` and serves one event loop.
+
+    `timeout_s` bounds each attempt from connect to the last byte. When the server asks one request to wait,
+    the others wait as well. `remedies` says for a fault what the user can do about it.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        name: str,
+        headers: Mapping[str, str] | None = None,
+        secret: str | None = None,
+        timeout_s: float = 300.0,
+        connect_s: float = 10.0,
+        patience: Patience | None = None,
+        remedies: Mapping[Fault, str] | None = None,
+        inspect: Callable[[bytes], Failure | None] | None = None,
+    ) -> None:
+        """`secret` is blanked in whatever the server says.
+
+        `inspect` finds the failures that a server tells in a reply with status 200.
+        """
+        self.url = url
+        self._name = name
+        self._headers = {"content-type": "application/json", **(headers or {})}
+        self._secret = secret
+        self._timeout_s = timeout_s
+        self._connect_s = connect_s
+        self._patience = patience or Patience()
+        self._remedies = dict(remedies or {})
+        self._inspect = inspect
+        self._client: httpx2.AsyncClient | None = None
+        self._not_before = 0.0
+        # Only for jitter; nothing secret or reproducible hangs on it.
+        self._rng = random.Random()  # noqa: S311
+
+    @property
+    def host(self) -> str:
+        return urlsplit(self.url).netloc
+
+    async def close(self) -> None:
+        """Close the connections; a later `ask` opens new ones."""
+        client, self._client = self._client, None
+        if client is not None:
+            await client.aclose()
+
+    async def ask(self, body: Mapping[str, Any]) -> bytes | Failure:
+        """Return the body of the reply, or why there is none."""
+        attempt = 0
+        while True:
+            await asyncio.sleep(max(0.0, self._not_before - time.monotonic()))
+            answer = await self._post(body)
+            if isinstance(answer, bytes):
+                return answer
+            attempt += 1
+            if not answer.transient or attempt >= self._patience.attempts:
+                return self._advise(answer)
+            wait = self._patience.wait(attempt - 1, self._rng)
+            if answer.wait_s is not None:
+                if answer.wait_s > self._patience.longest_wait_s:
+                    message = f"{answer.message} (asked to wait {answer.wait_s:.0f} s)"
+                    return self._advise(msgspec.structs.replace(answer, message=message))
+                self._not_before = max(self._not_before, time.monotonic() + answer.wait_s)
+            _LOG.info("%s: %s; trying again in %.1f s", self._name, answer.message, wait)
+            await asyncio.sleep(wait)
+
+    def advise(self, message: str, fault: Fault) -> str:
+        """Return the message with what the user can do about the fault, where there is such a thing."""
+        remedy = self._remedies.get(fault, "")
+        return f"{message} ({remedy})" if remedy else message
+
+    def _advise(self, failure: Failure) -> Failure:
+        return msgspec.structs.replace(failure, message=self.advise(failure.message, failure.fault))
+
+    async def _post(self, body: Mapping[str, Any]) -> bytes | Failure:
+        import httpx2
+
+        received = bytearray()
+        try:
+            return await asyncio.wait_for(self._exchange(body, received), self._timeout_s)
+        except asyncio.TimeoutError:
+            return Failure(f"no reply within {self._timeout_s:.0f} s", Fault.NETWORK, transient=True)
+        except httpx2.TransportError as error:
+            fault = Fault.CUT if received else Fault.NETWORK
+            return Failure(f"{self.host}: {_describe(error)}", fault, transient=True)
+        except httpx2.HTTPError as error:
+            return Failure(f"{self.host}: {_describe(error)}", Fault.NETWORK, transient=False)
+
+    async def _exchange(self, body: Mapping[str, Any], received: bytearray) -> bytes | Failure:
+        client = self._open()
+        async with client.stream("POST", self.url, content=msgspec.json.encode(body)) as response:
+            async for chunk in response.aiter_bytes():
+                received += chunk
+                if len(received) > MAX_REPLY_BYTES:
+                    message = f"the reply is larger than {MAX_REPLY_BYTES} bytes"
+                    return Failure(message, Fault.REPLY, transient=False)
+        if response.status_code == 200:
+            body_ = bytes(received)
+            return (self._inspect(body_) if self._inspect else None) or body_
+        told = read_error(bytes(received))
+        message = f"HTTP {response.status_code} from {self.host}"
+        if told.message:
+            message += f": {told.message}"
+        if self._secret:
+            message = message.replace(self._secret, "***")
+        fault = find_fault(response.status_code, told.code, told.message)
+        return Failure(
+            message,
+            fault,
+            transient=is_transient(response.status_code) and not fault.permanent,
+            wait_s=requested_wait(response.headers),
+            status=response.status_code,
+            param=told.param,
+        )
+
+    def _open(self) -> httpx2.AsyncClient:
+        if self._client is None:
+            import httpx2
+
+            self._client = httpx2.AsyncClient(
+                headers=self._headers,
+                timeout=httpx2.Timeout(self._timeout_s, connect=self._connect_s),
+                # A proxy of the environment cannot reach this machine's own loopback.
+                trust_env=not is_loopback(self.url),
+            )
+        return self._client
+
+
+def _describe(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

@@ -1,0 +1,95 @@
+"""Check-ups of the agents and models: which are there, who would run the tasks, who would write the edits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from skillopt_sleep.agents import AGENTS, BY_NAME, CHAT, COMMAND, AgentKind
+from skillopt_sleep.config import Settings, load
+from skillopt_sleep.errors import Explained, UsageError
+from skillopt_sleep.findings import Finding, explained
+from skillopt_sleep.paths import Paths
+
+if TYPE_CHECKING:
+    from skillopt_sleep.night.choosing import Choice
+
+
+def find_agents(env: Mapping[str, str]) -> Iterator[Finding]:
+    """Say of each agent whether it is installed and signed in."""
+    for kind in AGENTS:
+        yield _of_agent(kind, env)
+
+
+def find_backends(paths: Paths, env: Mapping[str, str]) -> Iterator[Finding]:
+    """Say who would run the tasks and which model would write the edits, and why."""
+    try:
+        settings = load(paths.config)
+    except UsageError as error:
+        # The settings have a finding of their own; nobody knows what they want.
+        said, hint = "the settings cannot be read", error.hint or "mend the settings"
+        yield Finding(name="target", ok=False, detail=said, hint=hint, needed=True)
+        return
+    yield explained("target", lambda: _target(settings, paths, env))
+    yield explained("optimizer", lambda: _optimizer(settings, paths, env))
+
+
+def _of_agent(kind: AgentKind, env: Mapping[str, str]) -> Finding:
+    try:
+        client = kind.find(env)
+    except Exception as error:
+        if not isinstance(error, Explained):
+            raise
+        return Finding(name=kind.client, ok=False, detail=error.message, hint=error.hint)
+    if client is None:
+        hint = f"install {kind.title} to replay with it ({kind.install})"
+        return Finding(name=kind.client, ok=False, detail="not on PATH", hint=hint)
+    by = f"sign-in by {client.credentials.source}" if client.credentials else "not signed in"
+    return Finding(
+        name=kind.client,
+        ok=client.signed_in,
+        detail=f"{client.version} at {client.binary}, {by}",
+        hint=client.hint,
+    )
+
+
+def _target(settings: Settings, paths: Paths, env: Mapping[str, str]) -> str:
+    picked = _pick(settings, paths, env)
+    because = f": {picked.why}" if picked.why else ""
+    if picked.agent == CHAT:
+        model = settings.target.model or "local"
+        return f"a night would replay with the chat model {_check(model, settings, env)}{because}"
+    if picked.agent == COMMAND:
+        from skillopt_replay.agents.command import find_program
+
+        return f"a night would replay with {find_program(settings.target.command, env).argv[0]}"
+    return f"a night would replay with {BY_NAME[picked.agent].title}{because}"
+
+
+def _optimizer(settings: Settings, paths: Paths, env: Mapping[str, str]) -> str:
+    from skillopt_sleep.night.backends import pick_optimizer
+
+    target = CHAT if settings.optimizer.model != "auto" else _pick(settings, paths, env).agent
+    picked = pick_optimizer(settings, env, target)
+    because = f": {picked.why}" if picked.why else ""
+    return f"{_check(picked.agent, settings, env)} would write the edits{because}"
+
+
+def _pick(settings: Settings, paths: Paths, env: Mapping[str, str]) -> Choice:
+    from skillopt_sleep.night.backends import pick_target
+    from skillopt_sleep.store.database import connect
+    from skillopt_sleep.store.index import count_clients
+
+    connection = connect(paths.database)
+    try:
+        clients = count_clients(connection)
+    finally:
+        connection.close()
+    return pick_target(settings, env, clients)
+
+
+def _check(spec: str, settings: Settings, env: Mapping[str, str]) -> str:
+    from skillopt_replay.models.registry import check_model
+    from skillopt_sleep.night.backends import make_prices
+
+    return check_model(spec, env=env, prices=make_prices(settings))

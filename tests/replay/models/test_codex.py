@@ -1,0 +1,257 @@
+"""The user's `codex` program as a model: a fake program, and the real one against a scripted service."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+import tomlkit
+
+from skillopt_replay.agents.clients import Client, Credentials
+from skillopt_replay.agents.codex_cli import find_codex
+from skillopt_replay.errors import Unavailable
+from skillopt_replay.models.codex import CodexModel
+from skillopt_replay.models.prices import Price
+from skillopt_replay.protocols import Message
+from skillopt_replay.rollouts import Fault
+
+PROGRAM = os.environ.get("SKILLOPT_TEST_CODEX", "")
+real = [
+    pytest.mark.real_cli,
+    pytest.mark.skipif(not PROGRAM, reason="SKILLOPT_TEST_CODEX does not name the program"),
+]
+ASK = [Message("system", "Be brief."), Message("user", "How many?")]
+SCHEMA = {
+    "type": "object",
+    "properties": {"n": {"type": "integer", "maximum": 9}},
+    "required": ["n"],
+    "additionalProperties": False,
+}
+
+
+def say(text, **usage):
+    spent = {"input_tokens": 100, "cached_input_tokens": 60, "output_tokens": 7, **usage}
+    return [
+        {"type": "thread.started", "thread_id": "t"},
+        {"type": "item.completed", "item": {"type": "error", "message": "Codex is ignoring 1 setting"}},
+        {"type": "error", "message": "Reconnecting... 1/2"},
+        {"type": "item.completed", "item": {"type": "reasoning", "text": "I should say 4"}},
+        {"type": "item.completed", "item": {"type": "agent_message", "text": text}},
+        {"type": "turn.completed", "usage": spent},
+    ]
+
+
+def fail(message):
+    return [{"type": "turn.started"}, {"type": "turn.failed", "error": {"message": message}}]
+
+
+@pytest.fixture
+def program(tmp_path):
+    """Make a fake client that notes how it was called and writes `events`."""
+
+    def make(events, code=0, before="", credentials=None):
+        out = events if isinstance(events, str) else "\n".join(map(json.dumps, events)) + "\n"
+        path = tmp_path / "codex"
+        path.write_text(
+            textwrap.dedent(f"""\
+            #!{sys.executable}
+            import json, os, pathlib, sys, time
+            home = pathlib.Path(os.environ["CODEX_HOME"])
+            config = (home / "config.toml").read_text()
+            asked = "--output-schema" in sys.argv
+            schema = sys.argv[sys.argv.index("--output-schema") + 1] if asked else None
+            note = {{"argv": sys.argv[1:], "env": dict(os.environ), "cwd": os.getcwd(), "config": config,
+                    "stdin": sys.stdin.read(), "files": sorted(p.name for p in home.iterdir()),
+                    "system": (home.parent / "system.txt").read_text(),
+                    "schema": json.load(open(schema)) if schema else None}}
+            pathlib.Path({str(tmp_path / "note.json")!r}).write_text(json.dumps(note))
+            {before}
+            sys.stdout.write({out!r})
+            sys.exit({code})
+            """)
+        )
+        path.chmod(0o755)
+        signed = credentials or Credentials(source="CODEX_API_KEY", env=(("CODEX_API_KEY", "sk-fake"),))
+        return Client(binary=path, version="9.9.9", credentials=signed)
+
+    return make
+
+
+def note(tmp_path):
+    return json.loads((tmp_path / "note.json").read_text())
+
+
+async def test_the_client_gets_the_question_and_nothing_of_the_user(program, tmp_path, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "user-key")
+    done = await CodexModel(program(say("Three.")), model="m-5", work=tmp_path / "w").complete(ASK)
+    assert (done.text, done.error, done.value, done.model) == ("Three.", None, None, "m-5")
+    assert (done.usage.input_tokens, done.usage.cache_read_tokens, done.usage.output_tokens) == (40, 60, 7)
+    assert done.usage.cost_usd is None
+    told = note(tmp_path)
+    assert (told["stdin"], told["system"]) == ("How many?", "Be brief.")
+    assert told["env"]["CODEX_API_KEY"] == "sk-fake"
+    assert told["env"]["CODEX_INTERNAL_ORIGINATOR_OVERRIDE"] == "skillopt-sleep-optimizer"
+    assert "user-key" not in json.dumps(told)
+    assert str(tmp_path / "w") in told["env"]["HOME"]
+    assert str(tmp_path / "w") in told["cwd"]
+    assert "--ephemeral" in told["argv"]
+    assert told["argv"][told["argv"].index("--sandbox") + 1] == "read-only"
+    assert told["argv"][told["argv"].index("--model") + 1] == "m-5"
+    assert "--output-schema" not in told["argv"]
+    assert list((tmp_path / "w").iterdir()) == []
+
+
+async def test_its_settings_switch_off_tools_network_chatter_and_history(program, tmp_path):
+    await CodexModel(program(say("x")), work=tmp_path / "w").complete(ASK)
+    config = tomlkit.parse(note(tmp_path)["config"]).unwrap()
+    off = ("shell_tool", "unified_exec", "view_image", "apps", "plugins", "hooks", "memories")
+    assert [config["features"][name] for name in off] == [False] * len(off)
+    assert config["analytics"]["enabled"] is False
+    assert config["history"]["persistence"] == "none"
+    assert config["check_for_update_on_startup"] is False
+    assert config["web_search"] == "disabled"
+    assert "model_provider" not in config
+
+
+async def test_a_credential_file_is_copied_for_the_client_alone(program, tmp_path):
+    signed = Credentials(source="auth.json", file=b'{"tokens": {"access_token": "t"}}')
+    done = await CodexModel(program(say("x"), credentials=signed), work=tmp_path / "w").complete(ASK)
+    assert done.error is None
+    told = note(tmp_path)
+    assert told["files"] == ["auth.json", "config.toml"]
+    assert "model_provider" not in tomlkit.parse(told["config"])
+    assert list((tmp_path / "w").iterdir()) == []
+
+
+async def test_an_object_to_the_schema_is_the_value_and_the_schema_is_sent_simply(program, tmp_path):
+    done = await CodexModel(program(say('{"n": 3}')), work=tmp_path / "w").complete(ASK, schema=SCHEMA)
+    assert (done.value, done.error, done.fault) == ({"n": 3}, None, None)
+    assert note(tmp_path)["schema"]["properties"]["n"] == {"type": "integer", "description": "at most 9"}
+
+
+@pytest.mark.parametrize("text", ['{"n": 12}', "in words"])
+async def test_a_reply_not_to_the_schema_is_the_models_failure(program, tmp_path, text):
+    done = await CodexModel(program(say(text)), work=tmp_path / "w").complete(ASK, schema=SCHEMA)
+    assert (done.value, done.error, done.fault, done.text) == (None, None, Fault.REPLY, text)
+
+
+@pytest.mark.parametrize(
+    ("events", "said", "fault"),
+    [
+        (fail("unexpected status 401 Unauthorized: bad key"), "codex login", Fault.SIGN_IN),
+        (fail("unexpected status 404 Not Found: gone, url: http://h"), "404", Fault.MODEL),
+        (fail("Quota exceeded. Check your plan and billing details."), "billing", Fault.MONEY),
+        (fail("exceeded retry limit, last status: 429 Too Many Requests"), "429", Fault.RATE),
+        (fail("We’re currently experiencing high demand, which may"), "high demand", Fault.OVERLOAD),
+        (fail("stream disconnected before completion: Transport error"), "disconnected", Fault.CUT),
+        (say(""), "gave no answer", Fault.REPLY),
+        ("", "ended with 1 and no result", Fault.CLIENT),
+        ("Segmentation fault", "Segmentation fault", Fault.CLIENT),
+    ],
+)
+async def test_what_fails_outside_the_model_is_an_error_with_its_fault(
+    program, tmp_path, events, said, fault
+):
+    done = await CodexModel(program(events, code=1), work=tmp_path / "w").complete(ASK)
+    assert said in done.error
+    assert (done.text, done.value, done.fault) == ("", None, fault)
+
+
+async def test_a_key_with_a_known_price_makes_costs_known(program, tmp_path):
+    model = CodexModel(program(say("x")), price=Price(1.0, 10.0, 0.1), work=tmp_path / "w")
+    assert model.estimate.cost_usd > 0
+    assert (await model.complete(ASK)).usage.cost_usd == pytest.approx((40 + 70 + 6) / 1e6)
+    plan = Credentials(source="auth.json", file=b"{}")
+    model = CodexModel(program(say("x"), credentials=plan), price=Price(1.0, 1.0), work=tmp_path / "w")
+    assert model.estimate.cost_usd is None
+    assert (await model.complete(ASK)).usage.cost_usd is None
+
+
+async def test_a_client_that_hangs_is_ended(program, tmp_path):
+    model = CodexModel(program(say("x"), before="time.sleep(60)"), seconds=1.0, work=tmp_path / "w")
+    started = time.monotonic()
+    done = await model.complete(ASK)
+    assert ("no reply within 1 s" in done.error, done.fault) == (True, Fault.NETWORK)
+    assert time.monotonic() - started < 10
+
+
+async def test_a_client_that_does_not_start_is_an_error(program, tmp_path):
+    cli = program(say("x"))
+    cli.binary.unlink()
+    done = await CodexModel(cli, work=tmp_path / "w").complete(ASK)
+    assert ("does not start" in done.error, done.fault) == (True, Fault.CLIENT)
+
+
+def test_nobody_signed_in_is_said_at_once(tmp_path):
+    with pytest.raises(Unavailable, match="not signed in"):
+        CodexModel(Client(binary=tmp_path, version="1", credentials=None))
+
+
+async def test_the_users_own_route_to_the_model_is_kept(program, tmp_path):
+    key = (("CODEX_API_KEY", "sk-fake"),)
+    route = {"openai_base_url": "http://127.0.0.1:9/v1"}
+    signed = Credentials(source="CODEX_API_KEY", env=key, route=route)
+    await CodexModel(program(say("x"), credentials=signed), work=tmp_path / "w").complete(ASK)
+    config = tomlkit.parse(note(tmp_path)["config"]).unwrap()
+    service = config["model_providers"][config["model_provider"]]
+    assert (service["base_url"], service["env_key"]) == ("http://127.0.0.1:9/v1", "CODEX_API_KEY")
+
+
+SCRIPT = {
+    "plays": [
+        {"name": "object", "when": {"user_contains": "count"}, "steps": [{"do": [{"say": '{"n": 3}'}]}]},
+        {
+            "name": "refuse",
+            "when": {"user_contains": "be refused"},
+            "steps": [{"status": 401, "error": {"type": "authentication_error", "message": "bad key"}}],
+        },
+        {"name": "plain", "when": {}, "steps": [{"do": [{"think": "hm"}, {"say": "Plain words."}]}]},
+    ]
+}
+
+
+class TestWithTheRealClient:
+    pytestmark = real
+
+    @pytest.fixture
+    def server(self, scripted_model_server, tmp_path):
+        running = scripted_model_server.MockModelServer(SCRIPT, str(tmp_path / "requests.jsonl")).start()
+        yield running
+        running.stop()
+
+    @pytest.fixture
+    def model(self, server, tmp_path):
+        home = tmp_path / "users"
+        home.mkdir()
+        (home / "config.toml").write_text(f'openai_base_url = "{server.base_url}/v1"\n')
+        cli = find_codex({"CODEX_API_KEY": "sk-fake", "CODEX_HOME": str(home)}, Path(PROGRAM))
+        assert cli is not None
+        return CodexModel(cli, model="gpt-5.5", seconds=60, work=tmp_path / "w")
+
+    async def test_it_answers_in_words_and_to_a_schema_without_tools_that_read_or_run(self, model, tmp_path):
+        plain = await model.complete(ASK)
+        assert (plain.text, plain.error) == ("Plain words.", None)
+        done = await model.complete([Message("user", "count them")], schema=SCHEMA)
+        assert (done.value, done.error) == ({"n": 3}, None)
+        assert done.usage.output_tokens > 0
+        assert list((tmp_path / "w").iterdir()) == []
+        log = [json.loads(line) for line in (tmp_path / "requests.jsonl").read_text().splitlines()]
+        assert {entry["path"] for entry in log} == {"/v1/responses"}
+        body = log[0]["body"]
+        offered = {tool.get("name") or tool["type"] for tool in body["tools"]}
+        assert offered <= {"apply_patch", "request_user_input"}, (
+            "the sandbox refuses the one, nobody hears the other"
+        )
+        texts = [part["text"] for item in body["input"] for part in item["content"]]
+        assert texts == ["Be brief.", "How many?"]
+        assert log[1]["body"]["text"]["format"]["type"] == "json_schema"
+
+    async def test_a_refused_key_is_a_lasting_fault(self, model):
+        done = await model.complete([Message("user", "be refused")])
+        assert (done.fault, done.text) == (Fault.SIGN_IN, "")
+        assert "CODEX_API_KEY" in done.error
