@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 KEEP_BYTES = 1_000_000
 FLOOD_BYTES = 1 << 30
 _LOOK_SECONDS = 0.5
+_FIRST_LOOK_SECONDS = 0.1  # most of our own programs have ended by then
 _TIME = "time"
 
 
@@ -136,6 +137,11 @@ async def _wait(child: _Child, tree: Tree, deadline: float, bounds: Bounds) -> s
     disk = DiskWatch(bounds)
     scope = Scope()
     ends = [child.exited, child.flooded, child.stopped]
+    await asyncio.wait(
+        ends,
+        timeout=min(_FIRST_LOOK_SECONDS, deadline - time.monotonic()),
+        return_when=asyncio.FIRST_COMPLETED,
+    )
     while not any(end.done() for end in ends):
         left = deadline - time.monotonic()
         if left <= 0:

@@ -8,7 +8,7 @@ import socket
 import threading
 
 from skillopt_replay.launcher import tree
-from skillopt_replay.launcher.relay import MAX_CONNECTIONS, join, tell
+from skillopt_replay.launcher.relay import free, join, tell
 from skillopt_replay.launcher.upstream import LOOPBACK, dial, strip_proxies
 
 TYPE_CHECKING = False
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from skillopt_replay.launcher.upstream import Address
 
 _LONGEST_HEAD = 16_384
-_free = threading.BoundedSemaphore(MAX_CONNECTIONS)
 
 
 def start_behind_proxy(program: list[str], reach: list[Address]) -> int:
@@ -37,7 +36,9 @@ def start_behind_proxy(program: list[str], reach: list[Address]) -> int:
 def _accept(listener: socket.socket, allowed: set[Address]) -> None:
     while True:
         connection, _ = listener.accept()
-        if not _free.acquire(blocking=False):
+        try:
+            free.pop()
+        except IndexError:
             connection.close()
             continue
         threading.Thread(target=_answer, args=(connection, allowed), daemon=True).start()
@@ -61,10 +62,10 @@ def _answer(connection: socket.socket, allowed: set[Address]) -> None:
                 return
             connection.settimeout(None)
             connection.sendall(b"HTTP/1.1 200 Connected\r\n\r\n")
-            with far:
+            with contextlib.closing(far):
                 join(connection, far)
     finally:
-        _free.release()
+        free.append(None)
 
 
 def _read_head(connection: socket.socket) -> tuple[str, str]:
