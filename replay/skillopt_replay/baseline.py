@@ -72,6 +72,28 @@ async def renew(baseline: Baseline) -> Baseline:
     return msgspec.structs.replace(baseline, start=(await _git(baseline, "write-tree")).strip())
 
 
+async def follow(baseline: Baseline, root: Path, commit: str | None) -> Baseline:
+    """Return the same baseline for `root`, a copy of the workspace, and bring both indexes up to date."""
+    folder = await asyncio.to_thread(make_folder, root.parent, PRIVATE_PREFIX)
+    copy = Baseline(folder, root, baseline.start)
+    try:
+        await asyncio.to_thread(shutil.copytree, baseline.folder, folder, dirs_exist_ok=True)
+        # Both know files by their times and numbers; without them git would read every file of the project
+        # whenever it is asked something. It says no when a file is not as the index has it.
+        refresh = ("update-index", "-q", "--refresh")
+        with contextlib.suppress(GitFailed):
+            await run_git(root, *refresh)
+        if commit is not None and baseline.start == commit:
+            await asyncio.to_thread(shutil.copy2, root / ".git" / "index", folder / "index")
+        else:
+            with contextlib.suppress(GitFailed):
+                await _git(copy, *refresh)
+    except BaseException:
+        remove_tree(folder)
+        raise
+    return copy
+
+
 async def show_changes(baseline: Baseline, hidden: Sequence[str] = ()) -> tuple[str, tuple[str, ...]]:
     """Return a unified diff of what changed since, cut to DIFF_BYTES, and notes.
 

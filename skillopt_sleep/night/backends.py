@@ -187,7 +187,8 @@ async def open_backends(
         optimizer = await model(writer.agent)
         judge = await model(settings.judge.model) if settings.judge.model else None
         workbench = Workbench(agent=agent, sandbox=sandbox, root=make_private(paths.replays))
-        executor: Executor = LocalExecutor(workbench, slots=settings.replay.concurrency)
+        executor = LocalExecutor(workbench, slots=settings.replay.concurrency)
+        stack.push_async_callback(executor.close)
         paid: tuple[Agent | ChatModel, ...] = (agent, optimizer, *([judge] if judge else []))
         yield Backends(
             agent=agent,

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+from skillopt_replay.errors import ReplayError
 from skillopt_replay.replay import replay
+from skillopt_replay.templates import Templates
 
 if TYPE_CHECKING:
     from skillopt_replay.executors.contract import Job, Workbench
@@ -19,17 +21,28 @@ class LocalExecutor:
         if slots < 1:
             raise ValueError(f"an executor needs a slot, not {slots}")
         self._workbench = workbench
+        self._templates = Templates(workbench.root, slots=slots)
         self._free = asyncio.Semaphore(slots)
         self.slots = slots
         self.name = "this machine"
 
     async def run(self, job: Job) -> Rollout:
         """Return the rollout; see Executor.run."""
-        async with self._free:
-            return await run_here(job, self._workbench)
+        with self._templates.awaited(job.task, job.setup):
+            await self._free.acquire()
+        try:
+            return await run_here(job, self._workbench, self._templates)
+        finally:
+            self._free.release()
+
+    async def close(self) -> None:
+        """Remove what was kept for further runs. Raises ReplayError when a part of it stays behind."""
+        left = await self._templates.close()
+        if left:
+            raise ReplayError("; ".join(left), hint="remove it by hand: it may hold copies of projects")
 
 
-async def run_here(job: Job, workbench: Workbench) -> Rollout:
+async def run_here(job: Job, workbench: Workbench, templates: Templates) -> Rollout:
     """Make the rollout in this process."""
     return await replay(
         job.task,
@@ -40,4 +53,5 @@ async def run_here(job: Job, workbench: Workbench) -> Rollout:
         limits=job.limits,
         toolchains=workbench.toolchains,
         setup=job.setup,
+        templates=templates,
     )

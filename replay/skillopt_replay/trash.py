@@ -1,0 +1,69 @@
+"""Folders that are done with, removed while the next run is at work."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+from skillopt_replay.folders import PRIVATE_PREFIX, make_folder, remove_tree
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MAX_WAITING = 16
+
+
+class Trash:
+    """Takes folders on the same file system as `root`, and removes them in the order they came.
+
+    What a killed process leaves lies in folders that `clear_leftovers` knows.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="trash")
+        self._waiting: set[asyncio.Future[str | None]] = set()
+        self._notes: list[str] = []
+
+    async def throw(self, *folders: Path) -> tuple[str, ...]:
+        """Take the folders out of sight at once; return what of earlier ones could not be removed."""
+        for folder in folders:
+            self._throw(folder)
+        if len(self._waiting) > MAX_WAITING:
+            await asyncio.wait(self._waiting, return_when=asyncio.FIRST_COMPLETED)
+        notes, self._notes = self._notes, []
+        return tuple(notes)
+
+    async def close(self) -> tuple[str, ...]:
+        """Wait until all is removed; return what could not be."""
+        while self._waiting:
+            await asyncio.wait(self._waiting)
+        self._thread.shutdown(wait=False)
+        notes, self._notes = self._notes, []
+        return tuple(notes)
+
+    def _throw(self, folder: Path) -> None:
+        place = folder
+        with contextlib.suppress(OSError):  # then it is removed where it is
+            place = make_folder(self._root, PRIVATE_PREFIX) / folder.name
+            folder.rename(place)
+        removing = asyncio.get_running_loop().run_in_executor(self._thread, _remove, folder, place)
+        self._waiting.add(removing)
+        removing.add_done_callback(self._settle)
+
+    def _settle(self, removing: asyncio.Future[str | None]) -> None:
+        self._waiting.discard(removing)
+        note = removing.result()
+        if note is not None:
+            self._notes.append(note)
+
+
+def _remove(folder: Path, place: Path) -> str | None:
+    try:
+        for path in dict.fromkeys((folder, *((place.parent,) if place != folder else ()))):
+            remove_tree(path)
+    except OSError as error:
+        return f"{folder} could not be removed: {error.strerror}"
+    return None
