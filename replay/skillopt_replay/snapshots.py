@@ -54,7 +54,9 @@ def is_untouched(root: Path, snapshot: Snapshot) -> bool:
 
 def after_rename(root: Path, snapshot: Snapshot) -> Snapshot:
     """Return the snapshot of a folder that was only given another name, at `root`."""
-    return msgspec.structs.replace(snapshot, folder=_state(root.lstat()))
+    status = root.lstat()
+    newest = max(snapshot.newest, status.st_ctime_ns / 1e9)
+    return msgspec.structs.replace(snapshot, folder=_state(status), newest=newest)
 
 
 def stamps_changes(path: Path) -> bool:

@@ -5,24 +5,25 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from pathlib import Path
+from weakref import WeakValueDictionary
 
 from skillopt_replay.folders import PRIVATE_PREFIX, make_folder, remove_tree
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 MAX_WAITING = 16
+_open: WeakValueDictionary[Path, Trash] = WeakValueDictionary()
 
 
 class Trash:
     """Takes folders on the same file system as `root`, and removes them in the order they came.
 
+    Until it is closed, what is discarded in `root` goes to it.
     What a killed process leaves lies in folders that `clear_leftovers` knows.
     """
 
     def __init__(self, root: Path) -> None:
-        self._root = root
+        self._root = root.resolve()
+        _open[self._root] = self
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="trash")
         self._waiting: set[asyncio.Future[str | None]] = set()
         self._notes: list[str] = []
@@ -41,6 +42,8 @@ class Trash:
         while self._waiting:
             await asyncio.wait(self._waiting)
         self._thread.shutdown(wait=False)
+        if _open.get(self._root) is self:
+            del _open[self._root]
         notes, self._notes = self._notes, []
         return tuple(notes)
 
@@ -58,6 +61,23 @@ class Trash:
         note = removing.result()
         if note is not None:
             self._notes.append(note)
+
+
+async def discard(path: Path) -> tuple[str, ...]:
+    """Remove a folder even while being cancelled; return a note when a part of it stays."""
+    trash = _open.get(path.parent)
+    if trash is not None:
+        return await trash.throw(path)
+    removing = asyncio.ensure_future(asyncio.to_thread(remove_tree, path))
+    try:
+        await asyncio.shield(removing)
+    except asyncio.CancelledError:
+        with contextlib.suppress(OSError):
+            await removing
+        raise
+    except OSError as error:
+        return (f"{path} could not be removed: {error.strerror}",)
+    return ()
 
 
 def _remove(folder: Path, place: Path) -> str | None:

@@ -12,11 +12,12 @@ import msgspec
 
 from skillopt_replay.baseline import Baseline, keep
 from skillopt_replay.copying import TooLarge, copy_folder
-from skillopt_replay.folders import RUN_PREFIX, discard, make_folder, remove_tree
+from skillopt_replay.folders import RUN_PREFIX, make_folder, remove_tree
 from skillopt_replay.git import run_git
 from skillopt_replay.large_files import fill_large_files
 from skillopt_replay.origins import Origin, locate
 from skillopt_replay.submodules import fill_submodules
+from skillopt_replay.trash import discard
 
 if TYPE_CHECKING:
     from skillopt_replay.tasks import Task
