@@ -43,7 +43,9 @@ def find_proxy(env: dict[str, str], host: str, port: int) -> str | None:
 def _connect(place: Address) -> _socket.socket:
     """Connect to the first of the host's addresses that answers."""
     failure = OSError(f"{place[0]} has no address")
-    for family, kind, protocol, _, address in _socket.getaddrinfo(*place, 0, _socket.SOCK_STREAM):
+    # Given text, Python would load all it takes to write names in any script.
+    name = place[0].encode("ascii" if place[0].isascii() else "idna")
+    for family, kind, protocol, _, address in _socket.getaddrinfo(name, place[1], 0, _socket.SOCK_STREAM):
         connection = _socket.socket(family, kind, protocol)
         connection.settimeout(_SECONDS)
         try:
