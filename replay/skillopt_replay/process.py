@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 KEEP_BYTES = 1_000_000
 FLOOD_BYTES = 1 << 30
 _LOOK_SECONDS = 0.5
-_FIRST_LOOK_SECONDS = 0.1  # most of our own programs have ended by then
+_FIRST_LOOK_SECONDS = 0.2  # most of our own programs have ended by then
 _TIME = "time"
 
 
