@@ -47,6 +47,7 @@ from tests.support.scripted_model_server import MockModelServer  # noqa: E402
 
 RUNS = 15
 WORKERS = 2
+ROUNDS = 7  # of bare runs and of rollouts, two at a time
 MANY = 200
 FILES, COMMITS = 300, 40
 _NATIVE = {
@@ -210,14 +211,26 @@ async def compare_one_by_one(
 async def compare_throughput(
     executor: LocalExecutor, started: Started, project: Path, runs: int
 ) -> tuple[float, float]:
-    """Return rollouts a second, bare and ours, with two at a time."""
-    began = time.perf_counter()
-    with ThreadPoolExecutor(WORKERS) as pool:
-        list(pool.map(lambda number: run_bare(started, project, number), range(runs)))
-    bare = runs / (time.perf_counter() - began)
-    began = time.perf_counter()
-    await run_many(executor, project, runs)
-    return bare, runs / (time.perf_counter() - began)
+    """Return rollouts a second, bare and ours, with two at a time: medians of rounds that take turns."""
+
+    async def time_bare() -> None:
+        with ThreadPoolExecutor(WORKERS) as pool:
+            numbers = range(runs)
+            await asyncio.gather(
+                *(loop.run_in_executor(pool, run_bare, started, project, number) for number in numbers)
+            )
+
+    async def time_ours() -> None:
+        await run_many(executor, project, runs)
+
+    loop = asyncio.get_running_loop()
+    rates: dict[Any, list[float]] = {time_bare: [], time_ours: []}
+    for number in range(ROUNDS):
+        for kind in (time_bare, time_ours) if number % 2 else (time_ours, time_bare):
+            began = time.perf_counter()
+            await kind()
+            rates[kind].append(runs / (time.perf_counter() - began))
+    return statistics.median(rates[time_bare]), statistics.median(rates[time_ours])
 
 
 async def run_many(executor: LocalExecutor, project: Path, runs: int) -> None:
@@ -240,9 +253,9 @@ async def measure(client: str, program: Path, folder: Path, options: Any) -> boo
     project = make_project(folder / "project")
     sandbox = choose("auto")
     server = MockModelServer(PLAY).start()
+    agent = open_agent(client, program, server.base_url, folder / "home", sandbox)
+    executor = LocalExecutor(Workbench(agent=agent, sandbox=sandbox, root=folder / "runs"), slots=WORKERS)
     try:
-        agent = open_agent(client, program, server.base_url, folder / "home", sandbox)
-        executor = LocalExecutor(Workbench(agent=agent, sandbox=sandbox, root=folder / "runs"), slots=WORKERS)
         first = Job(task=make_task(0, project), skill=None, limits=Limits())
         check(await executor.run(first))
         started = await note_start(agent, executor, first, folder)
@@ -256,7 +269,7 @@ async def measure(client: str, program: Path, folder: Path, options: Any) -> boo
             f"  one at a time, medians of {options.runs}: bare {alone * 1e3:.0f} ms, rollout {together * 1e3:.0f} ms,"
             f" overhead {extra * 1e3:.0f} ms ({extra / alone:.0%}); allowed {allowed * 1e3:.0f} ms: {say(fast)}"
         )
-        rate, own = await compare_throughput(executor, started, project, 2 * options.runs)
+        rate, own = await compare_throughput(executor, started, project, options.runs // 2 + 1)
         wide = own >= 0.9 * rate
         print(
             f"  two at a time: bare {rate:.2f}/s, rollouts {own:.2f}/s, ratio {own / rate:.2f}; 0.9: {say(wide)}"
@@ -264,17 +277,19 @@ async def measure(client: str, program: Path, folder: Path, options: Any) -> boo
         clean = True
         if options.many:
             await run_many(executor, project, 20)
-            children, entries, memory = measure_left(folder)
+            _, _, memory = measure_left(folder)
             await run_many(executor, project, options.many)
-            children_after, entries_after, memory_after = measure_left(folder)
-            grown = memory_after - memory
-            clean = (children_after, entries_after) == (children, entries) and grown < 5
+            grown = measure_left(folder)[2] - memory
+            await executor.close()
+            children, entries, _ = measure_left(folder)
+            clean = not children and not entries and grown < 5
             print(
-                f"  {options.many} rollouts: {children_after - children} processes and"
-                f" {entries_after - entries} files left, memory {grown:+.1f} MB: {say(clean)}"
+                f"  {options.many} rollouts: {children} processes and {entries} files left,"
+                f" memory {grown:+.1f} MB: {say(clean)}"
             )
         return fast and wide and clean
     finally:
+        await executor.close()
         server.stop()
 
 
