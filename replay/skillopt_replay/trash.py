@@ -25,6 +25,7 @@ class Trash:
         self._root = root.resolve()
         _open[self._root] = self
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="trash")
+        self._is_closed = False
         self._waiting: set[asyncio.Future[str | None]] = set()
         self._notes: list[str] = []
 
@@ -32,18 +33,28 @@ class Trash:
         """Take the folders out of sight at once; return what of earlier ones could not be removed."""
         for folder in folders:
             self._throw(folder)
+        if self._is_closed:
+            return await self.settle()
         if len(self._waiting) > MAX_WAITING:
             await asyncio.wait(self._waiting, return_when=asyncio.FIRST_COMPLETED)
-        notes, self._notes = self._notes, []
-        return tuple(notes)
+        return self._take_notes()
 
-    async def close(self) -> tuple[str, ...]:
+    async def settle(self) -> tuple[str, ...]:
         """Wait until all is removed; return what could not be."""
         while self._waiting:
             await asyncio.wait(self._waiting)
-        self._thread.shutdown(wait=False)
+        return self._take_notes()
+
+    async def close(self) -> tuple[str, ...]:
+        """Settle; what comes later is removed before `throw` returns."""
+        self._is_closed = True
         if _open.get(self._root) is self:
             del _open[self._root]
+        notes = await self.settle()
+        self._thread.shutdown(wait=False)
+        return notes
+
+    def _take_notes(self) -> tuple[str, ...]:
         notes, self._notes = self._notes, []
         return tuple(notes)
 
@@ -52,7 +63,8 @@ class Trash:
         with contextlib.suppress(OSError):  # then it is removed where it is
             place = make_folder(self._root, PRIVATE_PREFIX) / folder.name
             folder.rename(place)
-        removing = asyncio.get_running_loop().run_in_executor(self._thread, _remove, folder, place)
+        thread = None if self._is_closed else self._thread
+        removing = asyncio.get_running_loop().run_in_executor(thread, _remove, folder, place)
         self._waiting.add(removing)
         removing.add_done_callback(self._settle)
 
