@@ -1,8 +1,10 @@
 """How fast and how large a harvest is, with its index written, against a plain json.loads reader.
 
-Makes corpora up in a temporary folder (corpus.py), and removes each when it was measured. Both readers run
-in processes of their own, on one core; seconds are CPU seconds. Absolute numbers depend on the machine; the
-ratios, the memory and the number of opened files should not.
+Makes corpora up in a temporary folder (corpus.py, corpus_others.py), and removes each when it was measured.
+Both readers run in processes of their own, on one core; seconds are CPU seconds. Absolute numbers depend on
+the machine; the ratios, the memory and the number of opened files should not. A ratio above 1 says that the
+harvest took less time than decoding every line alone. "Large" and "small" are the tool results in records,
+and with them the records; "tiny prompts" is a file of prompts of two words that nobody answered.
 
     python benchmarks/bench_harvest.py            # under a minute
     python benchmarks/bench_harvest.py --full     # up to 4 GB, 10,000 files, 5 million prompts in one file
@@ -26,10 +28,20 @@ from pathlib import Path
 HERE = Path(__file__).parent
 # What the generator takes for its largest tool result: records of 7 KB on average, or of 1 KB.
 LARGE, SMALL = 24_000, 400
-QUICK = {"corpora": ((500, 200),), "small": ((500, 100),), "single": 200, "prompts": 200_000, "files": 2_000}
+# The same for other clients, whose records have more around the results.
+OTHERS = {"large": 8_000, "small": 400}
+QUICK = {
+    "corpora": ((500, 200),),
+    "small": ((500, 100),),
+    "others": ((300, 60),),
+    "single": 200,
+    "prompts": 200_000,
+    "files": 2_000,
+}
 FULL = {
     "corpora": ((500, 200), (500, 2_000), (1_000, 4_000)),
     "small": ((500, 200), (500, 2_000), (1_000, 4_000)),
+    "others": ((300, 60), (500, 1_000)),
     "single": 2_000,
     "prompts": 5_000_000,
     "files": 10_000,
@@ -47,7 +59,8 @@ def main() -> None:
     parser.add_argument(
         "--folder", type=Path, help="where to make the corpora (default: the temporary folder)"
     )
-    parser.add_argument("--only", choices=["corpora", "single", "prompts", "files"], help="only this part")
+    parts = ["corpora", "others", "single", "prompts", "files"]
+    parser.add_argument("--only", choices=parts, help="only this part")
     parser.add_argument("--child", nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:
@@ -57,13 +70,18 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="bench-harvest-", dir=options.folder) as name:
         root = Path(name)
         check_room(root, max(mb for _, mb in sizes["corpora"]))
-        if options.only in {None, "corpora", "single", "prompts"}:
+        if options.only != "files":
             print(ROW.format("corpus", "files", "MB", "json.loads", "harvest", "ratio", "peak", "database"))
         if options.only in {None, "corpora"}:
             for label, result, shapes in (("large", LARGE, "corpora"), ("small", SMALL, "small")):
                 for files, mb in sizes[shapes]:
                     with corpus(root, files=files, mb=mb, result_max=result) as home:
                         measure(f"{label} records", home, root, 1 if mb >= 1_000 else options.repeat)
+        if options.only in {None, "others"}:
+            for client, size in ((client, size) for client in ("codex", "copilot") for size in OTHERS):
+                for files, mb in sizes["others"]:
+                    with others(root, client, files=files, mb=mb, result_max=OTHERS[size]) as home:
+                        measure(f"{client} {size}", home, root, 1 if mb >= 1_000 else options.repeat)
         if options.only in {None, "single"}:
             with corpus(root, files=1, mb=sizes["single"], result_max=LARGE) as home:
                 measure("one file", home, root, 1)
@@ -75,6 +93,7 @@ def main() -> None:
                 measure_again(home, root)
 
 
+HOMES = {"claude": "CLAUDE_CONFIG_DIR", "codex": "CODEX_HOME", "copilot": "COPILOT_HOME"}
 ROW = "{:14} {:>6} {:>6} {:>13} {:>13} {:>6} {:>8} {:>9}"
 
 
@@ -102,6 +121,18 @@ def corpus(root: Path, *, files: int, mb: float, result_max: int) -> Iterator[Pa
 
 
 @contextmanager
+def others(root: Path, client: str, *, files: int, mb: float, result_max: int) -> Iterator[Path]:
+    """Make a corpus of another client and remove it afterwards; gives what its home variable is to be."""
+    home = root / client
+    command = [sys.executable, HERE / "corpus_others.py", "--client", client, "--out", home, "--files", files]
+    subprocess.run([*map(str, command), "--mb", str(mb), "--result-max", str(result_max)], check=True)
+    try:
+        yield home
+    finally:
+        shutil.rmtree(home)
+
+
+@contextmanager
 def prompts(root: Path, count: int) -> Iterator[Path]:
     """Make one session of very many prompts of a few words, none of them answered."""
     home = root / "claude"
@@ -122,7 +153,8 @@ def prompts(root: Path, count: int) -> Iterator[Path]:
 
 
 def transcripts(home: Path) -> list[Path]:
-    return sorted((home / "projects").rglob("*.jsonl"))
+    """Return the transcripts below a client's home, and not the history that may lie beside them."""
+    return sorted(path for path in home.rglob("*.jsonl") if path.parent != home)
 
 
 def measure(label: str, home: Path, root: Path, repeat: int) -> None:
@@ -206,7 +238,7 @@ def child(what: str, home: Path, state: Path) -> None:
             )
         )
     wall, began = time.monotonic(), time.process_time()
-    report = update_index(connection, {"CLAUDE_CONFIG_DIR": str(home), "HOME": str(home)})
+    report = update_index(connection, {HOMES[home.name]: str(home), "HOME": str(home)})
     told = {
         "seconds": time.process_time() - began,
         "wall": time.monotonic() - wall,
@@ -216,6 +248,8 @@ def child(what: str, home: Path, state: Path) -> None:
     }
     connection.close()
     assert not [told for told in report.warnings if "left out" not in told], report.warnings
+    # Both readers are to have read the same.
+    assert what == "watched" or report.bytes_read == sum(path.stat().st_size for path in transcripts(home))
     print(json.dumps(told))
 
 

@@ -14,10 +14,13 @@ if TYPE_CHECKING:
 
 
 def check_clients(names: Iterable[str], *, also: Collection[str] = ()) -> tuple[str, ...]:
-    """Return the names, each once. Raises UsageError for one that cannot be read and is not in `also`."""
+    """Return the names, each once; several may stand in one text, with commas between.
+
+    Raises UsageError for one that cannot be read and is not in `also`.
+    """
     from skillopt_harvesters.sources import load_sources
 
-    chosen = tuple(dict.fromkeys(names))
+    chosen = tuple(dict.fromkeys(part.strip() for name in names for part in name.split(",")))
     known = sorted({*load_sources(), *also})
     for name in chosen:
         if name not in known:

@@ -54,7 +54,7 @@ def make_message(title: str, note: Note) -> str:
         f"Teach {note.skill}: {' '.join(title.split())[:60]}\n\n{verdict.reason}",
         {
             "Night": note.night,
-            "Gate": verdict.mode,
+            "Gate-Mode": verdict.mode,
             "Effect": f"{verdict.effect:+.2f} [{low:+.2f}, {high:+.2f}]",
             "Evidence": f"{verdict.wealth:.1f} over {verdict.nights} nights",
             "Tasks": f"{verdict.wins} fixed, {verdict.losses} broken, {verdict.ties} same",

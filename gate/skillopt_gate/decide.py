@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
+import msgspec
+
 from skillopt_gate import reasons
 from skillopt_gate.costs import find_excess
-from skillopt_gate.eprocess import rules_out, wealth
+from skillopt_gate.eprocess import highest_gain, rules_out, wealth, worst_wealth
 from skillopt_gate.interval import bootstrap_interval
 from skillopt_gate.pairs import count
-from skillopt_gate.standing import Standing, seeded_by, weigh
+from skillopt_gate.standing import Standing, find_p_value, seeded_by, weigh
 from skillopt_gate.verdicts import MEAN_MODES, Decision, Evidence, Pair, Policy, Verdict
+from skillopt_gate.vetoes import MOST_LOST_NIGHTS
 
 # Sums of floats over nights; a gain of exactly the floor counts.
 _ROUNDING = 1e-9
@@ -41,7 +44,8 @@ def judge(
     candidate's level among all (`family.level_for`): with `control="family"` it decides, else it is told in
     the verdict's guarantee.
 
-    Nights that lost too many runs leave the evidence as it was. The answer depends on nothing but the
+    Nights that lost too many runs leave the evidence as it was; a candidate that loses its own on several is
+    rejected. The answer depends on nothing but the
     arguments, and not on the order of the pairs. Raises ValueError when a task comes twice.
     """
     standing = weigh(
@@ -56,7 +60,7 @@ def judge(
     )
     decision, reason, vetoes = conclude(standing, policy)
     counted = not standing.problems and standing.lost is None
-    kept = standing.after if counted else standing.before
+    kept = standing.after if counted else _note_loss(standing)
     values = standing.values
     wins, losses, ties = count(values)
     verdict = Verdict(
@@ -71,7 +75,9 @@ def judge(
         effect=standing.effect,
         interval=bootstrap_interval(values, rng=seeded_by(values)),
         wealth=wealth(kept),
-        p_value=standing.p_value,
+        p_value=standing.p_value
+        if policy.mode == "one-night"
+        else find_p_value(standing.differences, margin=kept.margin),
         nights=kept.nights,
         broken=standing.broken,
         vetoes=vetoes,
@@ -81,10 +87,25 @@ def judge(
         missing=standing.missing,
         level=standing.level,
         guarantee=reasons.guarantee(policy, decision, standing.level, wealth(kept), family_level),
-        cost_ratio=standing.cost.ratio,
-        time_ratio=standing.time.ratio,
+        cost=standing.cost,
+        time=standing.time,
+        worst_p_value=standing.worst_p_value,
+        look_level=standing.look_level,
+        problems=standing.problems,
+        lost=standing.lost or "",
+        floor=standing.floor,
+        margin=kept.margin,
+        highest=highest_gain(kept),
+        worst=worst_wealth(kept) if kept.worst else None,
     )
     return verdict, kept
+
+
+def _note_loss(standing: Standing) -> Evidence:
+    """Return the evidence as it was, with a night more on which the candidate lost its runs if it did."""
+    if standing.problems or not standing.lost_by_candidate:
+        return standing.before
+    return msgspec.structs.replace(standing.before, lost_nights=standing.before.lost_nights + 1)
 
 
 def level_of(policy: Policy, *, candidates: int = 1, family_level: float | None = None) -> float:
@@ -105,7 +126,7 @@ def conclude(standing: Standing, policy: Policy) -> tuple[Decision, str, tuple[s
     if policy.mode == "off":
         return Decision.ACCEPT, reasons.yes(standing.values, "the gate is off, so nothing was asked"), ()
     if standing.lost is not None:
-        return Decision.NOT_ENOUGH, reasons.wait(standing.lost), (standing.lost,)
+        return _conclude_lost(standing, standing.lost)
     if policy.mode in MEAN_MODES:
         return _conclude_by_mean(standing, policy)
     harm: tuple[str, ...] = (reasons.breaks(standing.broken),) if standing.broken else ()
@@ -114,6 +135,12 @@ def conclude(standing: Standing, policy: Policy) -> tuple[Decision, str, tuple[s
         return Decision.REJECT, reasons.no("; ".join(harm)), harm
     decide = _conclude_tonight if policy.mode == "one-night" else _conclude_over_nights
     return decide(standing, policy)
+
+
+def _conclude_lost(standing: Standing, lost: str) -> tuple[Decision, str, tuple[str, ...]]:
+    if standing.lost_by_candidate and standing.before.lost_nights + 1 >= MOST_LOST_NIGHTS:
+        return Decision.REJECT, reasons.no(reasons.keeps_losing(lost, MOST_LOST_NIGHTS)), (lost,)
+    return Decision.NOT_ENOUGH, reasons.wait(lost), (lost,)
 
 
 def _conclude_by_mean(standing: Standing, policy: Policy) -> tuple[Decision, str, tuple[str, ...]]:
@@ -133,6 +160,10 @@ def _conclude_tonight(standing: Standing, policy: Policy) -> tuple[Decision, str
         why = reasons.too_small(standing.effect, standing.floor, "tonight")
         return Decision.REJECT, reasons.no(why), (why,)
     test = reasons.exact(standing.p_value, standing.look_level)
+    worst = standing.worst_p_value or 0.0
+    if standing.p_value <= standing.look_level < worst:
+        why = reasons.lost_alone(f"the test would give p = {worst:.2g}")
+        return Decision.REJECT, reasons.no(why), (why,)
     if standing.p_value <= standing.look_level:
         return Decision.ACCEPT, reasons.yes(values, test), ()
     return Decision.REJECT, reasons.no(f"{reasons.score(values)}; {test}"), ()
@@ -147,6 +178,8 @@ def _conclude_over_nights(standing: Standing, policy: Policy) -> tuple[Decision,
         objections = (reasons.too_few(after.tasks, policy.min_tasks, "so far"),)
     elif after.effect < standing.floor - _ROUNDING:
         objections = (reasons.too_small(after.effect, standing.floor, "so far"),)
+    elif standing.wealth * standing.level >= 1 > worst_wealth(after) * standing.level:
+        objections = (reasons.lost_alone(f"the evidence would be {worst_wealth(after):.2g} to 1"),)
     if not objections and standing.wealth * standing.level >= 1:
         return Decision.ACCEPT, reasons.yes(values, odds), ()
     if after.tasks >= policy.min_tasks and standing.wealth < policy.futility:

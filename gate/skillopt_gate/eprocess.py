@@ -14,10 +14,12 @@ depending on their results, and no task counted twice.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from math import exp, fsum, log, log1p, sqrt
+
+import msgspec
 
 from skillopt_gate.pairs import Difference, count
 from skillopt_gate.verdicts import Evidence
@@ -85,28 +87,51 @@ def bet(evidence: Evidence, differences: Iterable[Difference]) -> tuple[Evidence
         gain=fsum((evidence.gain, *map(float, values))),
         margin=evidence.margin,
         squares=fsum((evidence.squares, *(float(value * value) for value in values))),
+        worst=evidence.worst,
+        lost_nights=evidence.lost_nights,
     ), tuple(skipped)
 
 
 def wealth(evidence: Evidence) -> float:
     """Return the e-value: the mean wealth over the stakes, kept within e^-690 and e^690."""
-    top = max(evidence.log_wealth)
-    total = top + log(fsum(exp(value - top) for value in evidence.log_wealth)) - log(len(STAKES))
+    return _mean_wealth(evidence.log_wealth)
+
+
+def worst_wealth(evidence: Evidence) -> float:
+    """Return the e-value had the runs failed that were lost with the candidate alone."""
+    return _mean_wealth(evidence.worst or evidence.log_wealth)
+
+
+def bet_on_worst(before: Evidence, after: Evidence, supposed: Iterable[Difference]) -> Evidence:
+    """Return `after` with its `worst` grown from that of `before` by the `supposed` differences."""
+    start_from = msgspec.structs.replace(before, log_wealth=before.worst or before.log_wealth)
+    return msgspec.structs.replace(after, worst=bet(start_from, supposed)[0].log_wealth)
+
+
+def _mean_wealth(logs: Sequence[float]) -> float:
+    top = max(logs)
+    total = top + log(fsum(exp(value - top) for value in logs)) - log(len(STAKES))
     return exp(max(-_LARGEST_LOG, min(total, _LARGEST_LOG)))
 
 
 def rules_out(evidence: Evidence, gain: float) -> bool:
-    """Tell whether the tasks so far speak against a mean gain of `gain`: over 1.282 standard errors below it.
+    """Tell whether the tasks so far speak against a mean gain of `gain` (see `highest_gain`).
 
     Not a test that may be read at any time: it only lets a candidate go earlier, which costs power and no
     validity. In simulation it ends useless candidates in half the nights (benchmarks/bench_gate_streams.py).
     """
+    highest = highest_gain(evidence)
+    return highest is not None and gain > highest
+
+
+def highest_gain(evidence: Evidence) -> float | None:
+    """Return the mean gain plus 1.282 standard errors (one-sided 90 %), None before a dozen tasks."""
     if evidence.tasks < FEWEST_TO_RULE_OUT:
-        return False
+        return None
     # Evidence stored without squares: no square is larger than 1.
     squares = evidence.squares or float(evidence.wins + evidence.losses)
     variance = max(squares / evidence.tasks - evidence.effect**2, SMALLEST_VARIANCE)
-    return gain - evidence.effect > ONE_SIDED_90 * sqrt(variance / evidence.tasks)
+    return evidence.effect + ONE_SIDED_90 * sqrt(variance / evidence.tasks)
 
 
 @lru_cache(maxsize=4096)

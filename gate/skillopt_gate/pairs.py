@@ -53,6 +53,36 @@ def compare(pairs: Iterable[Pair]) -> tuple[tuple[Difference, ...], tuple[str, .
     return tuple(differences), tuple(missing)
 
 
+def suppose_failed(pairs: Sequence[Pair]) -> list[Pair]:
+    """Return the pairs as if the runs had failed that were lost with the candidate beyond the incumbent's.
+
+    Errors that hit both sides alike are chance. A surplus on the candidate's side may be its own doing: a run
+    that fails and takes the machinery along with it would vanish instead of counting. The surplus goes where
+    it hurts most.
+    """
+    surplus = sum(len(pair.incumbent) - len(pair.candidate) for pair in pairs)
+    if surplus <= 0:
+        return list(pairs)
+    supposed = {pair.task: pair for pair in pairs}
+    hurt = [(_fail(pair), pair) for pair in pairs if len(pair.incumbent) > len(pair.candidate)]
+    for _, pair in sorted(hurt, key=lambda one: (_fall(*one), one[1].task)):
+        more = min(surplus, len(pair.incumbent) - len(pair.candidate))
+        surplus -= more
+        supposed[pair.task] = _fail(pair, more)
+    return list(supposed.values())
+
+
+def _fail(pair: Pair, runs: int | None = None) -> Pair:
+    more = len(pair.incumbent) - len(pair.candidate) if runs is None else runs
+    return msgspec.structs.replace(pair, candidate=(*pair.candidate, *(0.0,) * more))
+
+
+def _fall(failed: Pair, pair: Pair) -> Fraction:
+    """Return by how much the difference changes, as far as the pair had one."""
+    before = mean(pair.candidate) - mean(pair.incumbent) if pair.candidate else Fraction(0)
+    return mean(failed.candidate) - mean(failed.incumbent) - before
+
+
 def count(values: Iterable[Fraction]) -> tuple[int, int, int]:
     """Return wins, losses and ties."""
     wins = losses = ties = 0

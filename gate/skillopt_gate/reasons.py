@@ -64,6 +64,16 @@ def ruled_out(evidence: Evidence, gain: float) -> str:
     return f"the mean gain over {evidence.tasks} tasks is {evidence.effect:+.3f}, which rules out {gain:+.3f}"
 
 
+def keeps_losing(lost: str, nights: int) -> str:
+    """Say that a candidate is given up because its runs cannot be had."""
+    return f"{lost}, as on {nights - 1} nights before"
+
+
+def lost_alone(then: str) -> str:
+    """Say that an acceptance would rest on runs that were lost with the candidate alone."""
+    return f"more runs were lost with the candidate than with the incumbent, and had they failed, {then}"
+
+
 def exact(p_value: float, level: float) -> str:
     """Quote tonight's exact test."""
     return f"one night's exact test gives p = {_digits(p_value)}, {_digits(level)} needed"

@@ -23,7 +23,8 @@ class Waiting(msgspec.Struct, frozen=True):
 class Next(msgspec.Struct, frozen=True, kw_only=True):
     """What to run next on both sides, or None to stop; `why` in one sentence.
 
-    With `again` the task is rerun `vetoes.RECHECK_RUNS` times a side, and the scores go into `again_*`.
+    With `again` the task is rerun a side, `vetoes.RECHECK_RUNS` times in all at most, and the scores go into
+    `again_*` (see `vetoes.suspects`).
     """
 
     task: str | None

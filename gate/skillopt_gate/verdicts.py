@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
+from math import isfinite
 
 import msgspec
 
@@ -26,10 +27,11 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True):
     An empty tuple is missing data (infrastructure), never a zero. `runs` is how many runs each side was
     asked for (0: as many as the longer side has, at least one); the difference is what got lost.
 
-    `again_incumbent` and `again_candidate` are the scores of a recheck (see `vetoes.suspects`). Only the
-    regression veto reads them: rerunning the tasks that look bad and averaging the new scores in would
-    pull their differences up, and so let a skill that is no better through. `*_usd` and `*_seconds` are what
-    the valid first runs cost and took, where that is known.
+    `again_incumbent` and `again_candidate` are the scores of a recheck (see `vetoes.suspects`), `again_runs`
+    how many of them each side was asked for while more may come (0: it is over once both sides have any).
+    Only the regression veto reads them: rerunning the tasks that look bad and averaging the new scores in
+    would pull their differences up, and so let a skill that is no better through. `*_usd` and `*_seconds` are
+    what the valid first runs cost and took, where that is known.
     """
 
     task: str
@@ -38,6 +40,7 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True):
     runs: int = 0
     again_incumbent: tuple[float, ...] = ()
     again_candidate: tuple[float, ...] = ()
+    again_runs: int = 0
     incumbent_usd: tuple[float, ...] = ()
     candidate_usd: tuple[float, ...] = ()
     incumbent_seconds: tuple[float, ...] = ()
@@ -55,7 +58,9 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     `identity` names target, client version and judge; evidence restarts when it changes.
     `seen` are the tasks already bet on, so that each counts once; `gain` is the sum of their
     differences, `squares` of their squares. `margin` is the loss the test allows for (0 unless the candidate
-    shortens).
+    shortens). `worst` is the log-wealth had the runs failed that were lost with the candidate beyond those
+    lost with the incumbent (see `pairs.suppose_failed`); empty: the same as `log_wealth`. `lost_nights` did
+    not count because the candidate lost its runs.
     """
 
     identity: str
@@ -68,6 +73,8 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     gain: float = 0.0
     margin: float = 0.0
     squares: float = 0.0
+    worst: tuple[float, ...] = ()
+    lost_nights: int = 0
 
     @property
     def tasks(self) -> int:
@@ -78,6 +85,17 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     def effect(self) -> float:
         """Mean difference over those tasks; 0 when there are none."""
         return self.gain / self.tasks if self.tasks else 0.0
+
+
+class Rise(msgspec.Struct, frozen=True, kw_only=True):
+    """How much dearer or slower runs became: the geometric mean of per-task ratios over `tasks` tasks.
+
+    `p_value` is that of the exact sign-flip test on their logarithms.
+    """
+
+    ratio: float = 1.0
+    p_value: float = 1.0
+    tasks: int = 0
 
 
 class Policy(msgspec.Struct, frozen=True, kw_only=True):
@@ -114,12 +132,19 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     max_time_ratio: float = 3.0
 
     def __post_init__(self) -> None:
+        for name in ("min_effect", "coverage", "pass_mark", "max_error_gap"):
+            share = getattr(self, name)
+            if not 0.0 <= share <= 1.0:
+                raise ValueError(f"gate {name} {share} must lie between 0 and 1")
+        for name, least in (("min_tasks", 0), ("max_nights", 1)):
+            if getattr(self, name) < least:
+                raise ValueError(f"gate {name} {getattr(self, name)} must be at least {least}")
         if self.control not in CONTROLS:
             raise ValueError(f"gate control {self.control!r} is not one of: {', '.join(CONTROLS)}")
         if not 0.0 < self.family_alpha < 1.0:
             raise ValueError(f"gate family_alpha {self.family_alpha} must lie between 0 and 1")
         for ratio in (self.max_cost_ratio, self.max_time_ratio):
-            if ratio and ratio < 1.0:
+            if ratio and not (ratio >= 1.0 and isfinite(ratio)):
                 raise ValueError(f"a cost or time ratio of {ratio} must be at least 1, or 0 for none")
         if self.mode not in MODES:
             raise ValueError(f"gate mode {self.mode!r} is not one of: {', '.join(MODES)}")
@@ -140,7 +165,11 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     the way besides the evidence. `n_all` and `effect_all` are over all nights; `skipped` are usable tasks
     that earlier nights had counted already, `missing` those without a valid run on both sides. `level` is the
     chance of error the test was held to, `guarantee` says in one sentence what holds and what does not;
-    `cost_ratio` and `time_ratio` tell how many times a run's cost and time became (1 when unknown).
+    `cost` and `time` tell what became of a run's cost and time (over 0 tasks when unknown). `problems` are
+    the document's own, `lost` says why a night did not count. `floor` is the mean gain that had to be
+    reached, `margin` the loss that had to be ruled out, `highest` the gain that is no longer likely (None
+    before enough tasks). `worst` is the wealth, `worst_p_value` the p-value, had the runs failed that only
+    the candidate lost (None without such); `look_level` is what tonight's p-value has to reach.
     """
 
     decision: Decision
@@ -164,5 +193,13 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     missing: tuple[str, ...] = ()
     level: float = 0.05
     guarantee: str = ""
-    cost_ratio: float = 1.0
-    time_ratio: float = 1.0
+    cost: Rise = Rise()
+    time: Rise = Rise()
+    problems: tuple[str, ...] = ()
+    lost: str = ""
+    floor: float | None = None
+    margin: float = 0.0
+    highest: float | None = None
+    worst: float | None = None
+    worst_p_value: float | None = None
+    look_level: float = 0.05

@@ -13,6 +13,9 @@ from skillopt_gate.verdicts import Pair, Policy
 # (benchmarks/bench_gate.py).
 RECHECK_RUNS = 5
 
+# A candidate that loses its runs on so many nights is not waited for any longer.
+MOST_LOST_NIGHTS = 3
+
 # One lost run more or less says nothing about an arm.
 _FEWEST_LOST = 3
 
@@ -27,21 +30,35 @@ def lost_runs(pairs: Sequence[Pair], policy: Policy) -> str | None:
     complete = sum(1 for pair in pairs if pair.incumbent and pair.candidate)
     if complete < policy.coverage * len(pairs):
         return f"only {complete} of {len(pairs)} held-out tasks ran with both skills"
-    asked = sum(_asked(pair) for pair in pairs)
-    lost = {
-        "incumbent": asked - sum(len(pair.incumbent) for pair in pairs),
-        "candidate": asked - sum(len(pair.candidate) for pair in pairs),
-    }
+    asked, lost = _count_lost(pairs)
     for side, number in lost.items():
         if asked - number < policy.coverage * asked:
             return f"{number} of {asked} runs with the {side} were lost to errors outside the task"
-    gap = abs(lost["incumbent"] - lost["candidate"])
-    if gap >= _FEWEST_LOST and gap > policy.max_error_gap * asked:
+    if _is_gap(abs(lost["incumbent"] - lost["candidate"]), asked, policy):
         return (
             f"runs were lost unequally ({lost['incumbent']} with the incumbent, "
             f"{lost['candidate']} with the candidate, of {asked} each)"
         )
     return None
+
+
+def lost_by_candidate(pairs: Sequence[Pair], policy: Policy) -> bool:
+    """Tell whether runs were lost mostly with the candidate, as when it makes the agent itself fail."""
+    asked, lost = _count_lost(pairs)
+    return _is_gap(lost["candidate"] - lost["incumbent"], asked, policy)
+
+
+def _count_lost(pairs: Sequence[Pair]) -> tuple[int, dict[str, int]]:
+    """Return how many runs each side was asked for, and how many of them each side lost."""
+    asked = sum(_asked(pair) for pair in pairs)
+    return asked, {
+        "incumbent": asked - sum(len(pair.incumbent) for pair in pairs),
+        "candidate": asked - sum(len(pair.candidate) for pair in pairs),
+    }
+
+
+def _is_gap(gap: int, asked: int, policy: Policy) -> bool:
+    return gap >= _FEWEST_LOST and gap > policy.max_error_gap * asked
 
 
 def broken(pairs: Sequence[Pair], policy: Policy) -> tuple[str, ...]:
@@ -57,25 +74,38 @@ def broken(pairs: Sequence[Pair], policy: Policy) -> tuple[str, ...]:
 def suspects(pairs: Sequence[Pair], policy: Policy) -> tuple[str, ...]:
     """Return the tasks that look broken and were not rechecked yet: each gets one recheck.
 
-    The caller runs them `RECHECK_RUNS` more times on each side and puts those scores into the pair's
-    `again_*`; what `broken` still names then is final. With one run per side one unlucky run makes a
-    suspect, so judging without a recheck refuses many good candidates.
+    The caller runs them up to `RECHECK_RUNS` more times on each side and puts those scores into the pair's
+    `again_*`; what `broken` still names then is final. It may do so a few runs at a time, with their number
+    so far in `again_runs`: a task is no suspect any more once the runs left cannot change the answer, which
+    is the one that all runs would have given. With one run per side one unlucky run makes a suspect, so
+    judging without a recheck refuses many good candidates.
     """
-    return tuple(sorted(pair.task for pair in pairs if not _was_rechecked(pair) and _is_broken(pair, policy)))
+    return tuple(
+        sorted(pair.task for pair in pairs if _is_broken(pair, policy) and _recheck(pair, policy) is None)
+    )
 
 
 def _asked(pair: Pair) -> int:
     return max(pair.runs, len(pair.incumbent), len(pair.candidate), 1)
 
 
-def _was_rechecked(pair: Pair) -> bool:
-    return bool(pair.again_incumbent and pair.again_candidate)
+def _recheck(pair: Pair, policy: Policy) -> bool | None:
+    """Return whether the task is broken by its recheck alone, None while that is open."""
+    incumbent, candidate = pair.again_incumbent, pair.again_candidate
+    left = RECHECK_RUNS - pair.again_runs if pair.again_runs else 0
+    if left <= 0:
+        return _looks_broken(incumbent, candidate, policy) if incumbent and candidate else None
+    ends = [(1.0,) * passed + (0.0,) * (left - passed) for passed in range(left + 1)]
+    answers = {
+        _looks_broken((*incumbent, *one), (*candidate, *other), policy) for one in ends for other in ends
+    }
+    return answers.pop() if len(answers) == 1 else None
 
 
 def _is_broken(pair: Pair, policy: Policy) -> bool:
     if not pair.incumbent or not pair.candidate or not _looks_broken(pair.incumbent, pair.candidate, policy):
         return False
-    return not _was_rechecked(pair) or _looks_broken(pair.again_incumbent, pair.again_candidate, policy)
+    return _recheck(pair, policy) is not False
 
 
 def _looks_broken(incumbent: Sequence[float], candidate: Sequence[float], policy: Policy) -> bool:

@@ -3,7 +3,12 @@
 from skillopt_harvesters.asks import AskOutcome, find_outcomes
 from skillopt_harvesters.attribution import SkillRecord
 from skillopt_harvesters.claims import Claims, MemoryClaims
-from skillopt_harvesters.corrections import Correction, find_corrections, is_correction
+from skillopt_harvesters.corrections import (
+    Correction,
+    find_corrections,
+    is_correction,
+    mark_corrections,
+)
 from skillopt_harvesters.cursor import Change, FileCursor, changed
 from skillopt_harvesters.errors import HarvestError
 from skillopt_harvesters.families import Family
@@ -49,6 +54,7 @@ __all__ = [
     "harvest",
     "is_correction",
     "load_sources",
+    "mark_corrections",
     "mine",
     "read_file",
     "redact",

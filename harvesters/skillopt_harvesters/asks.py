@@ -11,6 +11,7 @@ from skillopt_harvesters.corrections import MAX_QUOTE
 from skillopt_harvesters.lessons import Attempt, Lesson, find_lessons
 from skillopt_harvesters.normalise import fold, normalise
 from skillopt_harvesters.outcomes import Judgement, Outcome, Step, Why, judge
+from skillopt_harvesters.pastes import ask_of, shorten
 from skillopt_harvesters.records import Kind, Session, Signal, Turn
 from skillopt_harvesters.redact import redact_within
 from skillopt_harvesters.repeats import asks_again
@@ -167,6 +168,8 @@ def _find_threads(session: Session) -> list[_Thread]:
                 current.again = turn
             current = _Thread(index, turn)
             threads.append(current)
+        elif role is Role.CLIENTS:
+            current = None
         elif current and (role is Role.FOLLOW_UP or turn.command or not turn.prompt):
             current.follow(index, turn, _reply_of(turn, previous, role, asked))
         if role is not Role.NOTHING or turn.answer or turn.tool_calls:
@@ -185,14 +188,14 @@ def _reply_of(turn: Turn, previous: Turn | None, role: Role, asked: str) -> Repl
 
 def _describe(session: Session, thread: _Thread, *, opens: bool, closes: bool) -> Occurrence:
     index, asked = thread.places[0], thread.asked
-    prompt = f"{asked.command or ''} {asked.prompt}".strip()
+    prompt = f"{asked.command or ''} {shorten(asked.prompt)}".strip()
     judgement = thread.judge()
     failing = {Signal.INTERRUPTION, Signal.REFUSAL}
     return Occurrence(
         session=session.id,
         turn=index,
         prompt=prompt,
-        skeleton=(asked.command.lower(),) if asked.command else normalise(asked.prompt),
+        skeleton=(asked.command.lower(),) if asked.command else normalise(ask_of(asked.prompt)),
         folded=fold(prompt),
         client=session.client,
         project=session.project,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from functools import lru_cache
 
 import msgspec
 
 from skillopt_harvesters.records import ToolCall
-from skillopt_harvesters.redact import redact_within
+from skillopt_harvesters.redact import redact_path, redact_tail, redact_within
 
 MAX_COMMAND = 8_192
 MAX_ERROR = 2_048
@@ -18,11 +19,24 @@ MAX_ID = 256
 _MAX_CODE = 1 << 31
 _SLACK = 8_192
 _REPEATED = 512
+# What no secret looks like: shorter than what redaction takes for chance, or made by a client as ids are.
+_SHORT_ID = 20
+_PLAIN_ID = re.compile(
+    r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?:msg|toolu|call|resp|fc|req)_\w{1,80}"
+    r"|(?:[a-z]{2,9} )?(?:.{0,19}|#[0-9a-f]{16}|(?:msg|call|resp)_\w{1,80}"
+    r"|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})",
+    re.DOTALL,
+)
 
 
 def clip(text: str, limit: int) -> str:
     """Cut a text to what redaction looks at before it cuts to `limit`; bounds the memory of a draft."""
     return text if len(text) <= limit + _SLACK else text[: limit + _SLACK]
+
+
+def clip_tail(text: str, limit: int) -> str:
+    """Cut a text to the end of it that redaction looks at before it cuts to the last `limit` characters."""
+    return text[-limit - _SLACK :]
 
 
 def digest_of(arguments: bytes | msgspec.Raw) -> str:
@@ -38,6 +52,22 @@ def _redact_repeated(text: str, limit: int) -> str:
 def _redact(text: str, limit: int) -> str:
     """Redact; of commands and paths, which come again and again, the latest are remembered."""
     return _redact_repeated(text, limit) if len(text) <= _REPEATED else redact_within(text, limit)
+
+
+@lru_cache(maxsize=4096)
+def redact_folder(path: str) -> str:
+    """Redact the path of a folder, or a branch or commit: harmless ones stay as they are."""
+    return redact_path(path)
+
+
+def keep_id(name: str) -> str:
+    """Return a client's id as it may be kept: one that could hold a secret becomes a digest, always the same.
+
+    Ids are compared and never shown.
+    """
+    if len(name) < _SHORT_ID or _PLAIN_ID.fullmatch(name):
+        return name
+    return f"#{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
 
 
 def redact_name(name: str) -> str:
@@ -64,14 +94,15 @@ class CallDraft(msgspec.Struct, gc=False):
 
     def clip(self) -> int:
         """Cut every text to what can be kept; return about how many characters that are."""
+        if len(self.name) > MAX_NAME:
+            self.name = clip(self.name, MAX_NAME)
+        self.id, self.source = keep_id(self.id), keep_id(self.source)
         size = len(self.name) + len(self.id)
-        if size > MAX_NAME:
-            self.name, self.id = self.name[:MAX_NAME], self.id[:MAX_ID]
         command, files = self.command, self.files
         if command is not None:
+            if len(command) > MAX_COMMAND:
+                command = self.command = clip(command, MAX_COMMAND)
             size += len(command)
-            if size > MAX_COMMAND:
-                self.command = clip(command, MAX_COMMAND)
         if files:
             self.files = [clip(path, MAX_ERROR) for path in files[:MAX_NAMES]]
             size += sum(map(len, self.files))
@@ -80,6 +111,10 @@ class CallDraft(msgspec.Struct, gc=False):
     def fail(self, error: str) -> None:
         """Set the error; kept are its first `MAX_ERROR` characters, redacted."""
         self.error = redact_within(error, MAX_ERROR)
+
+    def fail_at_end(self, error: str) -> None:
+        """Set the error; kept are its last `MAX_ERROR` characters, redacted."""
+        self.error = redact_tail(error, MAX_ERROR)
 
     def redact(self) -> None:
         """Redact in place; doing it again changes nothing."""

@@ -12,7 +12,9 @@ if TYPE_CHECKING:
 __all__ = ["Claims", "Copies", "MemoryClaims", "mark_of"]
 
 # So many records are claimed at a time; bounds the memory of a file with very many.
-_MANY = 1 << 16
+_MANY = 1 << 15
+# In a file with more records no more owners are looked up: what was copied stands at the beginning.
+_LOOKED_UP = 100_000
 
 
 class Claims(Protocol):
@@ -92,6 +94,8 @@ class Copies:
 
     def opens_copy(self, head: int) -> bool:
         """Tell whether the record that opens a turn is a copy, looking its owner up."""
+        if len(self._seen) > _LOOKED_UP:
+            return self.is_copy(head)
         owner = self._claims.owner_of(head)
         if owner is not None and owner != self.session:
             self._add(owner)
@@ -106,6 +110,8 @@ class Copies:
         """Tell whether no record is a copy, and then take them all; `heads` are those that open turns."""
         if self._foreign:
             return False
+        if len(self._seen) > _LOOKED_UP:
+            heads = ()
         owners = [(head, self._claims.owner_of(head)) for head in heads]
         if any(owner is not None and owner != self.session for _, owner in owners):
             return False

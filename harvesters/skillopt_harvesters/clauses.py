@@ -22,7 +22,7 @@ _GAP = re.compile(r"[\s,.!?;:()\[\]'\"“”*_~…–—\u2600-\u27bf\U0001f000-
 _APPLAUSE = re.compile("[👍👌🎉✅🙏💯🚀]")
 _BOOS = re.compile("[👎😡🤬]")
 # What a prompt opens with when it brings a file or a command of its own along.
-_MENTION = re.compile(r"@[\w./-]")
+_MENTION = re.compile(r"@[\w./-]|\$[a-z][\w-]*\s")
 _WORD = re.compile(rf"[{_HAN}]{{2}}|[^\s{_HAN}]+")
 
 

@@ -14,7 +14,7 @@ import msgspec
 
 from skillopt_harvesters.folding import fold_marks
 from skillopt_harvesters.lexicons.compiled import QUOTED
-from skillopt_harvesters.records import Signal, Turn
+from skillopt_harvesters.records import Session, Signal, Turn
 from skillopt_harvesters.redact import redact_within
 from skillopt_harvesters.replies import Reply, classify_reply, readers_of
 from skillopt_harvesters.typed import typed_part
@@ -76,6 +76,25 @@ def is_correction(text: str, before: Turn | None = None) -> bool:
     outright = Signal.CORRECTION in before.signals
     reply = classify_reply(text, asked=before.prompt, answer=before.answer, outright=outright)
     return reply is Reply.CORRECTION
+
+
+def mark_corrections(session: Session) -> Session:
+    """Return the session with `Signal.CORRECTION` on the turns that correct the answer before, on no others.
+
+    A harvest leaves this signal out: to tell takes longer than to read the turn, and few need to know. The
+    turn before a fork is another session's, and stays as it is.
+    """
+    before = session.before
+    marked = []
+    for turn in session.turns:
+        answered = before is not None and bool(before.answer or before.tool_calls)
+        corrects = answered and turn.command is None and is_correction(turn.prompt, before)
+        if corrects != (Signal.CORRECTION in turn.signals):
+            signals = sorted({*turn.signals} ^ {Signal.CORRECTION}, key=lambda signal: signal.value)
+            turn = msgspec.structs.replace(turn, signals=tuple(signals))  # noqa: PLW2901
+        marked.append(turn)
+        before = turn
+    return msgspec.structs.replace(session, turns=tuple(marked))
 
 
 def find_corrections(text: str, *, directed: bool = False) -> tuple[Correction, ...]:

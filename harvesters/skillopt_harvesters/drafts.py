@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from skillopt_harvesters.calls import redact_name
+from skillopt_harvesters.calls import clip, keep_id, redact_folder, redact_name
 from skillopt_harvesters.marks import mark_of
 from skillopt_harvesters.records import Kind, Session, Tokens, Turn
-from skillopt_harvesters.redact import redact, redact_within
-from skillopt_harvesters.tokens import MAX_OPEN_CALLS, Counts, add_tokens, bound, fold
+from skillopt_harvesters.redact import redact, redact_ends
+from skillopt_harvesters.tokens import MAX_OPEN_CALLS, Counts, add_tokens, bound, exchange, fold
 from skillopt_harvesters.turns import MAX_PROMPT, TurnDraft
 
 if TYPE_CHECKING:
@@ -23,11 +23,15 @@ if TYPE_CHECKING:
 
 MAX_TURNS = 20_000
 # Characters that the turns of a session hold; what comes after is left out and told.
-MAX_SIZE = 16 * 1024 * 1024
+MAX_SIZE = 8 * 1024 * 1024
 MAX_WARNINGS = 20
 _MAX_NAME = 200
 _MAX_NAMES = 100
+_MAX_TYPE = 80
+# Ids are made so; that alone is no secret.
+_BY_CHANCE = "[redacted:random]"
 _MAX_SKILLS = 1_000
+_MAX_SETTLED = 256
 _MAX_PATH = 4_096
 _TURN_SIZE = 400
 _CALL_SIZE = 200
@@ -38,8 +42,9 @@ class SessionDraft(msgspec.Struct):
     """A session being read. Its fields are what is carried over; `closed` is taken from the stored session.
 
     `closed` are the session's own turns that have ended, `kept` their number, `size` their characters.
-    `parents` says by the mark of a record which turn answered it and where among the own ones that stands;
-    `previous` is the last closed turn, also when it is another session's.
+    `parents` says by the mark of a record which turn answered it and where among the own ones that stands.
+    `settled` are the latest model calls of turns that have ended, by id, with the place of the turn (-1: left
+    out), for a client that sets `tells_again`: it may correct them later.
     """
 
     id: str
@@ -57,15 +62,17 @@ class SessionDraft(msgspec.Struct):
     turns: list[TurnDraft] = []
     usage: dict[str, Tokens] = {}
     counted: Tokens = Tokens()
+    settled: dict[str, tuple[int, Tokens]] = {}
+    tells_again: bool = False
     skills_offered: dict[str, None] = {}
     warnings: list[str] = []
     bad: int = 0
     overlong: int = 0
     unknown: dict[str, int] = {}
     left_out: int = 0
+    calls_left_out: int = 0
     closed_turns: int = 0
     parents: dict[int, tuple[int, int]] = {}
-    previous: Turn | None = None
     before: Turn | None = None
     closed: list[Turn] = []
     kept: int = 0
@@ -93,7 +100,9 @@ class SessionDraft(msgspec.Struct):
             return last
         turn.number = self.closed_turns + len(self.turns)
         if turn.parent is not None:
-            place = len(self.closed) + sum(not other.copied for other in self.turns)
+            place = len(self.closed)
+            for other in self.turns:
+                place += not other.copied
             mark = mark_of(turn.parent)
             earlier = self.parents.get(mark)
             if earlier is not None:
@@ -125,20 +134,27 @@ class SessionDraft(msgspec.Struct):
             turn.abandoned = turn.abandoned or turn.number >= number
 
     def _close_turn(self, draft: TurnDraft) -> None:
-        turn = draft.close(self.previous)
-        self.previous = turn
         self.closed_turns += 1
-        if draft.calls_left_out:
-            self.warn("tool calls of turns with very many were left out")
+        self.calls_left_out += draft.calls_left_out
+        if not draft.copied and (len(self.closed) >= MAX_TURNS or self.size > MAX_SIZE):
+            self.left_out += 1
+            self.counted = self.counted.plus(draft.tokens)
+            self._settle(draft, -1)
+            return
+        turn = draft.close()
         if draft.copied:
             self.before = turn
             return
         self.size += _measure(turn)
-        if len(self.closed) < MAX_TURNS and self.size <= MAX_SIZE:
-            self.closed.append(turn)
-        else:
-            self.left_out += 1
-            self.counted = self.counted.plus(turn.tokens)
+        self.closed.append(turn)
+        self._settle(draft, len(self.closed) - 1)
+
+    def _settle(self, draft: TurnDraft, place: int) -> None:
+        """Remember the latest model calls of a turn that has ended, if they may be told once more."""
+        if self.tells_again:
+            self.settled.update((call, (place, bound(counts))) for call, counts in draft.usage.items())
+            for call in list(self.settled)[:-_MAX_SETTLED]:
+                del self.settled[call]
 
     def count(self, call: str, counts: Counts) -> None:
         """Count a model call that belongs to no turn, or correct what was counted of it."""
@@ -146,9 +162,24 @@ class SessionDraft(msgspec.Struct):
         if len(self.usage) >= 2 * MAX_OPEN_CALLS:
             self.counted = fold(self.usage, self.counted)
 
+    def correct(self, call: str, counts: Counts) -> bool:
+        """Correct a model call of a turn that has ended; False when it is not known (any more)."""
+        found = self.settled.get(call)
+        if found is None:
+            return False
+        (place, before), now = found, bound(counts)
+        if place < 0:
+            self.counted = exchange(self.counted, before, now)
+        else:
+            turn = self.closed[place]
+            tokens = exchange(turn.tokens, before, now)
+            self.closed[place] = msgspec.structs.replace(turn, tokens=tokens)
+        self.settled[call] = (place, now)
+        return True
+
     def meet_unknown(self, name: str) -> None:
         """Count a record of a type that is not known."""
-        key = redact_name(name[:80])
+        key = redact_name(name)[:_MAX_TYPE]
         if key not in self.unknown and len(self.unknown) >= _MAX_NAMES:
             key = "(others)"
         self.unknown[key] = self.unknown.get(key, 0) + 1
@@ -162,7 +193,7 @@ class SessionDraft(msgspec.Struct):
         """Note skills that were on offer."""
         for name in names:
             if len(self.skills_offered) < _MAX_SKILLS:
-                self.skills_offered[name[:_MAX_NAME]] = None
+                self.skills_offered[clip(name, _MAX_NAME)] = None
 
     def finish(self) -> tuple[Session, bytes]:
         """Return the session as it is so far and what the next reading needs beside it, all redacted."""
@@ -183,16 +214,16 @@ class SessionDraft(msgspec.Struct):
         """Redact and bound everything in place; doing it again changes nothing."""
         for turn in self.turns:
             turn.redact()
-        for name in ("client_version", "project", "branch", "commit", "model", "parent"):
-            value = getattr(self, name)
-            if value is not None and len(value) > _MAX_PATH:
-                setattr(self, name, value[:_MAX_PATH])
-        # Not the folder and the commit: a replay goes there.
         self.client_version = redact_name(self.client_version)
+        # Grouped by and gone to, so that all of a harmless one must stay.
+        self.project = self.project and redact_folder(self.project)[:_MAX_PATH]
+        self.commit = self.commit and redact_folder(self.commit)[:_MAX_PATH]
+        if self.parent and redact_folder(self.parent) != _BY_CHANCE:
+            self.parent = redact_folder(self.parent)[:_MAX_PATH]
         self.branch = self.branch and redact_name(self.branch)
         self.model = self.model and redact_name(self.model)
         self.skills_offered = {redact_name(name): None for name in self.skills_offered}
-        self.usage = {call[:_MAX_NAME]: bound(counts) for call, counts in self.usage.items()}
+        self.usage = {keep_id(call): bound(counts) for call, counts in self.usage.items()}
 
     def _freeze(self) -> bytes:
         return msgspec.msgpack.encode(msgspec.structs.replace(self, closed=[], kept=len(self.closed)))
@@ -213,10 +244,9 @@ class SessionDraft(msgspec.Struct):
         return draft
 
     def _build(self) -> Session:
-        closed, before, previous = list(self.closed), self.before, self.previous
+        closed, before = list(self.closed), self.before
         for draft in self.turns:
-            turn = draft.build(previous)
-            previous = turn
+            turn = draft.build()
             if draft.copied:
                 before = turn
             else:
@@ -246,14 +276,27 @@ class SessionDraft(msgspec.Struct):
     def _describe_losses(self) -> list[str]:
         told = []
         if self.overlong:
-            told.append(f"{self.overlong} lines too long to be records were skipped")
+            are = (
+                "line too long to be a record was"
+                if self.overlong == 1
+                else "lines too long to be records were"
+            )
+            told.append(f"{self.overlong} {are} skipped")
         if self.bad:
-            told.append(f"{self.bad} lines are not readable records")
+            are = "line is not a readable record" if self.bad == 1 else "lines are not readable records"
+            told.append(f"{self.bad} {are}")
         if self.unknown:
             names = ", ".join(sorted(self.unknown)[:5])
-            told.append(f"{sum(self.unknown.values())} records of unknown types were skipped: {names}")
+            number = sum(self.unknown.values())
+            are = "record of an unknown type was" if number == 1 else "records of unknown types were"
+            told.append(f"{number} {are} skipped: {names}")
         if self.left_out:
-            told.append(f"{self.left_out} turns beyond the first {len(self.closed)} were left out")
+            are = "turn was" if self.left_out == 1 else "turns were"
+            told.append(f"{self.left_out} {are} left out, beyond the first {len(self.closed)}")
+        calls = self.calls_left_out + sum(turn.calls_left_out for turn in self.turns)
+        if calls:
+            are = "tool call of a turn" if calls == 1 else "tool calls of turns"
+            told.append(f"{calls} {are} with very many {'was' if calls == 1 else 'were'} left out")
         return told
 
 
@@ -261,7 +304,10 @@ def _is_repeated(last: TurnDraft, turn: TurnDraft) -> bool:
     """Tell whether a turn has the prompt of the last one, which may have been redacted since."""
     if last.command != turn.command:
         return False
-    return last.prompt == turn.prompt or last.prompt == redact_within(turn.prompt, MAX_PROMPT)
+    if last.prompt == turn.prompt:
+        return True
+    is_other = "[redacted:" in last.prompt or len(turn.prompt) > MAX_PROMPT
+    return is_other and last.prompt == redact_ends(turn.prompt, MAX_PROMPT)
 
 
 def _measure(turn: Turn) -> int:

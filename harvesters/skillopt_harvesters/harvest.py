@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 import msgspec
 
 from skillopt_harvesters.claims import Claims, MemoryClaims
 from skillopt_harvesters.cursor import Change, Cursors, FileCursor, compare, make_cursor
 from skillopt_harvesters.files import open_regular, resolve
-from skillopt_harvesters.records import Session
+from skillopt_harvesters.records import Session, Tokens
 from skillopt_harvesters.richness import replaces
 from skillopt_harvesters.sources.base import Marks, Reading, Resume, Source
 
@@ -83,24 +83,28 @@ class HarvestStats(msgspec.Struct, kw_only=True):
     @property
     def told(self) -> tuple[str, ...]:
         """The warnings, and how many more there were."""
-        more = (f"and {self.unsaid} more warnings",) if self.unsaid else ()
+        more = (f"and {self.unsaid} more warning{'s' * (self.unsaid > 1)}",) if self.unsaid else ()
         return (*self.warnings, *more)
 
 
 class _Found(NamedTuple):
-    """A changed file: whether it has a cursor, and about how many bytes of it are new."""
+    """A changed file: whether it has a cursor, and about how many bytes of it are new.
+
+    `began` is when it began, if it is a fork whose turn to be read has come.
+    """
 
     path: str
     is_known: bool
     growth: int
+    began: str = ""
 
 
 class Harvest:
     """Iterates over what is new; `stats` says what was done so far.
 
     Unchanged files are not opened; of one that grew what is new is read, if `recall` still knows its
-    session. Files come oldest first, so that of two sessions with common records the one that was forked
-    owns them.
+    session. Files come oldest first, and after them the forks, those that began first before the others: so
+    that of two sessions with common records the one that was forked owns them.
     """
 
     def __init__(
@@ -130,14 +134,23 @@ class Harvest:
         found = [(source, file) for source in self._sources for file in self._find_changed(source, seen)]
         self.stats.files_found = len(found)
         self.stats.bytes_found = sum(file.growth for _, file in found)
+        forks: list[tuple[Source, _Found]] = []
         for source, file in found:
-            before = self.stats.bytes_done
-            self._progress(self.stats)
-            yield from self._take(source, file)
-            self.stats.files_done += 1
-            self.stats.bytes_done = before + file.growth
+            yield from self._take_next(source, file, forks)
+        for source, file in sorted(forks, key=lambda fork: fork[1].began):
+            yield from self._take_next(source, file, forks)
         missing = (path for path in self._cursors if path not in seen)
         self.stats.gone.extend(sorted(path for path in missing if not os.path.lexists(path)))
+
+    def _take_next(
+        self, source: Source, file: _Found, forks: list[tuple[Source, _Found]]
+    ) -> Iterator[Harvested]:
+        before, waiting = self.stats.bytes_done, len(forks)
+        self._progress(self.stats)
+        yield from self._take(source, file, forks)
+        if len(forks) == waiting:
+            self.stats.files_done += 1
+            self.stats.bytes_done = before + file.growth
 
     def _load_marks(self, path: str) -> Marks | None:
         cursor = self._cursors.get(path)
@@ -183,7 +196,7 @@ class Harvest:
             return None
         return marks.mtime_ns, _Found(real, before is not None, _measure(before, marks))
 
-    def _take(self, source: Source, found: _Found) -> Iterator[Harvested]:
+    def _take(self, source: Source, found: _Found, forks: list[tuple[Source, _Found]]) -> Iterator[Harvested]:
         path = Path(found.path)
         cursor = self._cursors.get(found.path) if found.is_known else None
         try:
@@ -194,7 +207,12 @@ class Harvest:
                 resume = self._resume(source, path, cursor, change)
                 file.seek(0)
                 reading: Reading | None = None
-                if resume or source.recognise(file.peek()[:HEAD]):
+                head = b"" if resume else file.peek()[:HEAD]
+                if resume or source.recognise(head):
+                    began = None if resume or found.began else _find_fork(source, head, file, path)
+                    if began is not None:
+                        forks.append((source, found._replace(began=began)))
+                        return
                     self.stats.files_read += 1
                     before = resume.offset if resume else 0
                     for reading in source.read(file, path, claims=self._claims, resume=resume):
@@ -206,6 +224,9 @@ class Harvest:
                             else:
                                 reading = msgspec.structs.replace(reading, state=b"")  # noqa: PLW2901
                     self.stats.bytes_read += max(reading.offset - before, 0) if reading else 0
+                elif damage := _find_damage(source, head, path):
+                    self.stats.skipped += 1
+                    self.stats.warn(f"{path}: {damage}")
                 yield Harvested(session=None, cursor=make_cursor(path, marks, file, reading), change=change)
         except FileNotFoundError:
             return
@@ -236,6 +257,8 @@ class Harvest:
         """Count a session that was read, and tell whether it takes the place of what is stored of it."""
         stats = self.stats
         stored = goes_on or self._recall(session.client, session.id)
+        if stored is None and _is_copy(session):
+            return False
         known = stored if stored is not None and stored.path == session.path else None
         stats.skipped += max(session.skipped - (known.skipped if known else 0), 0)
         for warning in session.warnings:
@@ -274,6 +297,25 @@ class Harvest:
         self.stats.skipped += 1
         reason = error.strerror if isinstance(error, OSError) else "its name is not valid text"
         self.stats.warn(f"cannot read {os.fsencode(path).decode('utf-8', 'replace')}: {reason}")
+
+
+def _is_copy(session: Session) -> bool:
+    """Tell whether all there is in a session is another one's: its file was renamed, or forked just now."""
+    return session.before is not None and not session.turns and session.tokens == Tokens()
+
+
+def _find_fork(source: Source, head: bytes, file: BinaryIO, path: Path) -> str | None:
+    """Return when a fork began; None for what is none."""
+    find: Callable[[bytes, BinaryIO, Path], str | None] | None = getattr(source, "find_fork", None)
+    began = find(head, file, path) if find else None
+    file.seek(0)
+    return began
+
+
+def _find_damage(source: Source, head: bytes, path: Path) -> str:
+    """Return why a file that was not recognised should have been; "" for one of another program."""
+    find: Callable[[bytes, Path], str] | None = getattr(source, "find_damage", None)
+    return find(head, path) if find else ""
 
 
 def _measure(before: Marks | None, now: Marks) -> int:

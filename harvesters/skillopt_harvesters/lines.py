@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import lru_cache
 from io import BytesIO
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple, cast
 
@@ -17,7 +18,7 @@ __all__ = ["MAX_LINE", "PADDING", "Chunk", "LineReader", "decode_leniently"]
 # A prompt with three pasted pictures of 5 MB fits.
 MAX_LINE = 16 * 1024 * 1024
 _BOM = b"\xef\xbb\xbf"
-_BUFFER = 512 * 1024
+_BUFFER = 1024 * 1024
 # A buffer to use again: a new one costs as much as reading a small file.
 _BUFFERS: list[bytearray] = []
 _OPENING, _CLOSING = {ord("{")}, {ord("}")}
@@ -55,7 +56,7 @@ class LineReader:
         self.offset = offset
         self.overlong = 0
         self.noise_lines = 0
-        self._prefix = os.path.commonprefix(noise) or b""  # noqa: RUF071 - bytes, not paths
+        self._prefix = _find_prefix(noise)
         # The beginning of a record that seems to be broken, and may go on in the next chunk.
         self._pending: list[bytes] = []
 
@@ -79,6 +80,8 @@ class LineReader:
 
     def rest(self) -> list[bytes]:
         """Return the lines of the last chunk that might have gone on."""
+        if not self._pending:
+            return []
         lines, self._pending = mend(self._pending, limit=self.limit, final=True)
         return self._drop_noise(lines)
 
@@ -132,6 +135,11 @@ class LineReader:
             start += len(_BOM)
         self.offset += end - start
         return Chunk(buffer, start, end)
+
+
+@lru_cache(maxsize=32)
+def _find_prefix(noise: tuple[bytes, ...]) -> bytes:
+    return os.path.commonprefix(noise) or b""  # noqa: RUF071 - bytes, not paths
 
 
 def _fill(stream: BinaryIO, buffer: bytearray, start: int) -> int:

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import hashlib
+import sys
 from array import array
 from collections.abc import Collection, Iterable, Iterator, Sequence, Sized
 
 # Below this many a plain set is faster and small enough.
-_PLAIN = 1 << 17
+_PLAIN = 1 << 16
 _BUCKETS = 1 << 16
 _WIDTH = 6
+_ALL = (1 << 64) - 1
 _REST = (1 << 48) - 1
+# Multiplying by an odd number spreads marks over the buckets, whatever ids are like, and can be undone.
+_SPREAD = 0x9E3779B97F4A7C15
+_GATHER = pow(_SPREAD, -1, 1 << 64)
 
 
 def mark_of(record: str) -> int:
     """Return a record's id as a number of 64 bits, signed, the same in every process."""
-    return marks_of([record])[0]
+    numbers = _digest_of(record)
+    first = int.from_bytes(numbers[:8], sys.byteorder, signed=True)
+    return first ^ int.from_bytes(numbers[8:], sys.byteorder, signed=True)
 
 
 def marks_of(records: Sequence[str]) -> list[int]:
@@ -26,7 +33,7 @@ def marks_of(records: Sequence[str]) -> list[int]:
             return _fold(bytes.fromhex(digits))
         except ValueError:
             pass
-    return [mark for record in records for mark in _fold(_digest_of(record))]
+    return list(map(mark_of, records))
 
 
 def _fold(numbers: bytes) -> list[int]:
@@ -50,8 +57,8 @@ def _digest_of(record: str) -> bytes:
 class MarkSet(Collection[int]):
     """A set of marks that only grows; takes about eight bytes a mark when there are very many.
 
-    The latest marks lie in a plain set, the others in buckets by their last 16 bits: a bucket holds the other
-    six bytes of its marks one after another.
+    The latest marks lie in a plain set, the others in buckets by two of their bytes, once these are mixed: a
+    bucket holds the other six of its marks one after another.
     """
 
     __slots__ = ("_buckets", "_latest", "_older")
@@ -103,14 +110,16 @@ class MarkSet(Collection[int]):
         for number, bucket in enumerate(self._buckets):
             held = bucket or b""
             for at in range(0, len(held), _WIDTH):
-                mark = int.from_bytes(held[at : at + _WIDTH], "big") << 16 | number
+                mixed = number << 48 | int.from_bytes(held[at : at + _WIDTH], "big")
+                mark = mixed * _GATHER & _ALL
                 yield mark - (1 << 64) if mark >> 63 else mark
 
     def _is_older(self, mark: int) -> bool:
-        bucket = self._buckets[mark & 0xFFFF]
+        mixed = mark * _SPREAD & _ALL
+        bucket = self._buckets[mixed >> 48]
         if bucket is None:
             return False
-        rest = (mark >> 16 & _REST).to_bytes(_WIDTH, "big")
+        rest = (mixed & _REST).to_bytes(_WIDTH, "big")
         at = bucket.find(rest)
         while at > 0 and at % _WIDTH:
             at = bucket.find(rest, at + 1)
@@ -122,10 +131,11 @@ class MarkSet(Collection[int]):
             self._buckets = [None] * _BUCKETS
         buckets = self._buckets
         for mark in self._latest:
-            rest = (mark >> 16 & _REST).to_bytes(_WIDTH, "big")
-            bucket = buckets[mark & 0xFFFF]
+            mixed = mark * _SPREAD & _ALL
+            rest = (mixed & _REST).to_bytes(_WIDTH, "big")
+            bucket = buckets[mixed >> 48]
             if bucket is None:
-                buckets[mark & 0xFFFF] = bytearray(rest)
+                buckets[mixed >> 48] = bytearray(rest)
             else:
                 bucket += rest
         self._older += len(self._latest)

@@ -19,7 +19,7 @@ class Kind(str, Enum):
 class Signal(str, Enum):
     """What a turn tells about how the one before, or this one, went."""
 
-    CORRECTION = "correction"  # the user's prompt corrects the agent's last answer
+    CORRECTION = "correction"  # the user's prompt corrects the agent's last answer (`mark_corrections`)
     INTERRUPTION = "interruption"  # the user stopped the agent
     REFUSAL = "refusal"  # the user refused a tool call
     ERROR = "error"  # a tool call or the model ended in an error
@@ -110,7 +110,10 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def prompts(self) -> tuple[str, ...]:
-        """What the agent was asked, in order: prompts and slash commands, without the user's shell lines."""
+        """What the agent was asked, in order: prompts and slash commands, without the user's shell lines.
+
+        A picture alone is a turn without a prompt, as is what an agent does by itself.
+        """
         return tuple(
             f"{turn.command or ''} {turn.prompt}".strip()
             for turn in self.turns

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import re
 from enum import Enum
-from functools import cache
+from functools import cache, lru_cache
 
 from skillopt_harvesters.clauses import Act, read_clauses
 from skillopt_harvesters.folding import fold_marks
 from skillopt_harvesters.lexicons import LEXICONS
 from skillopt_harvesters.lexicons.compiled import Phrases, compile_lexicon
 from skillopt_harvesters.normalise import content_words, normalise
+from skillopt_harvesters.series import continues_series, stands_alone
 from skillopt_harvesters.typed import shows_failure, typed_part
 
 _MAX_TELLING = 240
@@ -50,14 +51,22 @@ def classify_reply(text: str, *, asked: str = "", answer: str = "", outright: bo
     said = fold_marks(typed_part(text))
     if shows_failure(text):
         return Reply.CORRECTION
-    acts = read_clauses(said, readers_of(said))
-    if asked and _is_same_template(said, fold_marks(asked)) and not _OUTRIGHT & set(acts):
+    readers = readers_of(said)
+    acts = read_clauses(said, readers)
+    if asked and not _OUTRIGHT & set(acts) and _is_same_template(said, fold_marks(asked)):
         return Reply.ASK
     telling_counts = _is_known(said, asked) and len(said) <= _MAX_TELLING and not outright
     if Act.AGAIN in acts and _offers(answer):
         # "Shall I fix it?" - "fix it".
         acts = [Act.CONSENT if act is Act.AGAIN else act for act in acts]
-    return _decide(acts, asks_back=asks_back(answer), telling_counts=telling_counts)
+    back = asks_back(answer)
+    reply = _decide(acts, asks_back=back, telling_counts=telling_counts)
+    if reply is not Reply.CORRECTION or not (telling_counts and asked):
+        return reply
+    plain = _decide(acts, asks_back=back, telling_counts=False)
+    if plain is not Reply.CORRECTION and continues_series(said, fold_marks(asked), readers):
+        return Reply.ASK
+    return plain if stands_alone(said, fold_marks(asked), readers) else reply
 
 
 def is_automatic(text: str) -> bool:
@@ -107,9 +116,15 @@ def lexicons() -> tuple[Phrases, ...]:
 
 def speakers_of(folded: str) -> list[Phrases]:
     """Return the lexicons of the languages a text is in, the one with most marks first; none is possible."""
+    return list(_find_speakers(folded))
+
+
+@lru_cache(maxsize=32)
+def _find_speakers(folded: str) -> tuple[Phrases, ...]:
+    """Do so once for a text that is asked about again and again."""
     counts = [(_count(one, "marks", folded), _count(one, "foreign", folded), one) for one in lexicons()]
     found = [(marks, one) for marks, foreign, one in counts if marks > foreign]
-    return [one for _, one in sorted(found, key=lambda pair: -pair[0])]
+    return tuple(one for _, one in sorted(found, key=lambda pair: -pair[0]))
 
 
 def readers_of(folded: str) -> list[Phrases]:
@@ -189,8 +204,11 @@ def _directs(first: Act | None, done: set[Act], *, telling_counts: bool) -> bool
 
 def _is_same_template(said: str, asked: str) -> bool:
     """Whether a prompt is the one before with other values, as in a series of like asks."""
-    mine, theirs = (content_words(normalise(text[:_MAX_COMPARED])) for text in (said, asked))
-    if len(mine) < 2 or not theirs or mine[0] not in theirs[:2]:
+    mine = content_words(normalise(said[:_MAX_COMPARED]))
+    if len(mine) < 2:
+        return False
+    theirs = content_words(normalise(asked[:_MAX_COMPARED]))
+    if mine[0] not in theirs[:2]:
         return False
     one, other = set(mine), set(theirs)
     return len(one & other) >= _SAME_TEMPLATE * len(one | other)

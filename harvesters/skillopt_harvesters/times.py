@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,13 +43,20 @@ def to_utc(time: str | int | float | None) -> str | None:
 
 def first_and_last(times: Sequence[str | int | float | None]) -> list[str | None]:
     """Return times as `to_utc` does, the first and the last of them among them, perhaps no others."""
-    written = [time for time in times if isinstance(time, str)]
-    # Of times as nearly all are written the order of the alphabet tells the first and the last.
-    if len(written) == len(times) > 1 and {time[_ZONE:] for time in written} == {"Z"}:
-        earliest, latest = min(written), max(written)
+    if len(times) > 1 and _are_usual(times):
+        # Their order is that of the alphabet.
+        earliest, latest = min(cast("Sequence[str]", times)), max(cast("Sequence[str]", times))
         if to_utc(earliest) == earliest and to_utc(latest) == latest:
             return [earliest, latest]
     return [to_utc(time) for time in times]
+
+
+def _are_usual(times: Sequence[Any]) -> bool:
+    """Tell whether times are, by their length and their end, written as nearly all are."""
+    try:
+        return set(map(len, times)) == {_ZONE + 1} and not "".join(times)[_ZONE :: _ZONE + 1].strip("Z")
+    except TypeError:
+        return False
 
 
 def _is_canonical(time: str) -> bool:

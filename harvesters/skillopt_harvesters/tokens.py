@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Protocol
 from skillopt_harvesters.records import Tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 # So many of the latest calls can still be corrected.
-MAX_OPEN_CALLS = 16
+MAX_OPEN_CALLS = 64
 _TOKEN_BITS = 48
 
 
@@ -33,7 +33,32 @@ class Counts(Protocol):
 def fold(usage: dict[str, Tokens], counted: Tokens) -> Tokens:
     """Take the older half of the calls out of `usage` and return what was counted with them."""
     oldest = list(usage)[: len(usage) // 2]
-    return add_tokens([counted, *(bound(usage.pop(call)) for call in oldest)])
+    return counted.plus(add_counts([*map(usage.pop, oldest)]))
+
+
+def add_counts(parts: Sequence[Counts]) -> Tokens:
+    """Return the sum, without what no model call can have taken."""
+    given = fresh = read = written = bits = 0
+    for part in parts:
+        one, two, three, four = part.input or 0, part.output or 0, part.cache_read or 0, part.cache_write or 0
+        given += one
+        fresh += two
+        read += three
+        written += four
+        bits |= one | two | three | four
+    if bits >> _TOKEN_BITS:
+        return add_tokens(map(bound, parts))
+    return Tokens(given, fresh, read, written)
+
+
+def exchange(total: Tokens, before: Tokens, now: Tokens) -> Tokens:
+    """Return a sum with one of its parts exchanged."""
+    return Tokens(
+        total.input - before.input + now.input,
+        total.output - before.output + now.output,
+        total.cache_read - before.cache_read + now.cache_read,
+        total.cache_write - before.cache_write + now.cache_write,
+    )
 
 
 def add_tokens(parts: Iterable[Tokens]) -> Tokens:

@@ -13,17 +13,16 @@ import msgspec
 from skillopt_harvesters.calls import (
     MAX_COMMAND,
     MAX_ERROR,
-    MAX_ID,
     MAX_NAMES,
     CallDraft,
     clip,
     digest_of,
+    keep_id,
     redact_name,
 )
-from skillopt_harvesters.corrections import is_correction
 from skillopt_harvesters.records import Signal, Tokens, ToolCall, Turn
-from skillopt_harvesters.redact import redact_within
-from skillopt_harvesters.tokens import MAX_OPEN_CALLS, Counts, add_tokens, bound, fold
+from skillopt_harvesters.redact import redact_ends, redact_within
+from skillopt_harvesters.tokens import MAX_OPEN_CALLS, Counts, add_counts, add_tokens, bound, fold
 from skillopt_harvesters.verify import is_verification
 
 if TYPE_CHECKING:
@@ -106,8 +105,12 @@ class TurnDraft(msgspec.Struct):
     def say(self, message: str, text: str, source: str = "") -> None:
         """Add visible text. Only the last two messages are kept: the last one may be withdrawn."""
         texts = self.texts
-        message, source = message[:MAX_ID], source[:MAX_ID]
-        if texts and sum(len(piece.text) for piece in texts if piece.message == message) > MAX_ANSWER:
+        message, source = keep_id(message), keep_id(source)
+        size = 0
+        for piece in texts:
+            if piece.message == message:
+                size += len(piece.text)
+        if size > MAX_ANSWER:
             return
         texts.append(TextDraft(message, clip(text, MAX_ANSWER), source))
         if len(texts) > 2:
@@ -125,8 +128,7 @@ class TurnDraft(msgspec.Struct):
 
     def find_call(self, call_id: str) -> CallDraft | None:
         """Return the latest call with the client's id."""
-        if len(call_id) > MAX_ID:
-            call_id = call_id[:MAX_ID]
+        call_id = keep_id(call_id)
         if self.calls_left_out > _LATE:
             # Most calls are not here to be found, and the last that are have their results by now.
             return None
@@ -151,38 +153,50 @@ class TurnDraft(msgspec.Struct):
 
     def withdraw(self, sources: Iterable[str]) -> None:
         """Forget what the named records said and did."""
-        gone = set(sources)
+        gone = set(map(keep_id, sources))
         self.texts = [piece for piece in self.texts if piece.source not in gone]
         self.calls = [call for call in self.calls if call.source not in gone]
 
     @property
+    def tokens(self) -> Tokens:
+        """What was counted so far."""
+        return self.counted.plus(add_counts([*self.usage.values()]))
+
+    @property
     def answer(self) -> str:
-        if not self.texts:
-            return ""
-        last = self.texts[-1].message
-        return "\n\n".join(piece.text for piece in self.texts if piece.message == last).strip()
+        return "\n\n".join(piece.text for piece in self._last_said()).strip()
+
+    def _last_said(self) -> list[TextDraft]:
+        """Return the pieces of the last message."""
+        return [piece for piece in self.texts if piece.message == self.texts[-1].message]
 
     def redact(self) -> None:
         """Redact and bound everything in place; doing it again changes nothing."""
-        self.prompt = redact_within(self.prompt, MAX_PROMPT)
+        self.prompt = redact_ends(self.prompt, MAX_PROMPT)
         self.command = self.command and redact_name(self.command)
         self.refusals = [redact_within(words, MAX_PROMPT) for words in self.refusals[:MAX_NAMES] if words]
         for piece in self.texts:
             piece.text = redact_within(piece.text, MAX_ANSWER)
+        names: dict[str, str] = {}
         for call in self.calls:
             if call.command or call.error or call.files or call.exit_code:
                 call.redact()
             else:
-                call.name = redact_name(call.name)
+                name = names.get(call.name)
+                if name is None:
+                    name = names[call.name] = redact_name(call.name)
+                call.name = name
         self.skills = {redact_name(name): None for name in list(self.skills)[:MAX_NAMES]}
-        self.usage = {call[:MAX_ID]: bound(counts) for call, counts in self.usage.items()}
+        self.usage = {keep_id(call): bound(counts) for call, counts in self.usage.items()}
 
-    def close(self, before: Turn | None) -> Turn:
-        """Return the finished turn. `before` is the turn whose answer the prompt may correct."""
+    def close(self) -> Turn:
+        """Return the finished turn."""
+        # Nothing is withdrawn any more, so that the message before the last is not needed.
+        self.texts = self._last_said()
         self.redact()
-        return self.build(before)
+        return self.build()
 
-    def build(self, before: Turn | None) -> Turn:
+    def build(self) -> Turn:
         """Return the turn as it is so far; it has been redacted."""
         calls = tuple([call.build() for call in self.calls])
         signals = set(self.signals)
@@ -190,13 +204,10 @@ class TurnDraft(msgspec.Struct):
             signals.add(Signal.ERROR)
         if any(map(_verifies, calls)):
             signals.add(Signal.VERIFIED)
-        answered = before is not None and bool(before.answer or before.tool_calls)
-        if answered and self.command is None and is_correction(self.prompt, before):
-            signals.add(Signal.CORRECTION)
         if self.refusals:
             signals.add(Signal.REFUSAL)
         answer = self.answer
-        if len(self.texts) > 1:
+        if len(self._last_said()) > 1:
             # What is no secret in either piece may be one where they meet.
             answer = redact_within(answer, MAX_ANSWER)
         return Turn(
@@ -207,7 +218,7 @@ class TurnDraft(msgspec.Struct):
             refusals=tuple(self.refusals),
             signals=tuple(sorted(signals, key=lambda signal: signal.value)),
             skills=tuple(self.skills),
-            tokens=add_tokens([self.counted, *self.usage.values()]),
+            tokens=self.tokens,
             started=self.started,
             typed=self.typed,
             abandoned=self.abandoned,

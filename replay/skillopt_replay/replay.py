@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from skillopt_replay.tasks import Task
     from skillopt_replay.templates import Templates
 
+_MAX_REASON = 200
 _KEY_VERSION = 1
 
 
@@ -122,8 +123,9 @@ async def _score(
     if rollout.outcome is Outcome.INFRASTRUCTURE:
         return rollout
     if rollout.outcome is Outcome.LIMIT:
+        reason = " ".join((rollout.error or "the run hit its limit").split())
         results = tuple(
-            CheckResult(passed=False, detail="not reached: the run hit its limit") for _ in task.checks
+            CheckResult(passed=False, detail=f"not reached: {reason[:_MAX_REASON]}") for _ in task.checks
         )
         return msgspec.structs.replace(rollout, score=Score(hard=0.0, soft=0.0, results=results))
     try:
@@ -141,8 +143,12 @@ async def _score(
 def _sandbox_notes(task: Task, agent: Agent, sandbox: Sandbox) -> tuple[str, ...]:
     if not agent.needs_workspace and not needs_files(task.checks):
         return ()
-    online = needs_files(task.checks) and not sandbox.offline
-    return (f"sandbox {sandbox.name}", *(("checks ran with the network",) if online else ()))
+    notes = [f"sandbox {sandbox.name}"]
+    if agent.needs_workspace and not sandbox.filters:
+        notes.append("the run had the whole network")
+    if needs_files(task.checks) and not sandbox.offline:
+        notes.append("checks ran with the network")
+    return tuple(notes)
 
 
 def _unprepared(task: Task, skill: Skill | None, agent: Agent, error: str, seconds: float) -> Rollout:

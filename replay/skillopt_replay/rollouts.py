@@ -39,7 +39,7 @@ class Outcome(str, Enum):
     """How a run ended. Only `infrastructure` is missing data; the other two are scored."""
 
     FINISHED = "finished"
-    LIMIT = "limit"  # the task's own limit on time, turns or money: a failure of the run
+    LIMIT = "limit"  # a failure of the run: it hit its limit on time, turns or money, or gave up by itself
     INFRASTRUCTURE = "infrastructure"  # rate limit, sign-in, network, crash: not the skill's fault
 
 

@@ -53,8 +53,14 @@ class Workspace(msgspec.Struct, frozen=True):
 
     async def dispose(self) -> tuple[str, ...]:
         """Remove the folder, also when parts of it are read-only; return a note when a part of it stays."""
-        left = await discard(self.root)
-        return (*left, *(await discard(self.baseline.folder) if self.baseline else ()))
+        more: tuple[str, ...] = ()
+        try:
+            left = await discard(self.root)
+        finally:
+            # Also when we are cancelled meanwhile.
+            if self.baseline is not None:
+                more = await discard(self.baseline.folder)
+        return (*left, *more)
 
 
 def root_of(path: Path) -> Path:
@@ -140,7 +146,9 @@ async def _fetch(folder: Path, source: Path, commit: str) -> None:
         "--no-recurse-submodules",
         "--update-shallow",
         f"--depth={DEPTH}",
-        "--upload-pack=git -c uploadpack.allowAnySHA1InWant=true upload-pack",
+        # A pack that is thrown away within minutes is not worth making small.
+        "--upload-pack=git -c uploadpack.allowAnySHA1InWant=true -c pack.window=0 -c pack.compression=0"
+        " upload-pack",
         source.as_uri(),
         commit,
     )
@@ -156,7 +164,10 @@ async def _copy(source: Path, folder: Path) -> str:
         await asyncio.to_thread(_empty, folder)
         await _start_repository(folder)
         return f"{source} is not under git and holds {error}: an empty folder"
-    return f"{source} is not under git: a copy of its {files} files as they are now"
+    return (
+        f"{source} is not under git: a copy of its {files} files as they are now, without"
+        " dependencies, caches and what looks secret"
+    )
 
 
 def _empty(folder: Path) -> None:

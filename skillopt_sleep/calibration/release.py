@@ -80,7 +80,7 @@ async def release(
     names = [task.id for task in sealed.tasks if task.id not in seen.opened]
     plan = [proposal.id, proposal.text, sorted(task.id for task in sealed.tasks)]
     if not is_running(connection, KIND, plan):
-        seen = _break_seal(seen, names or [task.id for task in sealed.tasks])
+        seen = _break_seal(seen, names)
     async with open_backends(settings, paths, env, target=target) as backends:
         with transaction(connection):
             trial = begin_trial(connection, KIND, plan)
@@ -134,7 +134,10 @@ def _of(groups: list[HeldOut], proposal: Proposal) -> HeldOut:
 
 
 def _break_seal(seen: Seen, names: list[str]) -> Seen:
+    """Count the look at tasks that were never opened; without any, whatever else changed, it is a second."""
     try:
+        if not names:
+            raise SealBroken("the sealed tasks of this skill were opened before")
         looks = open_sealed(seen.looks, fingerprint(dict.fromkeys(names, "test")))
     except SealBroken as error:
         raise NeedsDecision(str(error), hint="new sessions bring new sealed tasks") from error

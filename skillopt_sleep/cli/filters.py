@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from skillopt_sleep.store.find import Filter
 
 Client = Annotated[
-    list[str] | None, typer.Option("--client", metavar="NAME", help="Only of this client; may be repeated.")
+    list[str] | None,
+    typer.Option("--client", metavar="NAME", help="Only of this client; several with commas, or repeated."),
 ]
 Project = Annotated[
     str | None, typer.Option("--project", metavar="PATH", help="Only of this folder and what lies below it.")

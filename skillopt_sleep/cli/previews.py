@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from skillopt_harvesters.records import Session, ToolCall, Turn
 from skillopt_replay.tasks import Check, Origin, Task
 from skillopt_sleep.period import as_local
+from skillopt_sleep.review.wording import count
 
 
 def preview_session(session: Session, *, gone: bool) -> str:
@@ -87,7 +88,7 @@ def _head(session: Session, *, gone: bool) -> Iterator[str]:
     if session.skills_offered:
         yield f"skills    offered: {', '.join(session.skills_offered)}"
     if session.skipped:
-        yield f"left out  {session.skipped} records that could not be used"
+        yield f"left out  {count(session.skipped, 'record')} that could not be used"
     for warning in session.warnings:
         yield f"          {warning}"
 

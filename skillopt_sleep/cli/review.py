@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from skillopt_sleep.cli.frame import NOTHING_TO_DO, Json, explain, show
+from skillopt_sleep.config import load
 from skillopt_sleep.paths import locate
 
 
@@ -22,13 +23,18 @@ def review(
     from skillopt_sleep.review.plain import as_json as to_json
     from skillopt_sleep.review.plain import render_plain
 
-    desk = StoreDesk(locate())
+    paths = locate()
+    desk = StoreDesk(paths)
     if not (plain or as_json) and sys.stdin.isatty() and sys.stdout.isatty():
         from skillopt_sleep.review.app import ReviewApp
 
-        ReviewApp(desk).run()
+        ReviewApp(desk, mode=load(paths.config).gate.mode).run()
         return
     proposals = desk.proposals() if everything else desk.pending()
-    show({"proposals": to_json(proposals)}, as_json=as_json, render=lambda: render_plain(proposals))
+    show(
+        {"proposals": to_json(proposals)},
+        as_json=as_json,
+        render=lambda: render_plain(proposals, mode=load(paths.config).gate.mode),
+    )
     if not proposals:
         raise typer.Exit(NOTHING_TO_DO)

@@ -19,7 +19,10 @@ if TYPE_CHECKING:
     import sqlite3
 
     # The readers of all clients come with it: too much for commands that need none.
-    from skillopt_harvesters.records import Session, Turn
+    from skillopt_harvesters.records import Session
+
+# As many characters tell the ids of sessions apart that Codex began in the same minute.
+_ID = 13
 
 
 @explain
@@ -77,8 +80,10 @@ def sessions(
 
 def describe(session: Session) -> dict[str, Any]:
     """Return the session as the `sessions --json` object."""
+    from skillopt_harvesters.corrections import mark_corrections
     from skillopt_harvesters.records import Signal
 
+    session = mark_corrections(session)
     signals = Counter(signal for turn in session.turns for signal in turn.signals)
     return {
         "id": session.id,
@@ -90,7 +95,7 @@ def describe(session: Session) -> dict[str, Any]:
         "branch": session.branch,
         "started": session.started,
         "ended": session.ended,
-        "prompts": [_spoken(turn.command, turn.prompt) for turn in session.turns if _is_asked(turn)],
+        "prompts": list(session.prompts),
         "tool_calls": [
             {"name": call.name, "exit_code": call.exit_code, "error": call.error}
             for turn in session.turns
@@ -105,9 +110,11 @@ def describe(session: Session) -> dict[str, Any]:
 
 
 def _show_one(session: Session, *, as_json: bool) -> None:
+    from skillopt_harvesters.corrections import mark_corrections
     from skillopt_sleep.cli.previews import preview_session
     from skillopt_sleep.store.index import is_gone
 
+    session = mark_corrections(session)
     gone = is_gone(session)
     show(
         {**msgspec.to_builtins(session), "transcript_gone": gone},
@@ -116,21 +123,12 @@ def _show_one(session: Session, *, as_json: bool) -> None:
     )
 
 
-def _is_asked(turn: Turn) -> bool:
-    """Tell whether somebody asked for the turn; a picture alone is a prompt without words."""
-    return turn.typed or bool(turn.prompt or turn.command)
-
-
-def _spoken(command: str | None, prompt: str) -> str:
-    return f"{command} {prompt}".strip() if command else prompt
-
-
 def _line(session: dict[str, Any], short: str) -> str:
     first = " ".join(session["prompts"][0].split())[:60] if session["prompts"] else "(no prompt)"
     marks = f", {len(session['corrections'])} corrected" if session["corrections"] else ""
     return (
         f"{as_local(session['started']) or '(no time)':22}  {session['client']:8} {session['kind']:8} "
-        f"{short:8}  {count(len(session['prompts']), 'prompt')}{marks}: {first}"
+        f"{short:{_ID}}  {count(len(session['prompts']), 'prompt')}{marks}: {first}"
     )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from skillopt_sleep.cli.frame import Json, database, explain, show
+from skillopt_sleep.config import load
 from skillopt_staging.proposals import State
 
 
@@ -18,9 +19,10 @@ def status(as_json: Json = False) -> None:
     from skillopt_sleep.store.nights import last_night
     from skillopt_sleep.store.proposals import read_proposals
 
-    with database() as (_, connection):
+    with database() as (paths, connection):
         night = last_night(connection)
         value: dict[str, Any] = {
+            "gate_mode": load(paths.config).gate.mode,
             "sessions": count_sessions(connection),
             "last_night": None,
             "pending": [p.id for p in read_proposals(connection, State.PENDING)],
@@ -33,6 +35,7 @@ def status(as_json: Json = False) -> None:
                 "started": night.started,
                 "ended": night.ended,
                 "spend": read_spend(connection, night.id),
+                "gate_mode": report.get("mode"),
                 "verdicts": report.get("verdicts", []),
                 "proposals": report.get("proposals", []),
             }
@@ -41,12 +44,14 @@ def status(as_json: Json = False) -> None:
 
 def _render(value: dict[str, Any]) -> str:
     known = ", ".join(f"{n} {kind}" for kind, n in value["sessions"].items()) or "none yet"
-    lines = [f"sessions   {known}"]
+    lines = [f"gate mode: {value['gate_mode']}", f"sessions   {known}"]
     night = value["last_night"]
     if night:
         spend = night["spend"]
         unfinished = " (unfinished: the next run goes on with it)" if night["state"] == "running" else ""
         lines.append(f"last night {night['id']}: {night['state']}{unfinished}, started {night['started']}")
+        if night["gate_mode"] not in {None, value["gate_mode"]}:
+            lines.append(f"           its gate mode was {night['gate_mode']}")
         cut_off = spend.reserved_usd
         reserved = f" (${cut_off:.2f} of it may be too much: calls that were cut off)" if cut_off else ""
         lines.append(f"spend      {spend.calls} calls, {spend.tokens} tokens, ${spend.usd:.2f}{reserved}")

@@ -22,7 +22,6 @@ from skillopt_sleep.review.visible import show_line
 from skillopt_sleep.review.wording import count
 
 if TYPE_CHECKING:
-    from skillopt_sleep.night.harvesting import HarvestReport
     from skillopt_sleep.watching import Update
 
 _REDRAW_S = 0.1
@@ -100,7 +99,7 @@ class _Silence:
 
 
 class _Lines(_Silence):
-    """A line for every harvest that found something, and for the first one."""
+    """A line for every harvest that found something."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -113,10 +112,10 @@ class _Lines(_Silence):
 
 
 class _JsonLines:
-    """One JSON object in a line for every harvest that found something, and for the first one."""
+    """One JSON object in a line for every harvest that read something, and for the first one."""
 
     def __init__(self) -> None:
-        self._news = _News()
+        self._news = _News(reads_count=True)
 
     def update(self, update: Update) -> None:
         if not self._news.is_new(update):
@@ -143,11 +142,11 @@ class _StatusLine:
 
     def __init__(self) -> None:
         self._news = _News()
-        self._told = "watching"
+        self._told = ""
         self._drawn = 0.0
 
     def update(self, update: Update) -> None:
-        if self._news.is_new(update):
+        if self._news.is_new(update) or not self._told:
             self._told = show_line(_word(update))
         self._draw(self._told)
 
@@ -169,19 +168,25 @@ class _StatusLine:
 
 
 class _News:
-    """Tells whether an update is worth a line. Warnings that stay are told once."""
+    """Tells whether an update is worth a line. Warnings that stay are told once.
 
-    def __init__(self) -> None:
-        self._last: HarvestReport | None = None
+    With `reads_count` the first harvest is, and every one that opened a file.
+    """
+
+    def __init__(self, *, reads_count: bool = False) -> None:
+        self._reads_count = reads_count
+        self._is_first = True
+        self._warned: tuple[str, ...] = ()
         self._put_off = ""
 
     def is_new(self, update: Update) -> bool:
-        report, last = update.report, self._last
+        report = update.report
         put_off, self._put_off = self._put_off, update.put_off
         if report is None:
             return update.put_off != put_off
-        self._last = report
-        return last is None or bool(put_off) or bool(report.files_read) or report.warnings != last.warnings
+        warned, self._warned = self._warned, report.warnings
+        counts, self._is_first = self._reads_count and (self._is_first or report.files_read > 0), False
+        return bool(put_off) or counts or report.sessions > 0 or report.warnings != warned
 
 
 def _word(update: Update) -> str:

@@ -31,7 +31,7 @@ class Ran(NamedTuple):
 
     task: str
     sides: _Runs
-    again: bool = False
+    again: int = 0
 
 
 class Arms:
@@ -57,11 +57,13 @@ class Arms:
         self._shift = APART if against_itself else 0
         self._roll = roll
         self._repeats = repeats
+        self._concurrency = concurrency
         self._slots = asyncio.Semaphore(concurrency)
         self._score = score
         self._timed = timed
         self._runs: dict[str, _Runs] = {}
         self._again: dict[str, _Runs] = {}
+        self._asked_again: Counter[str] = Counter()
         self._begun = 0
         self.stopped = ""
 
@@ -73,14 +75,24 @@ class Arms:
         return Ran(task.id, await self._run(task, range(self._repeats)))
 
     async def recheck(self, task: Task) -> Ran:
-        """Run it again on both sides, for the regression veto alone."""
-        again = range(self._repeats, self._repeats + RECHECK_RUNS)
-        return Ran(task.id, await self._run(task, again), again=True)
+        """Run it again on both sides, for the regression veto alone: as often as may run side by side."""
+        done = self._asked_again[task.id]
+        more = min(max(1, self._concurrency // 2), RECHECK_RUNS - done)
+        again = range(self._repeats + done, self._repeats + done + more)
+        return Ran(task.id, await self._run(task, again), again=more)
+
+    def may_recheck(self, task: str) -> bool:
+        """Say whether it may be run again: one whose runs were lost is not looked at for ever."""
+        return self._asked_again[task] < RECHECK_RUNS
 
     def keep(self, ran: Ran) -> None:
         """Count what a task's runs showed from now on."""
-        if any(ran.sides):
-            (self._again if ran.again else self._runs)[ran.task] = ran.sides
+        if ran.again:
+            self._asked_again[ran.task] += ran.again
+            for known, new in zip(self._again.setdefault(ran.task, ([], [])), ran.sides, strict=True):
+                known.extend(new)
+        elif any(ran.sides):
+            self._runs[ran.task] = ran.sides
 
     async def _run(self, task: Task, repeats: range) -> _Runs:
         # Neither side is always the first: what comes second may find a warm cache.
@@ -138,6 +150,7 @@ class Arms:
             runs=self._repeats,
             again_incumbent=self._scores(again_before),
             again_candidate=self._scores(again_after),
+            again_runs=self._asked_again[task],
             incumbent_usd=_costs(before),
             candidate_usd=_costs(after),
             incumbent_seconds=_seconds(before) if self._timed else (),

@@ -88,6 +88,7 @@ async def measure_candidate(
         policy=policy,
         identity=bench.backends.identity,
         evidence=carried.evidence,
+        aside=carried.aside,
         renewed=plan.renewed,
         problems=problems,
         candidates=carried.rivals,

@@ -6,6 +6,7 @@ import hashlib
 
 import msgspec
 
+from skillopt_gate.verdicts import Evidence
 from skillopt_replay.tasks import Origin
 from skillopt_sleep.night.measure import Measurement
 from skillopt_sleep.night.planned import SkillPlan
@@ -28,7 +29,9 @@ def carry(plan: SkillPlan, candidate: Candidate, *, rivals: int) -> Carried:
         for result in candidate.edits
         if result.applied
     )
-    name = hashlib.sha256(f"{plan.place.live}\n{plan.base}\n{candidate.skill.text}".encode()).hexdigest()[:16]
+    # Blanks make no other text: one that was turned down does not come back with a space more.
+    text = " ".join(candidate.skill.text.split())
+    name = hashlib.sha256(f"{plan.place.live}\n{plan.base}\n{text}".encode()).hexdigest()[:16]
     return Carried(
         id=name,
         place=plan.place.live,
@@ -44,14 +47,24 @@ def carry(plan: SkillPlan, candidate: Candidate, *, rivals: int) -> Carried:
 
 
 def grow(carried: Carried, measured: Measurement) -> Carried:
-    """Return the candidate with tonight's evidence; what another agent or model showed is dropped."""
+    """Return the candidate with tonight's evidence; what another agent or model showed is put aside."""
     before = () if measured.restarted else carried.wealth
     return msgspec.structs.replace(
         carried,
         evidence=measured.evidence,
         wealth=(*before, measured.verdict.wealth),
+        aside=_put_aside(carried, measured),
         tasks=_merge_tasks(() if measured.restarted else carried.tasks, measured.tasks),
     )
+
+
+def _put_aside(carried: Carried, measured: Measurement) -> tuple[Evidence, ...]:
+    """Return the last evidence of every other agent and model."""
+    known = {one.identity: one for one in carried.aside}
+    if carried.evidence:
+        known[carried.evidence.identity] = carried.evidence
+    known.pop(measured.evidence.identity, None)
+    return tuple(known.values())
 
 
 def _merge_tasks(

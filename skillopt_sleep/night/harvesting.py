@@ -102,6 +102,6 @@ class _Teller:
                 total=stats.files_found or int(at_end),
                 bytes_done=stats.bytes_done,
                 bytes_total=stats.bytes_found,
-                detail=f"{stats.sessions} sessions",
+                detail=f"{stats.sessions} session{'' if stats.sessions == 1 else 's'}",
             )
         )

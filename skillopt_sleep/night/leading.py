@@ -24,6 +24,7 @@ class Question:
     arms: Arms
     agent: str
     evidence: Evidence | None
+    aside: tuple[Evidence, ...]
     policy: Policy
     problems: tuple[str, ...]
     shorter: bool
@@ -34,9 +35,19 @@ class Question:
     def identity(self) -> str:
         """Return who answers; before anybody did, whose evidence it was, if it can still be the same."""
         model = self.arms.model
-        if not model and self.evidence and is_of(self.evidence.identity, self.agent):
-            return self.evidence.identity
+        if not model:
+            for one in self._gathered():
+                if is_of(one.identity, self.agent):
+                    return one.identity
         return name_identity(self.agent, model)
+
+    def _gathered(self) -> tuple[Evidence, ...]:
+        return (*((self.evidence,) if self.evidence else ()), *reversed(self.aside))
+
+    def find_evidence(self, identity: str) -> Evidence | None:
+        """Return the evidence that goes on, or the last one, which will start anew."""
+        own = (one for one in self._gathered() if one.identity == identity)
+        return next(own, self.evidence)
 
     def restarts(self) -> bool:
         return self.evidence is not None and self.evidence.identity != self.identity()
@@ -49,10 +60,17 @@ class Question:
 
     def ask(self, waiting: Sequence[Task]) -> Next:
         identity = self.identity()
+        evidence = self.find_evidence(identity)
+        # What evidence that goes on has counted already adds nothing to it; it can only stand guard.
+        counted = frozenset(evidence.seen if evidence and evidence.identity == identity else ())
         return advance(
             self.arms.pairs(),
-            [Waiting(task.id, guard=went_well(task)) for task in waiting],
-            self.evidence,
+            [
+                Waiting(task.id, guard=went_well(task))
+                for task in waiting
+                if task.id not in counted or went_well(task)
+            ],
+            evidence,
             self.policy,
             identity=identity,
             problems=self.problems,
@@ -90,7 +108,6 @@ class Lead:
         self._detail = detail
         self._flying: deque[asyncio.Task[Ran]] = deque()
         self._done = 0
-        self._rechecked: set[str] = set()
         self.offered = list(waiting)
 
     async def work(self, by_id: dict[str, Task], *, width: int) -> None:
@@ -120,9 +137,8 @@ class Lead:
             task = by_id[step.task]
             if step.again:
                 # What is still running may settle that a second look is not needed. One whose runs were
-                # lost is not looked at a third time: it counts as broken.
-                if not self._flying and task.id not in self._rechecked:
-                    self._rechecked.add(task.id)
+                # lost is not looked at for ever: it counts as broken.
+                if not self._flying and self._arms.may_recheck(task.id):
                     self._flying.append(asyncio.create_task(self._arms.recheck(task)))
                 return
             self._waiting.remove(task)

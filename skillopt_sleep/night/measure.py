@@ -31,7 +31,7 @@ class Measurement:
     """What the gate ruled and what it rests on; `stopped` names the ceiling that cut it short, if one did.
 
     `notes` are what the runs said of themselves (the commit, the sandbox), each with how many said it.
-    `restarted`: earlier evidence was another agent's or model's, so it counts no more.
+    `restarted`: last night's evidence was another agent's or model's, so it does not count here.
     """
 
     ruling: Ruling
@@ -77,6 +77,7 @@ async def measure(
     policy: Policy,
     identity: str,
     evidence: Evidence | None = None,
+    aside: Sequence[Evidence] = (),
     renewed: Sequence[Task] = (),
     problems: Sequence[str] = (),
     candidates: int = 1,
@@ -87,8 +88,9 @@ async def measure(
     """Run both skills on the tasks the gate asks for, interleaved and alike, and have it rule.
 
     `identity` is the agent's own; the model that answers is added to it as soon as one did. When that is not
-    whose evidence was carried here, the evidence starts anew, and the tasks in `renewed`, which it had
-    counted, are as good as fresh. `family_level` gives the candidate's level among all, by that identity.
+    whose evidence was carried here, that of `aside` goes on or the evidence starts anew, and the tasks in
+    `renewed`, which the other had counted, are as good as fresh. `family_level` gives the candidate's level
+    among all, by that identity.
     A ceiling ends the measuring; what was measured until then is judged.
     """
     arms = Arms(
@@ -104,6 +106,7 @@ async def measure(
         arms=arms,
         agent=identity,
         evidence=evidence,
+        aside=tuple(aside),
         policy=policy,
         problems=tuple(problems),
         shorter=incumbent is not None and _is_shorter(candidate.text, incumbent.text),
@@ -120,7 +123,7 @@ async def measure(
         incumbent,
         candidate,
         pairs,
-        evidence,
+        question.find_evidence(now),
         policy,
         identity=now,
         problems=problems,

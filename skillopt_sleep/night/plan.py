@@ -205,9 +205,12 @@ def _for_training(task: Task, judging: Collection[str]) -> Task:
 
 
 def _split(tasks: Sequence[Task], sides: Mapping[str, str], seed: str, gate: Gate) -> dict[str, str]:
-    return split(
+    found = split(
         _itemize(tasks), seed=seed, assigned=sides, val_share=gate.val_share, test_share=gate.sealed_share
     )
+    # The group's side as well: when its tasks are gone, or read otherwise, what its sessions say later stays
+    # where it was.
+    return found | {task.group: found[task.id] for task in tasks}
 
 
 def _itemize(tasks: Sequence[Task]) -> list[SplitItem]:

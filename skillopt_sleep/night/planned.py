@@ -79,7 +79,7 @@ class Forecast(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """A night's work, frozen when it begins; `splits` is the side of every task in it, by id.
+    """A night's work, frozen when it begins; `splits` is the side of every task and group in it.
 
     `forecast` is what it was thought to take then.
     """

@@ -18,7 +18,7 @@ def renew(plan: Plan, *, agent: str | None, answering: str = "") -> Plan:
     skipped = []
     for skill in plan.skills:
         gathered = skill.carried.evidence.identity if skill.carried and skill.carried.evidence else ""
-        stale = agent is not None and gathered and _is_stale(gathered, agent, answering)
+        stale = agent is not None and gathered and is_stale(gathered, agent, answering)
         if stale:
             again = (*skill.gate, *skill.renewed)
             skills.append(msgspec.structs.replace(skill, gate=again, renewed=()))
@@ -29,7 +29,8 @@ def renew(plan: Plan, *, agent: str | None, answering: str = "") -> Plan:
     return msgspec.structs.replace(plan, skills=tuple(skills), skipped=(*plan.skipped, *skipped))
 
 
-def _is_stale(gathered: str, agent: str, answering: str) -> bool:
+def is_stale(gathered: str, agent: str, answering: str) -> bool:
+    """Say whether evidence of the identity `gathered` is another agent's, or that of a model long gone."""
     if not is_of(gathered, agent):
         return True
     return bool(answering) and is_of(answering, agent) and answering != gathered

@@ -15,6 +15,7 @@ from skillopt_sleep.night.carrying import carry, grow
 from skillopt_sleep.night.measure import Measurement
 from skillopt_sleep.night.planned import SkillPlan
 from skillopt_sleep.night.report import SkillReport
+from skillopt_sleep.night.retries import Known, recall
 from skillopt_sleep.night.selection import select
 from skillopt_sleep.night.stage import stage_candidate
 from skillopt_sleep.noise import say_noise
@@ -48,8 +49,7 @@ async def work_on(plan: SkillPlan, bench: Bench) -> tuple[SkillReport, str]:
         retire(bench.connection, carried.id, "outdated")
         carried = None
     if carried is None:
-        learned, report = await _train(plan, incumbent, bench, report)
-        waiting = [carry(plan, candidate, rivals=len(learned)) for candidate in learned]
+        waiting, report = await _train(plan, incumbent, bench, report)
     else:
         waiting = [carried]
     if not waiting:
@@ -94,7 +94,7 @@ def _mention(report: SkillReport, others: Sequence[_Measured]) -> SkillReport:
 
 async def _train(
     plan: SkillPlan, incumbent: Skill | None, bench: Bench, report: SkillReport
-) -> tuple[list[Candidate], SkillReport]:
+) -> tuple[list[Carried], SkillReport]:
     settings = bench.settings.training
     result = await train(
         incumbent,
@@ -123,15 +123,46 @@ async def _train(
         if result.incumbent_hard >= 1.0 and result.valid == len(plan.train):
             save_settled(bench.connection, plan.place.live, plan.base, [task.id for task in plan.train])
         return [], report
+    fresh, told = _leave_out_known(plan, result.candidates, bench)
+    if not fresh:
+        return [], msgspec.structs.replace(report, note="; ".join(told))
     chosen = await select(
-        result.candidates,
+        fresh,
         plan.val,
         bench.roll,
         keep=bench.settings.gate.candidates,
         concurrency=bench.backends.executor.slots,
     )
     best = chosen[0]
-    return chosen, msgspec.structs.replace(report, train_before=best.base_hard, train_after=best.train_hard)
+    report = msgspec.structs.replace(report, train_before=best.base_hard, train_after=best.train_hard)
+    recalled = [_recall(carry(plan, one, rivals=len(chosen)), bench).carried for one in chosen]
+    return [one for one in recalled if one], report
+
+
+def _leave_out_known(
+    plan: SkillPlan, candidates: Sequence[Candidate], bench: Bench
+) -> tuple[list[Candidate], list[str]]:
+    """Return the candidates without a verdict, each text once, and what was said of the others."""
+    fresh: dict[str, Candidate] = {}
+    told: dict[str, str] = {}
+    for candidate in candidates:
+        proposed = carry(plan, candidate, rivals=1)
+        known = _recall(proposed, bench)
+        if known.carried:
+            fresh.setdefault(proposed.id, candidate)
+        else:
+            told[proposed.id] = known.told
+    return list(fresh.values()), list(told.values())
+
+
+def _recall(proposed: Carried, bench: Bench) -> Known:
+    return recall(
+        bench.connection,
+        proposed,
+        night=bench.night,
+        agent=bench.backends.agent.identity,
+        mode=bench.settings.gate.mode,
+    )
 
 
 def _conclude(

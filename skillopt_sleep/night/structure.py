@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
+import re
+
+from skillopt_gate.disguises import list_readings, simplify
 from skillopt_replay.skills import Skill, find_problems
 from skillopt_sleep.training.markdown import find_protected
 from skillopt_sleep.training.words import count_tokens
 from skillopt_staging.front_matter import same_front_matter
 
+_ORDER = re.compile(
+    r"\b(?:ignore|disregard|forget|override|bypass)\b[^.;:]{0,40}"
+    r"\b(?:previous|prior|earlier|above|preceding|system|developer|other|your|all)\b[^.;:]{0,20}"
+    r"\b(?:instructions?|prompts?|messages?|guidelines?|directions?|safeguards?|restrictions?)\b"
+)
+
 
 def find_objections(candidate: Skill, incumbent: Skill | None, *, max_tokens: int) -> list[str]:
     """Return what speaks against the candidate's text; empty when nothing does.
+
+    A skill adds to what the agent was told; one that has it ignore the rest is no skill.
 
     `max_tokens` bounds the document (characters / 4); one that was larger before may shrink. Front matter
     and protected regions of the incumbent stay as they are.
     """
     problems = find_problems(candidate)
+    if incumbent is not None and candidate.text.split() == incumbent.text.split():
+        problems.append("it is the skill that is live already")
     size = count_tokens(candidate.text)
     if size > max_tokens and (incumbent is None or len(candidate.text) > len(incumbent.text)):
         problems.append(f"it has {size} tokens, {max_tokens} allowed")
@@ -23,7 +36,15 @@ def find_objections(candidate: Skill, incumbent: Skill | None, *, max_tokens: in
             problems.append("its front matter is not the one in force")
         if _protected(incumbent.body) != _protected(candidate.body):
             problems.append("a protected region was changed")
-    return problems
+    known = _find_orders(incumbent.text) if incumbent else set()
+    orders = sorted(_find_orders(candidate.text) - known)
+    return problems + [f'it tells the agent to put its instructions aside: "{order}"' for order in orders]
+
+
+def _find_orders(text: str) -> set[str]:
+    """Return the orders to ignore other instructions, whatever letters or encoding they come in."""
+    readings = {" ".join(simplify(reading).split()) for reading in list_readings(text)}
+    return {found.group() for reading in readings for found in _ORDER.finditer(reading)}
 
 
 def _protected(body: str) -> list[str]:

@@ -69,10 +69,12 @@ class ReviewApp(App[None]):
         Binding("q", "quit", "quit"),
     ]
 
-    def __init__(self, desk: Desk, *, now: Callable[[], datetime] = read_clock) -> None:
+    def __init__(self, desk: Desk, *, now: Callable[[], datetime] = read_clock, mode: str = "") -> None:
+        """`mode` is the gate's, as configured; a proposal that is shown names the mode it passed."""
         super().__init__()
         self._desk = desk
         self._now = now
+        self._mode = mode
         self._desk_lock = asyncio.Lock()
         self._choices = Choices()
         self._decided: list[str] = []
@@ -81,12 +83,7 @@ class ReviewApp(App[None]):
         self.proposals: list[Proposal] = []
 
     def compose(self) -> ComposeResult:
-        yield Static(
-            Content.assemble(
-                ("☾ ", "$accent"), ("SkillOpt-Sleep", "bold"), ("  review", "$foreground-muted")
-            ),
-            id="title",
-        )
+        yield Static(id="title")
         with Horizontal(id="main"):
             yield Queue(id="queue", markup=False)
             with Vertical(id="detail"):
@@ -107,7 +104,7 @@ class ReviewApp(App[None]):
         self.theme = NIGHT.name
         # The number keys and brackets switch tabs; a stop on them would only cost a keystroke.
         self.query_one(Tabs).can_focus = False
-        self.query_one(Queue).border_title = "Proposals"
+        self._name_mode()
         self.query_one(Queue).focus()
         self.watch(self.query_one(DiffView), "left_out", self._keep_choice, init=False)
         self.load()
@@ -117,6 +114,7 @@ class ReviewApp(App[None]):
         if one_line != self._one_line:
             self._one_line = self.query_one(Footer).compact = one_line
             self._fill_queue(None)
+        self._name_mode()
 
     @property
     def is_working(self) -> bool:
@@ -184,10 +182,26 @@ class ReviewApp(App[None]):
         decided = len(self.proposals) - waiting
         queue.border_subtitle = f"{waiting} waiting" + (f" · {decided} decided" if decided else "")
 
+    def _name_mode(self) -> None:
+        """Name the gate's mode on the first line, which is the list's border where there is no room above."""
+        proposal = self.selected
+        mode = show_line(proposal.note.verdict.mode if proposal else self._mode)
+        told = f"gate mode: {mode}" if mode else ""
+        self.query_one("#title", Static).update(
+            Content.assemble(
+                ("☾ ", "$accent"),
+                ("SkillOpt-Sleep", "bold"),
+                (f"  review  {told}", "$foreground-muted"),
+            )
+        )
+        short = told and self.size.height < _TALL
+        self.query_one(Queue).border_title = told if short else "Proposals"
+
     @on(OptionList.OptionHighlighted, "#queue")
     def display_proposal(self) -> None:
         """Show the highlighted proposal in the open tab."""
         proposal = self.selected
+        self._name_mode()
         if proposal is None:
             return
         self.query_one(Summary).display_summary(proposal)

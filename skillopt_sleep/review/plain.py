@@ -32,17 +32,18 @@ from skillopt_staging.proposals import State
 
 COMMAND = "skillopt-sleep"
 _LONGEST_ASK = 100
-NOTHING = f"No proposals are waiting.\nA night makes them: run one with `{COMMAND} run`.\n"
+NOTHING = f"A night makes them: run one with `{COMMAND} run`.\n"
 
 
-def render_plain(proposals: Sequence[Proposal]) -> str:
+def render_plain(proposals: Sequence[Proposal], *, mode: str = "") -> str:
     """Return all proposals as plain text, one block each, without colour or drawn boxes.
 
+    The first line names the mode of the gate: the proposal's own, or the configured `mode` without any.
     A block has the verdict's sentence, the numbers behind it, the tasks, the edits with the user's words, a
     unified diff with its hunks numbered, and the commands to decide.
     """
     if not proposals:
-        return NOTHING
+        return f"No proposals are waiting{f' (gate mode: {_line(mode)})' if mode else ''}.\n{NOTHING}"
     return "\n\n".join("\n".join(_block(proposal)) for proposal in proposals) + "\n"
 
 

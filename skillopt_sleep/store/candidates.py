@@ -18,7 +18,8 @@ class Carried(msgspec.Struct, frozen=True, kw_only=True):
     """A candidate with its evidence so far. `base` is the digest of the incumbent it is measured against.
 
     `rivals` is how many candidates of its skill reached the gate on its first night, itself included: they
-    share the chance of error for as long as it waits.
+    share the chance of error for as long as it waits. `aside` is what other agents or models showed: it goes
+    on when they run the tasks again, so that going back and forth between two gives no new tries.
     """
 
     id: str
@@ -31,6 +32,7 @@ class Carried(msgspec.Struct, frozen=True, kw_only=True):
     tasks: tuple[TaskEvidence, ...]
     reasoning: str = ""
     rivals: int = 1
+    aside: tuple[Evidence, ...] = ()
 
 
 def save_carried(connection: sqlite3.Connection, carried: Carried) -> None:
@@ -48,6 +50,12 @@ def read_carried(connection: sqlite3.Connection, place: str) -> Carried | None:
         "select body from candidates where place = ? and state = 'waiting' order by created desc limit 1",
         (place,),
     ).fetchone()
+    return msgspec.msgpack.decode(row["body"], type=Carried) if row else None
+
+
+def find_candidate(connection: sqlite3.Connection, candidate: str) -> Carried | None:
+    """Return the candidate as it was kept last, whatever became of it; None when it never was."""
+    row = connection.execute("select body from candidates where id = ?", (candidate,)).fetchone()
     return msgspec.msgpack.decode(row["body"], type=Carried) if row else None
 
 

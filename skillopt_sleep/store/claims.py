@@ -9,9 +9,11 @@ from collections.abc import Callable, Collection, Iterable
 from skillopt_harvesters.marks import MarkSet
 
 # So many new claims are held in memory at most.
-_MANY = 200_000
+_MANY = 50_000
 # So many pieces of a session's marks lie beside each other before they are put together.
 _PIECES = 16
+# Pieces of so many bytes are not put together any more.
+_PIECE = 16 * 1024
 
 
 class StoreClaims:
@@ -82,9 +84,10 @@ class StoreClaims:
         """Return the marks to write: with the earlier ones, taken out, when those are many pieces."""
         if self._all is not None and session not in self._claimed:
             return marks
-        query = "select marks from marks where session = ?"
-        rows = self._connection.execute(query, (session,)).fetchall()
-        if len(rows) < _PIECES:
+        query = "select count(*) pieces, sum(length(marks)) size from marks where session = ?"
+        held = self._connection.execute(query, (session,)).fetchone()
+        if held["pieces"] < _PIECES or held["size"] / held["pieces"] > _PIECE:
             return marks
+        rows = self._connection.execute("select marks from marks where session = ?", (session,)).fetchall()
         self._connection.execute("delete from marks where session = ?", (session,))
         return array("q", b"".join(row["marks"] for row in rows)) + marks

@@ -97,10 +97,11 @@ def test_structure_refuses_bulk_other_front_matter_and_changes_of_protected_text
     held = new_skill(
         "s", "Use it", "# S\n\n<!-- skillopt:protected -->\nKeep.\n<!-- /skillopt:protected -->\n"
     )
-    assert find_objections(held, held, max_tokens=500) == []
+    assert find_objections(held, held, max_tokens=500) == ["it is the skill that is live already"]
     fat = new_skill("s", "Use it", "word " * 4000)
     assert "tokens, 500 allowed" in find_objections(fat, None, max_tokens=500)[0]
-    assert find_objections(fat, fat, max_tokens=500) == [], "one that was larger before may stay"
+    less = new_skill("s", "Use it", "word " * 3000)
+    assert find_objections(less, fat, max_tokens=500) == [], "one that was larger before may stay"
     other = new_skill("s", "Use it always", held.body)
     assert "front matter" in find_objections(other, held, max_tokens=500)[0]
 

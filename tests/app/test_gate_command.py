@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +18,7 @@ from skillopt_sleep.store.family import count_in, note_accepted, read_family
 from skillopt_sleep.store.index import read_splits, save_splits
 from tests.app.conftest import Sleeper
 from tests.app.test_night import judged
+from tests.conftest import git
 from tests.support.chat_server import RULE, ChatModel
 
 OTHER_RULE = "Type `uv add` and the name of the package."
@@ -56,6 +62,8 @@ def test_a_verdict_is_explained_with_its_evidence_night_by_night(sleeper: Sleepe
     told = sleeper.sleep("gate", "explain", proposal)
     assert "(gate mode: evidence)" in told.splitlines()[0]
     assert "to 1" in told
+    assert "· cost: unknown" in told
+    assert "· time: unknown" in told
     bars = [line for line in told.splitlines() if line.startswith(f"  {first['night']}")]
     assert len(bars) == 2
     assert "┆" in bars[0]
@@ -107,6 +115,55 @@ def test_new_sealed_tasks_can_be_opened_and_the_spent_ones_stay_shut(sleeper: Sl
     opened = {request.user for request in model.requests[seen:]}
     assert opened
     assert not opened & spent
+    seen = len(model.requests)
+    sleeper.sleep("gate", "release", second, expect=4)
+    assert len(model.requests) == seen, "with nothing new sealed, neither the old nor the new open again"
+
+
+def test_a_sealed_task_that_vanished_does_not_open_the_others_again(
+    sleeper: Sleeper, model: ChatModel, database
+):
+    sleeper.work()
+    (proposal,) = sleeper.night()["proposals"]
+    sleeper.sleep("gate", "release", proposal)
+    gone = next(name for name, side in read_splits(database).items() if side == "test")
+    database.execute("delete from splits where task = ?", (gone,))
+    database.commit()
+    seen = len(model.requests)
+    sleeper.sleep("gate", "release", proposal, expect=4)
+    assert len(model.requests) == seen
+
+
+def test_two_looks_at_once_open_the_sealed_tasks_once(sleeper: Sleeper, model: ChatModel):
+    sleeper.work()
+    (proposal,) = sleeper.night()["proposals"]
+    seen = len(model.requests)
+    both = [sleeper.start("gate", "release", proposal, "--json") for _ in range(2)]
+    told = [one.communicate(timeout=60) for one in both]
+    assert sorted(one.returncode for one in both) in ([0, 4], [0, 75]), told
+    asked = [request.key for request in model.requests[seen:]]
+    assert asked
+    assert len(asked) == len(set(asked)), "no sealed task ran twice with the same skill"
+
+
+def test_a_look_that_was_killed_goes_on_and_pays_nothing_twice(sleeper: Sleeper, model: ChatModel):
+    sleeper.work()
+    (proposal,) = sleeper.night()["proposals"]
+    seen = len(model.requests)
+    held: list[str] = []
+    model.hangs = lambda request: len(model.requests) > seen + 2 and not held.append(request.key)
+    looking = sleeper.start("gate", "release", proposal)
+    assert model.hanging.wait(30)
+    os.killpg(looking.pid, signal.SIGKILL)
+    looking.communicate()
+    model.hangs = lambda request: False
+    model.release.set()
+    paid = {request.key for request in model.requests[seen:]} - set(held)
+    before = len(model.requests)
+    found = json.loads(sleeper.sleep("gate", "release", proposal, "--json"))
+    assert found["n"] > 0
+    assert not paid & {request.key for request in model.requests[before:]}
+    sleeper.sleep("gate", "release", proposal, expect=4)
 
 
 def test_without_sealed_tasks_a_release_says_so(sleeper: Sleeper):
@@ -136,8 +193,15 @@ def test_every_report_names_the_mode_in_its_first_line(sleeper: Sleeper, mode: s
     text = (locate().nights / report["night"] / "report.md").read_text()
     plain = sleeper.sleep("review", "--plain")
     explained = sleeper.sleep("gate", "explain", proposal)
-    for told in (text, plain, explained):
+    status = sleeper.sleep("status")
+    printed = sleeper.sleep("run", "--dry-run", expect=3)
+    for told in (text, plain, explained, status, printed):
         assert f"gate mode: {mode}" in told.splitlines()[0]
+    trailers = git(sleeper.project, "log", "-1", "--format=%(trailers)", f"skillopt/{proposal}")
+    assert f"Gate-Mode: {mode}" in trailers.splitlines()
+    sleeper.sleep("reject", proposal, "--reason", "not now")
+    nothing = sleeper.sleep("review", "--plain", expect=3)
+    assert f"gate mode: {mode}" in nothing.splitlines()[0]
     holds = "no guarantee" in text
     assert holds == (mode not in {"evidence", "one-night"})
     assert "What holds:" in plain
@@ -186,7 +250,7 @@ def test_val_tasks_choose_among_candidates_and_judge_none(sleeper: Sleeper, mode
     assert "val" in splits.values()
     assert len(report["proposals"]) == 1
     listed = {t["id"]: t["prompt"] for t in json.loads(sleeper.sleep("tasks", "--json"))}
-    val = {listed[name] for name, side in splits.items() if side == "val"}
+    val = {listed[name] for name, side in splits.items() if side == "val" and name in listed}
     ran = {request.user for request in model.task_requests}
     assert val & ran
     assert not any(request.has_skill is False for request in model.task_requests if request.user in val)
@@ -224,3 +288,16 @@ def test_an_accepted_proposal_says_which_guarantee_holds(sleeper: Sleeper):
     assert guarantee in (locate().nights / report["night"] / "report.md").read_text()
     (proposal,) = json.loads(sleeper.sleep("review", "--json"))["proposals"]
     assert proposal["guarantee"] == guarantee
+
+
+def test_the_pictures_of_the_documents_are_drawn_from_what_waits_for_review(sleeper: Sleeper, tmp_path: Path):
+    script = Path(__file__).parents[2] / "benchmarks" / "draw_review.py"
+    command = [sys.executable, str(script), "--to", str(tmp_path)]
+    nothing = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert "run the demo first" in nothing.stderr
+    sleeper.work()
+    sleeper.night()
+    subprocess.run(command, check=True, capture_output=True)
+    drawn = [(tmp_path / name).read_text() for name in ("review.svg", "evidence.svg")]
+    assert all("gate&#160;mode:&#160;evidence" in picture for picture in drawn)
+    assert "looks" in drawn[1]

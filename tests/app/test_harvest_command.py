@@ -261,3 +261,18 @@ def test_further_roots_and_the_choice_of_clients_are_heeded(sleeper: Sleeper, tm
         assert watching.next()["files_seen"] == 2
         write_session(other / "-p", "later", [("Ask", "done")], cwd="/p")
         assert watching.next()["known"] == 3
+
+
+def test_a_watch_that_finds_nothing_new_prints_nothing(sleeper: Sleeper):
+    write(sleeper, "first")
+    sleeper.sleep("harvest")
+    process = sleeper.start("harvest", "--watch", "--poll", "1")
+    assert process.stdout is not None
+    try:
+        time.sleep(3)
+        write(sleeper, "second", turns=2)
+        line = process.stdout.readline()
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=30)
+    assert "1 session new or changed (2 prompts in all), 2 known" in line

@@ -7,6 +7,7 @@ import msgspec
 from skillopt_gate.eprocess import start
 from skillopt_replay.rollouts import Outcome, Rollout
 from skillopt_sleep.config import Gate, Settings
+from skillopt_sleep.night.carrying import grow
 from skillopt_sleep.night.identity import find_answering, is_of, name_identity
 from skillopt_sleep.night.measure import Conditions, measure
 from skillopt_sleep.night.planned import NOTHING_FRESH
@@ -92,6 +93,22 @@ async def test_a_changed_default_restarts_the_evidence_and_brings_counted_tasks_
     assert (changed.restarted, changed.verdict.nights, changed.verdict.n_all) == (True, 1, 7)
     assert changed.evidence.identity == f"{AGENT} [new]"
     assert {task.task for task in changed.tasks} == {task.id for task in TASKS[:7]}
+
+
+async def test_going_back_to_an_earlier_model_goes_on_with_its_evidence_and_is_no_new_try():
+    def run(model: str):
+        return Renamed(lambda task, skilled: skilled, model)
+
+    carried = waiting_with("", ())
+    carried = msgspec.structs.replace(carried, evidence=None, wealth=())
+    for model, tasks in (("old", TASKS[:4]), ("new", TASKS[6:9]), ("old", TASKS[4:6] + TASKS[:4])):
+        roller = run(model)
+        measured = await gate(roller, tasks, evidence=carried.evidence, aside=carried.aside)
+        carried = grow(carried, measured)
+    assert measured.evidence.identity == f"{AGENT} [old]"
+    assert (measured.verdict.nights, measured.verdict.n_all) == (2, 6), "what it had counted counts once"
+    assert {task for task, _, _ in roller.runs} == {task.id for task in TASKS[4:6]}, "nothing is paid twice"
+    assert [one.identity for one in carried.aside] == [f"{AGENT} [new]"]
 
 
 async def test_a_run_of_another_model_than_most_is_missing_data():

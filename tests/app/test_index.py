@@ -267,12 +267,36 @@ def test_a_fork_and_its_original_count_once_whichever_is_read_first(
     assert set(counted.values()) == {1}
 
 
-def test_a_copy_that_is_read_before_its_original_grows_does_not_own_what_is_new(index: Index, projects: Path):
-    for name, time in (("a2224f29", 1), ("9561625f", 2)):
+@pytest.mark.parametrize(("original", "fork"), [("9561625f", "a2224f29"), ("cdf72833", "58cb2ba1")])
+@pytest.mark.parametrize("times", [(1, 2), (2, 1)])
+def test_the_original_owns_what_a_fork_copied_whichever_was_written_to_last(
+    index: Index, projects: Path, original: str, fork: str, times: tuple[int, int]
+):
+    for name, time in zip((original, fork), times, strict=True):
         found = next(RECORDED.rglob(f"{name}*.jsonl"))
         shutil.copy(found, projects)
         os.utime(projects / found.name, (time, time))
     index.harvest()
+    by_name = {name[:8]: session for name, session in index.sessions.items()}
+    assert len(by_name[original].prompts) == 3
+    assert by_name[fork].prompts == ("thanks, that works. Please look at two things now",)
+    assert by_name[original].ended < by_name[fork].started
+    append(next(projects.glob(f"{original}*")), "go on here")
+    index.harvest()
+    grown = {name[:8]: session.prompts for name, session in index.sessions.items()}
+    assert grown == {
+        original: (*by_name[original].prompts, "go on here"),
+        fork: by_name[fork].prompts,
+    }
+
+
+def test_a_fork_keeps_what_it_copied_from_an_original_that_turns_up_later(index: Index, projects: Path):
+    for name, prompts in (("a2224f29", 4), ("9561625f", 0)):
+        found = next(RECORDED.rglob(f"{name}*.jsonl"))
+        shutil.copy(found, projects)
+        index.harvest()
+        known = index.sessions.get(found.stem)
+        assert len(known.prompts if known else ()) == prompts
     original = next(projects.glob("9561625f*"))
     append(original, "go on here")
     index.harvest()

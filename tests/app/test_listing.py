@@ -236,3 +236,45 @@ def test_a_turn_nobody_asked_for_is_not_listed_as_a_prompt(sleeper: Sleeper) -> 
     [session] = json.loads(run("sessions", "--json").stdout)
     assert session["prompts"] == ["and now the tests"]
     assert session["tokens"]["output"] > 0
+
+
+def test_shell_lines_and_pictures_are_no_prompts(sleeper: Sleeper) -> None:
+    turns = [("<bash-input>ls</bash-input>", ""), ("PICTURE", "A cat.")]
+    turns += [("<command-name>/review</command-name><command-args>a.py</command-args>", "Fine.")]
+    path = write_session(sleeper.projects / "-w", "lines", turns, cwd="/w")
+    path.write_text(path.read_text().replace('"PICTURE"', '[{"type": "image", "source": {}}]'))
+    assert run("harvest").returncode == 0
+    [session] = json.loads(run("sessions", "--json").stdout)
+    assert session["prompts"] == ["/review a.py"]
+    assert "1 prompt:" in run("sessions").stdout
+
+
+def test_several_clients_may_be_named_with_commas_between(sleeper: Sleeper) -> None:
+    sleeper.work(days=2)
+    assert run("harvest", "--client", "codex,claude").returncode == 0
+    assert len(json.loads(run("sessions", "--json", "--client", "claude,codex").stdout)) == 2
+    assert run("sessions", "--client", "codex,pi").returncode == 3
+    done = run("harvest", "--client", "claude,codx")
+    assert (done.returncode, "did you mean codex?" in done.stderr) == (2, True)
+    done = run("config", "set", "harvest.clients", "nope")
+    assert (done.returncode, "known are claude, codex, copilot" in done.stderr) == (2, True)
+
+
+def test_the_columns_of_a_listing_stand_below_one_another(sleeper: Sleeper) -> None:
+    for name in ("019a1b2c-0000-7000-8000-00000000000a", "019a1b2c-0001-7000-8000-00000000000b"):
+        path = write_session(sleeper.projects / "-w", name, [("do it", "done")], cwd="/w")
+        path.rename(path.with_name(f"{name}.jsonl"))
+    write_session(sleeper.projects / "-w", "other", [("do that", "done")], cwd="/w")
+    assert run("harvest").returncode == 0
+    lines = run("sessions").stdout.splitlines()
+    assert len({line.index("1 prompt") for line in lines}) == 1
+    assert len(lines) == 3
+
+
+def test_one_of_a_thing_is_told_in_the_singular(sleeper: Sleeper) -> None:
+    path = write_session(sleeper.projects / "-w", "one", [("do it", "done")], cwd="/w")
+    path.write_text(path.read_text() + "broken\n" + '{"type":"strange","uuid":"x"}\n')
+    done = run("harvest")
+    assert "1 line is not a readable record" in done.stdout
+    assert "1 record of an unknown type was skipped: strange" in done.stdout
+    assert "1 sessions" not in done.stderr

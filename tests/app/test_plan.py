@@ -141,3 +141,11 @@ def test_a_candidate_that_another_project_taught_is_not_judged_by_this_one(candi
 def test_a_plan_survives_being_written_down():
     made = plan(make_tasks(20))
     assert msgspec.msgpack.decode(msgspec.msgpack.encode(made), type=type(made)) == made
+
+
+def test_a_session_keeps_its_side_when_its_tasks_are_read_otherwise_later():
+    before = plan(make_tasks(20)).splits
+    changed = [msgspec.structs.replace(task, id=f"again-{task.id}") for task in make_tasks(20)]
+    later = plan(changed, before).splits
+    for task in make_tasks(20):
+        assert later[f"again-{task.id}"] == before[task.id]

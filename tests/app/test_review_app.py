@@ -516,3 +516,21 @@ async def test_two_hundred_proposals_fill_the_queue():
         await press("G")
         assert app.selected.skill == "skill-199"
         assert "skill-199" in str(app.query_one("#summary", Static).render())
+
+
+@pytest.mark.parametrize("size", [(120, 36), (80, 24), (100, 24)])
+async def test_the_first_line_names_the_mode_of_the_gate(size):
+    strict, evidence = samples()[:2]
+    verdict = replace(strict.note.verdict, mode="strict")
+    strict = replace(strict, note=replace(strict.note, verdict=verdict))
+    async with review(MemoryDesk([strict, evidence]), size=size) as (_app, press):
+        seen = await press()
+        assert "gate mode: strict" in seen.splitlines()[0]
+        assert "gate mode: evidence" in (await press("down")).splitlines()[0]
+
+
+async def test_without_a_proposal_the_first_line_names_the_configured_mode():
+    app = ReviewApp(MemoryDesk([]), now=lambda: NOW, mode="one-night")
+    async with app.run_test(size=(120, 36)) as pilot:
+        await settle(pilot)
+        assert "gate mode: one-night" in screen_text(app).splitlines()[0]

@@ -158,3 +158,30 @@ def test_branches_are_written_for_what_was_ruled_or_was_a_proposal_before():
     first = next(node for node in function.body if not isinstance(node.value, ast.Constant))
     assert isinstance(first.value, ast.Call)
     assert first.value.func.id == "require", "the ruling is asked for before anything else"
+
+
+# --- what refuses a document before anything runs is asked on every night ------------------------------
+
+
+@pytest.mark.parametrize("asked", ["find_objections", "find_leaked"])
+def test_a_night_runs_no_held_out_task_with_a_document_that_is_refused(
+    sleeper: Sleeper, model: ChatModel, monkeypatch, asked: str
+):
+    shown: list[tuple] = []
+
+    def refuse(*arguments, **options):
+        shown.append(arguments)
+        return ["nobody should read this"]
+
+    monkeypatch.setattr(f"skillopt_sleep.night.bench.{asked}", refuse)
+    sleeper.work()
+    report = sleeper.night()
+    (verdict,) = report["verdicts"]
+    assert verdict["reason"] == "rejected: nobody should read this"
+    assert (branches(sleeper), proposals()) == ("", [])
+    assert all(model.is_training(request) for request in model.task_requests)
+    if asked == "find_leaked":
+        _, _, held_out, train, hidden = shown[0]
+        assert held_out
+        assert train
+        assert hidden, "tasks that do not run tonight are no less secret"

@@ -28,7 +28,7 @@ def test_a_candidate_that_triples_the_cost_is_rejected_however_good():
     verdict, _ = judge(pairs, None, Policy(), identity="x")
     assert verdict.decision is Decision.REJECT
     assert "costs 3.0 times as much over 10 tasks, 2 times allowed" in verdict.reason
-    assert verdict.cost_ratio == pytest.approx(3.0)
+    assert verdict.cost.ratio == pytest.approx(3.0)
     allowed, _ = judge(pairs, None, Policy(max_cost_ratio=0), identity="x")
     assert allowed.decision is Decision.ACCEPT
 
@@ -68,3 +68,39 @@ def test_too_few_tasks_and_unknown_costs_say_nothing():
 def test_ratios_below_one_are_refused_as_a_bound():
     with pytest.raises(ValueError, match="must be at least 1"):
         Policy(max_cost_ratio=0.5)
+
+
+@pytest.mark.parametrize("odd", [float("inf"), float("nan"), -1.0, 0.0])
+def test_a_cost_that_is_no_price_says_nothing_and_breaks_nothing(odd):
+    pairs = [with_costs(f"t{at}", 0.1, 0.1, seconds=(1.0, odd)) for at in range(9)]
+    pairs.append(with_costs("odd", odd, 0.1))
+    cost, time = rises(pairs)
+    assert (cost.tasks, cost.ratio) == (9, pytest.approx(1.0))
+    assert time.tasks == 1
+    assert judge(pairs, None, Policy(), identity="x")[0].decision is Decision.ACCEPT
+
+
+def test_ratios_of_any_size_stay_numbers():
+    assert measure_rise([[1e-320]], [[1e308]]).ratio > 1e200
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"min_effect": float("nan")},
+        {"min_effect": -0.1},
+        {"coverage": 1.5},
+        {"pass_mark": float("nan")},
+        {"max_error_gap": -1.0},
+        {"alpha": float("nan")},
+        {"futility": float("nan")},
+        {"margin": float("nan")},
+        {"max_cost_ratio": float("nan")},
+        {"max_time_ratio": float("inf")},
+        {"min_tasks": -1},
+        {"max_nights": 0},
+    ],
+)
+def test_a_policy_that_makes_no_sense_is_refused(bad):
+    with pytest.raises(ValueError, match=r"gate|ratio"):
+        Policy(**bad)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import base64
+import codecs
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -67,3 +71,52 @@ def test_any_text_is_handled_and_known_text_is_never_a_leak(skill, secrets):
 def test_a_secret_copied_verbatim_never_escapes(words):
     secret = " ".join(words)
     assert find_leaks(f"before {secret} after", [secret]) == [secret]
+
+
+DISGUISES = {
+    "accents": lambda text: text.replace("e", "é").replace("o", "ö"),
+    "letters that look alike": lambda text: text.replace("e", "е").replace("o", "о").replace("a", "а"),
+    "wide letters": lambda text: "".join(chr(ord(c) + 0xFEE0) if "!" <= c <= "~" else c for c in text),
+    "invisible characters": "\u200b".join,
+    "one word a line, numbered": lambda text: "\n".join(
+        f"{at}. {word}" for at, word in enumerate(text.split())
+    ),
+    "one word a line, as a list": lambda text: "\n".join(f"- {word}" for word in text.split()),
+    "underscores": lambda text: text.replace(" ", "_"),
+    "letters apart": " ".join,
+    "no spaces": lambda text: text.replace(" ", ""),
+    "base64": lambda text: base64.b64encode(text.encode()).decode(),
+    "base64 for links": lambda text: base64.urlsafe_b64encode(text.encode()).decode().rstrip("="),
+    "hex": lambda text: text.encode().hex(),
+    "percent": lambda text: "".join(f"%{byte:02x}" for byte in text.encode()),
+    "entities": lambda text: "".join(f"&#{ord(c)};" for c in text),
+    "rot13": lambda text: codecs.encode(text, "rot13"),
+    "backwards": lambda text: text[::-1],
+    "comments between the words": lambda text: text.replace(" ", " <!-- --> "),
+    "other words here and there": lambda text: text.replace("weekly", "daily").replace("noon", "lunch"),
+}
+
+
+@pytest.mark.parametrize("disguise", DISGUISES)
+def test_a_disguise_hides_nothing(disguise):
+    skill = f"# Reports\n\n- Know this one: {DISGUISES[disguise](PROMPT)}\n- Be brief.\n"
+    assert find_leaks(skill, [PROMPT])
+    assert find_leaks(skill, [PROMPT], known=[PROMPT]) == []
+    assert find_leaks("# Reports\n\n- Start with the numbers.\n- Be brief.\n", [PROMPT]) == []
+
+
+def test_speaking_of_the_same_thing_in_other_words_is_no_leak():
+    skill = "When a sales report is due, fetch the numbers first, keep it short, and mail it before noon."
+    assert find_leaks(skill, [PROMPT]) == []
+
+
+@given(st.text(alphabet="абвгдеёжзийклмнопрстуфхцчшщъыьэюя ", min_size=60, max_size=200))
+def test_words_of_other_scripts_are_found_as_they_are(prompt):
+    if len("".join(prompt.split())) >= 60:
+        assert find_leaks(f"- {prompt.upper()}", [prompt])
+    assert find_leaks("- Пишите коротко.", [prompt]) == []
+
+
+def test_a_long_skill_is_read_in_time_that_grows_with_its_length():
+    words = [f"word{at % 977}" for at in range(20_000)]
+    assert find_leaks(" ".join(words), [" ".join(reversed(words))]) == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -78,19 +79,59 @@ def test_a_mean_that_cannot_rise_any_more_is_hopeless_and_never_decided_early():
     assert not decided([pair("a", 0.0, 1.0)], None, policy, identity="x")
 
 
-@given(st.sampled_from(MODES), st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), max_size=12))
-def test_every_verdict_can_be_explained_from_the_mode_to_the_end(mode, scores):
-    pairs = [pair(f"t{at}", before, after) for at, (before, after) in enumerate(scores)]
-    policy = Policy(mode=mode)
-    verdict, _ = judge(pairs, None, policy, identity="x", family_level=0.01)
-    steps = explain(verdict, policy)
-    assert (steps[0].name, steps[0].found) == ("mode", mode)
-    assert steps[-1].name == "verdict"
-    assert verdict.reason in steps[-1].sentence
-    if verdict.decision is Decision.ACCEPT and mode in {"evidence", "one-night"}:
-        assert all(step.passed is not False for step in steps)
-    if verdict.decision is Decision.REJECT and mode == "evidence":
-        assert any(step.passed is False for step in steps) or verdict.nights >= policy.max_nights
+runs = st.lists(st.sampled_from([0.0, 0.25, 1.0, 1.0, 1 / 3]), max_size=3).map(tuple)
+dollars = st.lists(st.sampled_from([0.01, 1.0, float("inf"), float("nan")]), max_size=1).map(tuple)
+nights = st.lists(
+    st.builds(
+        Pair,
+        task=st.sampled_from([f"t{at:02}" for at in range(40)]),
+        incumbent=runs,
+        candidate=runs,
+        runs=st.just(3),
+        incumbent_usd=dollars,
+        candidate_usd=dollars,
+    ),
+    max_size=30,
+    unique_by=lambda one: one.task,
+)
+
+
+@given(
+    st.sampled_from(MODES),
+    st.lists(nights, min_size=1, max_size=3),
+    st.booleans(),
+    st.sampled_from([(), ("bad",)]),
+)
+def test_the_steps_of_an_explanation_end_in_the_very_verdict(mode, told, shorter, problems):
+    policy = Policy(mode=mode, max_nights=3)
+    evidence = None
+    for night, pairs in enumerate(told):
+        tonight = [msgspec.structs.replace(one, task=f"{night}/{one.task}") for one in pairs]
+        verdict, evidence = judge(
+            tonight, evidence, policy, identity="x", shorter=shorter, family_level=0.01, problems=problems
+        )
+        steps = explain(verdict, policy)
+        assert (steps[0].name, steps[0].found) == ("mode", mode)
+        assert steps[-1].name == "verdict"
+        assert verdict.reason in steps[-1].sentence
+        failed = {step.name for step in steps if step.passed is False}
+        assert (verdict.decision is Decision.ACCEPT) == (not failed)
+        final = {"structure", "coverage", "regressions", "cost", "time", "hope", "nights"}
+        if mode == "evidence" and verdict.decision is Decision.REJECT:
+            assert failed & final or verdict.wealth < policy.futility
+
+
+def test_an_explanation_shows_the_floor_that_held_and_what_is_not_known():
+    pairs = [pair(f"t{at}", 0.0, 1.0) for at in range(8)]
+    policy = Policy()
+    told = {step.name: step for step in explain(judge(pairs, None, policy, identity="x")[0], policy)}
+    assert (told["cost"].found, told["cost"].passed) == ("unknown", None)
+    assert (told["time"].found, told["time"].passed) == ("unknown", None)
+    assert told["effect"].needed == "+0.050"
+    cut, _ = judge(pairs, None, policy, identity="x", shorter=True)
+    told = {step.name: step for step in explain(cut, policy)}
+    assert told["effect"].needed == "-0.050"
+    assert "against a loss of 0.1" in told["evidence"].sentence
 
 
 def test_a_shorter_rewriting_must_not_do_worse_on_average_where_a_mere_cut_may():

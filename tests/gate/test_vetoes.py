@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from skillopt_gate.verdicts import Pair, Policy
-from skillopt_gate.vetoes import broken, lost_runs, suspects
+from skillopt_gate.vetoes import RECHECK_RUNS, broken, lost_runs, suspects
 
 POLICY = Policy()
 
@@ -123,3 +125,35 @@ def test_a_score_outside_zero_to_one_is_refused(score):
 def test_a_policy_that_makes_no_sense_is_refused(wrong):
     with pytest.raises(ValueError, match="gate"):
         Policy(**wrong)
+
+
+@given(st.tuples(*[st.tuples(st.sampled_from([0.0, 1.0]), st.sampled_from([0.0, 1.0]))] * RECHECK_RUNS))
+def test_a_recheck_that_stops_early_says_what_all_its_runs_would_have_said(runs):
+    whole = pair(
+        "a", [1], [0], again_incumbent=tuple(r[0] for r in runs), again_candidate=tuple(r[1] for r in runs)
+    )
+    for done in range(RECHECK_RUNS + 1):
+        part = pair(
+            "a",
+            [1],
+            [0],
+            again_incumbent=whole.again_incumbent[:done],
+            again_candidate=whole.again_candidate[:done],
+            again_runs=done,
+        )
+        if not suspects([part], POLICY):
+            break
+    assert suspects([part], POLICY) == ()
+    assert broken([part], POLICY) == broken([whole], POLICY)
+
+
+def test_a_recheck_ends_as_soon_as_the_runs_left_cannot_matter():
+    clear = pair("a", [1], [0], again_incumbent=(0, 0), again_candidate=(0, 0), again_runs=2)
+    assert (suspects([clear], POLICY), broken([clear], POLICY)) == ((), ())
+    open_ = pair("a", [1], [0], again_incumbent=(1, 1), again_candidate=(0, 0), again_runs=2)
+    assert (suspects([open_], POLICY), broken([open_], POLICY)) == (("a",), ("a",))
+
+
+def test_a_recheck_of_which_every_run_was_lost_leaves_the_task_broken():
+    gone = pair("a", [1], [0], again_runs=RECHECK_RUNS)
+    assert broken([gone], POLICY) == ("a",)

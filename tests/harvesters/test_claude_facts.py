@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from skillopt_harvesters import SOURCES, Kind, Signal, read_file
+from skillopt_harvesters import SOURCES, Kind, Signal, mark_corrections, read_file
 
 DATA = Path(__file__).parents[1] / "data" / "transcripts"
 INDEX = json.loads((DATA / "INDEX.json").read_text(encoding="utf-8"))
@@ -107,7 +107,7 @@ def test_the_skills_on_offer_and_in_use_are_noted():
 def test_a_correction_is_marked_on_the_turn_that_corrects():
     path = next((DATA / "claude/2.1.332").rglob("9561625f*.jsonl"))
     session = read_file(SOURCES["claude"], path)[0].session
-    marks = [Signal.CORRECTION in turn.signals for turn in session.turns]
+    marks = [Signal.CORRECTION in turn.signals for turn in mark_corrections(session).turns]
     assert marks == [False, True, False]
 
 

@@ -6,7 +6,7 @@ import json
 import random
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from skillopt_harvesters import SOURCES, Session, Signal, read_file
@@ -112,6 +112,10 @@ def read_both_ways(path) -> tuple[Session, Session]:
     return quick.session, slow.session
 
 
+def count_calls(session: Session) -> int:
+    return sum(len(turn.tool_calls) for turn in session.turns)
+
+
 @given(st.integers(0, 2**32))
 def test_a_transcript_reads_the_same_as_line_by_line(tmp_path_factory, seed):
     path = tmp_path_factory.mktemp("slim") / "s.jsonl"
@@ -121,7 +125,9 @@ def test_a_transcript_reads_the_same_as_line_by_line(tmp_path_factory, seed):
     assert quick.turns[0].tool_calls
 
 
-@given(st.integers(0, 2**32), st.integers(1, 3))
+# Both the prompt and the answer are hit: no turn is left, whichever way it is read.
+@example(seed=84674, flips=2)
+@given(seed=st.integers(0, 2**32), flips=st.integers(1, 3))
 def test_damage_costs_no_more_than_line_by_line(tmp_path_factory, seed, flips):
     """What is damaged inside a result that is passed over costs less."""
     rng = random.Random(seed)
@@ -132,4 +138,5 @@ def test_damage_costs_no_more_than_line_by_line(tmp_path_factory, seed, flips):
     path.write_bytes(data)
     quick, slow = read_both_ways(path)
     assert quick.skipped <= slow.skipped
-    assert len(quick.turns[0].tool_calls) >= len(slow.turns[0].tool_calls)
+    assert len(quick.turns) >= len(slow.turns)
+    assert count_calls(quick) >= count_calls(slow)

@@ -8,7 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillopt_harvesters import Kind, MemoryClaims, Signal
+from skillopt_harvesters import (
+    SOURCES,
+    Kind,
+    MemoryClaims,
+    Resume,
+    Signal,
+    mark_corrections,
+    read_file,
+)
 from skillopt_harvesters.sources.claude.words import find_refusal, find_words, strip_injected
 
 REFUSED = (
@@ -210,7 +218,7 @@ def test_a_resumed_session_is_named_by_its_file_and_owns_only_what_is_new(transc
     assert (first.prompts, second.prompts) == (("write the parser",), ("no, use `lark`, not `ply`",))
     assert second.id == new.id
     assert second.before.prompt == "write the parser"
-    assert second.turns[0].signals == (Signal.CORRECTION,)
+    assert mark_corrections(second).turns[0].signals == (Signal.CORRECTION,)
     assert second.tokens.output == 3
 
 
@@ -392,3 +400,55 @@ def test_a_prompt_with_pasted_pictures_of_many_megabytes_keeps_its_words(transcr
     session = read(t)
     assert session.prompts == ("make it look like these",)
     assert session.skipped == 0
+
+
+@pytest.mark.parametrize("turns", [1, 2, 3, 40])
+def test_a_message_whose_usage_is_corrected_turns_later_counts_once(transcript, read, turns):
+    t = transcript()
+    t.user("first")
+    t.agent("a", message="msg_1", tokens=(10, 1))
+    for number in range(turns):
+        t.user(f"prompt {number}")
+        t.agent("ok", tokens=(1, 1))
+    t.agent("b", message="msg_1", tokens=(10, 7))
+    t.agent("b", message="msg_1", tokens=(10, 9))
+    t.user("last")
+    session = read(t)
+    assert (session.tokens.input, session.tokens.output) == (10 + turns, 9 + turns)
+    assert session.turns[0].tokens.output == 9
+
+
+def test_a_correction_read_in_a_later_harvest_counts_once(transcript):
+    t = transcript()
+    for number in range(6):
+        t.user(f"prompt {number}")
+        t.agent("ok", message=f"msg_{number}", tokens=(10, 1))
+    claims, resume = MemoryClaims(), None
+    for message, tokens in (("msg_5", (10, 1)), ("msg_0", (10, 8)), ("msg_0", (10, 9)), ("msg_2", (10, 3))):
+        t.agent("more", message=message, tokens=tokens)
+        [reading] = read_file(SOURCES["claude"], t.write(), claims=claims, resume=resume)
+        resume = Resume(offset=reading.offset, state=reading.state, session=reading.session)
+    assert [turn.tokens.output for turn in reading.session.turns] == [9, 1, 3, 1, 1, 1]
+
+
+def test_a_long_turns_early_call_may_be_corrected_at_its_end(transcript, read):
+    t = transcript()
+    t.user("first")
+    for number in range(60):
+        t.agent("a", message=f"msg_{number}", tokens=(1, 1))
+    t.agent("a", message="msg_0", tokens=(1, 5))
+    assert read(t).tokens.output == 64
+
+
+def test_a_picture_alone_is_a_turn_and_one_a_tool_returned_is_none(transcript, read):
+    t = transcript()
+    t.user("look at it")
+    picture = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "aaaa"}}
+    t.call("Read", [picture], file_path="/a.png")
+    t.user([picture], isMeta=True)
+    t.agent("seen")
+    t.user([picture])
+    t.agent("a cat")
+    session = read(t)
+    assert session.prompts == ("look at it",)
+    assert [turn.answer for turn in session.turns] == ["seen", "a cat"]

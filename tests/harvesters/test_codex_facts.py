@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillopt_harvesters import Kind, MemoryClaims, Signal, Tokens, read_file
+from skillopt_harvesters import Kind, MemoryClaims, Signal, Tokens, mark_corrections, read_file
 from tests.harvesters.rollouts import CODEX, DATA, FOLDER, ROLLOUTS, read_in_pieces, read_session
 
 INDEX = json.loads((FOLDER / "INDEX.json").read_text(encoding="utf-8"))
@@ -138,7 +138,7 @@ def test_a_resumed_session_goes_on_in_its_file_whether_the_sums_do_or_start_agai
 def test_a_long_session_tells_what_the_user_did_beside_typing_prompts(folder, begins):
     session = read_session(find(folder, begins))
     turns = {f"{turn.command or ''} {turn.prompt}".strip(): turn for turn in session.turns}
-    signals = {name: set(turn.signals) - {Signal.CORRECTION} for name, turn in turns.items()}
+    signals = {name: set(turn.signals) for name, turn in turns.items()}
     assert list(turns) == [
         "write the file",
         "remove the file",
@@ -208,7 +208,7 @@ def test_a_skill_is_loaded_by_a_mention_or_by_reading_it():
 
 
 def test_a_correction_is_marked_on_the_turn_that_corrects():
-    session = read_session(find("0.171.0", "01a22773-5358"))
+    session = mark_corrections(read_session(find("0.171.0", "01a22773-5358")))
     assert [Signal.CORRECTION in turn.signals for turn in session.turns] == [False, True, False]
 
 

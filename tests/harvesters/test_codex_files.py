@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import io
 import itertools
 import os
@@ -248,6 +249,46 @@ def test_a_damaged_frame_costs_the_rest_of_its_file_and_says_so(tmp_path):
         session = read_session(path)
         assert len(session.turns) == 200
         assert "the compressed file" in session.warnings[0]
+
+
+@pytest.mark.parametrize("damage", [b"XXXX", b"\x28\xb5\x2f\xfd" + b"\xff" * 20])
+def test_a_compressed_file_that_is_damaged_at_its_beginning_is_told(home, rollout, run, damage):
+    packed = rollout.path.with_name(rollout.path.name + ".zst")
+    whole = pack(rollout.data)
+    packed.write_bytes(damage + whole[len(damage) :])
+    read, known, stats = run()
+    assert (read, known, stats.skipped) == ([], [], 1)
+    assert "damaged" in stats.warnings[0]
+    assert str(packed) in stats.warnings[0]
+    assert run()[2].warnings == []
+
+
+def test_a_file_that_is_only_named_as_if_it_were_compressed_is_read_as_it_is(home, rollout, run):
+    named = rollout.path.with_name(rollout.path.name + ".zst")
+    named.write_bytes(rollout.data)
+    [session], _, stats = run()
+    assert (session.prompts, session.skipped, stats.warnings) == (("write the parser",), 0, [])
+    rollout.prompt("and the docs")
+    named.write_bytes(rollout.data)
+    [session], _, _ = run()
+    assert session.prompts == ("write the parser", "and the docs")
+
+
+def test_another_programs_file_under_such_a_name_is_passed_over(home, rollout, run):
+    other = b'{"type":"thread.started","thread_id":"x"}\n'
+    for number, data in enumerate((other, pack(other), b"")):
+        (rollout.path.parent / f"rollout-{number}.jsonl.zst").write_bytes(data)
+    read, known, stats = run()
+    assert (read, known, stats.skipped, stats.warnings) == ([], [], 0, [])
+
+
+def test_a_compressed_file_whose_first_block_is_long_is_read(home, run):
+    r = Rollout(home / "sessions")
+    r.item("reasoning", summary=[], encrypted_content=base64.b64encode(os.urandom(150_000)).decode())
+    r.lines.reverse()
+    r.prompt("go")
+    r.path.with_name(r.path.name + ".zst").write_bytes(pack(r.data))
+    assert [session.prompts for session in run()[0]] == [("go",)]
 
 
 def test_a_frame_that_wants_very_much_memory_is_refused(tmp_path):

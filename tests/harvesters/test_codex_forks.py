@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from skillopt_harvesters import Kind, MemoryClaims, Signal
+from skillopt_harvesters import Kind, MemoryClaims, Signal, mark_corrections
 from tests.harvesters.rollouts import Rollout, make_id, read_in_pieces, read_session
 
 START = 1_794_996_000_000
@@ -57,7 +57,7 @@ def test_a_fork_owns_what_comes_after_the_copies(tmp_path, ids, order):
     assert second.id == child.id
     assert second.prompts == ("no, the other way",)
     assert (second.before.prompt, second.before.answer) == ("one", "did one")
-    assert second.turns[0].signals == (Signal.CORRECTION,)
+    assert mark_corrections(second).turns[0].signals == (Signal.CORRECTION,)
     assert (first.tokens.input, second.tokens.input) == (300, 7)
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillopt_harvesters import Signal, Tokens, read_file
+from skillopt_harvesters import Signal, Tokens, mark_corrections, read_file
 from skillopt_harvesters.sources.codex.outputs import Outcome, read_output
 from skillopt_harvesters.sources.codex.patches import find_skill, join_words, read_script
 from tests.harvesters.rollouts import CODEX, Rollout, read_in_pieces, read_session
@@ -107,7 +107,7 @@ def test_a_command_that_prints_a_refusal_is_none(rollout):
 def test_a_refused_call_and_what_the_user_says_then(rollout):
     rollout.call("npm install", REFUSED, code=None)
     rollout.prompt("no, use pnpm")
-    session = rollout.read()
+    session = mark_corrections(rollout.read())
     assert set(session.turns[0].signals) == {Signal.REFUSAL, Signal.ERROR}
     assert session.turns[1].signals == (Signal.CORRECTION,)
 

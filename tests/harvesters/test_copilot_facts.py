@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from skillopt_harvesters import SOURCES, Kind, MemoryClaims, Signal, read_file
+from skillopt_harvesters import SOURCES, Kind, MemoryClaims, Signal, mark_corrections, read_file
 
 DATA = Path(__file__).parents[1] / "data" / "transcripts"
 INDEX = json.loads((DATA / "copilot" / "INDEX.json").read_text(encoding="utf-8"))
@@ -96,7 +96,7 @@ def test_a_prompt_typed_while_the_agent_works_is_a_turn():
 
 def test_a_correction_is_marked_and_a_slash_command_is_split():
     [entry] = [entry for entry in INDEX if entry["scenario"] == "tui"]
-    session = read(entry).session
+    session = mark_corrections(read(entry).session)
     assert [Signal.CORRECTION in turn.signals for turn in session.turns] == [False, True, False, False, False]
     assert (session.turns[-1].command, session.turns[-1].prompt) == ("/proj-greet", "Bob")
     assert session.turns[0].tool_calls[0].files == ("/home/user/project/greet.py",)

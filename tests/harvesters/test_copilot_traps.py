@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from skillopt_harvesters import SOURCES, Kind, MemoryClaims, Signal, read_file
+from skillopt_harvesters import SOURCES, Kind, MemoryClaims, Signal, mark_corrections, read_file
 from skillopt_harvesters.sources.copilot.words import find_words, strip_injected
 from tests.support.copilot_events import Events
 
@@ -61,7 +61,7 @@ def test_a_person_may_speak_while_the_agent_works(read, delivery):
     events.user("no, the other file", delivery=delivery)
     session = read(events)
     assert session.prompts == ("first", "no, the other file")
-    assert Signal.CORRECTION in session.turns[1].signals
+    assert Signal.CORRECTION in mark_corrections(session).turns[1].signals
 
 
 def test_what_the_model_was_sent_is_never_the_prompt(read):
@@ -372,7 +372,7 @@ def test_growing_copies_of_a_session_count_each_event_once(tmp_path):
     second = read_file(COPILOT, large, claims=claims)[0].session
     assert (first.prompts, second.prompts) == (("write the parser",), ("no, use `lark`, not `ply`",))
     assert second.before.prompt == "write the parser"
-    assert Signal.CORRECTION in second.turns[0].signals
+    assert Signal.CORRECTION in mark_corrections(second).turns[0].signals
     assert (first.tokens.output, second.tokens.output) == (5, 3)
 
 

@@ -102,6 +102,18 @@ def test_claims_kept_over_harvests_do_not_cost_a_session_its_own_records(transcr
     assert again.session.prompts == ("one", "two")
 
 
+def test_a_file_that_was_renamed_leaves_no_empty_session_behind(transcript, run):
+    t = session_of(transcript, "one", "two")
+    _, cursors, _ = run()
+    t.path = t.path.rename(t.path.with_name("renamed.jsonl"))
+    read, cursors, stats = run(cursors)
+    assert (read, stats.sessions, stats.turns, stats.warnings) == ([], 0, 0, [])
+    t.user("three")
+    t.write()
+    [again], _, _ = run(cursors)
+    assert (again.session.id, again.session.prompts) == ("renamed", ("three",))
+
+
 def test_a_file_written_anew_is_noticed(transcript, run):
     t = session_of(transcript, "one", "two")
     _, cursors, _ = run()

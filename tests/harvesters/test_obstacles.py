@@ -202,7 +202,7 @@ def test_a_hole_in_the_middle_of_a_transcript_costs_nothing_else(projects, sessi
         file.write(b"\n" + second)
     [reading] = read_file(SOURCES["claude"], session.path)
     assert (reading.session.prompts, reading.session.turns[0].answer) == (("do it",), "done")
-    assert reading.session.warnings == ("1 lines too long to be records were skipped",)
+    assert reading.session.warnings == ("1 line too long to be a record was skipped",)
 
 
 @pytest.mark.parametrize("megabytes", [15, 17, 60])

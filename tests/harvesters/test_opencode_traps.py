@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from skillopt_harvesters import SOURCES, Kind, MemoryClaims, Signal, read_file
+from skillopt_harvesters import SOURCES, Kind, MemoryClaims, Signal, mark_corrections, read_file
 from skillopt_harvesters.sources.opencode.words import find_refusal, find_words
 from tests.support.opencode_store import HEADLESS, Store, tool
 
@@ -180,7 +180,7 @@ def test_a_fork_owns_only_what_is_new_in_it(store):
     assert sessions[old].prompts == ("one",)
     assert sessions[new].prompts == ("no, not like that",)
     assert (sessions[new].before.prompt, sessions[new].tokens.output) == ("one", 6)
-    assert Signal.CORRECTION in sessions[new].turns[0].signals
+    assert Signal.CORRECTION in mark_corrections(sessions[new]).turns[0].signals
     assert sessions[new].started > sessions[old].ended
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from skillopt_harvesters import SOURCES, MemoryClaims, Signal, read_file
+from skillopt_harvesters import SOURCES, MemoryClaims, Signal, mark_corrections, read_file
 
 PI = SOURCES["pi"]
 DATA = Path(__file__).parents[1] / "data" / "transcripts" / "pi"
@@ -76,6 +76,6 @@ def test_the_files_that_were_written_are_absolute_and_the_skills_on_offer_are_no
 def test_what_the_user_said_against_the_last_answer_is_a_correction(sessions):
     for fact in FACTS:
         if fact["scenario"] == "human-work":
-            turns = sessions[fact["file"]].turns
+            turns = mark_corrections(sessions[fact["file"]]).turns
             assert Signal.CORRECTION in turns[1].signals
             assert Signal.CORRECTION not in turns[0].signals

@@ -6,7 +6,16 @@ import json
 
 import pytest
 
-from skillopt_harvesters import SOURCES, Kind, MemoryClaims, Resume, Signal, harvest, read_file
+from skillopt_harvesters import (
+    SOURCES,
+    Kind,
+    MemoryClaims,
+    Resume,
+    Signal,
+    harvest,
+    mark_corrections,
+    read_file,
+)
 from skillopt_harvesters.sources.pi.words import find_words
 from tests.support.pi_session import PiSession
 
@@ -276,8 +285,43 @@ def test_a_fork_owns_only_what_is_new_in_it(read):
     assert old.prompts == ("one", "two")
     assert new.prompts == ("no, not like that",)
     assert (new.before.prompt, new.tokens.output) == ("two", 5)
-    assert Signal.CORRECTION in new.turns[0].signals
+    assert Signal.CORRECTION in mark_corrections(new).turns[0].signals
     assert new.started > old.ended
+
+
+def make_repeats() -> PiSession:
+    s = PiSession()
+    for _ in range(3):
+        for made in (s.user("run the tests"), s.agent("ran them")):
+            made["timestamp"] = "2026-11-01T10:00:00.000Z"
+            made["message"]["timestamp"] = 1_795_000_000_000
+    return s
+
+
+def test_the_same_prompt_at_the_same_time_counts_each_time_its_id_is_another(read, tmp_path):
+    s = make_repeats()
+    assert read(s).prompts == ("run the tests",) * 3
+    assert read(s).tokens.output == 15
+    s.entries += s.entries[1:]
+    assert read(s).prompts == ("run the tests",) * 3
+    claims, resume = MemoryClaims(), None
+    lines = s.write(tmp_path).read_bytes().splitlines(keepends=True)
+    for end in range(1, len(lines) + 1):
+        path = tmp_path / s.write(tmp_path).name
+        path.write_bytes(b"".join(lines[:end]))
+        [reading] = read_file(PI, path, claims=claims, resume=resume)
+        resume = Resume(offset=reading.offset, state=reading.state, session=reading.session)
+    assert reading.session.prompts == ("run the tests",) * 3
+
+
+def test_a_fork_of_repeats_owns_none_of_them(read):
+    claims, s = MemoryClaims(), make_repeats()
+    read(s, claims)
+    fork = PiSession(parentSession="/x/y.jsonl")
+    fork.entries += s.entries[1:]
+    fork.leaf = s.leaf
+    fork.user("go on")
+    assert read(fork, claims).prompts == ("go on",)
 
 
 def test_a_fork_is_known_when_the_client_gave_an_old_file_ids_meanwhile(read):

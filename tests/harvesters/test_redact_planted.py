@@ -515,9 +515,11 @@ def test_nothing_planted_in_a_transcript_is_stored(transcript, read):
 
 
 def test_the_planted_secrets_would_be_stored_without_redaction(transcript, read, monkeypatch):
+    cuts = {name: lambda text, limit: text[:limit] for name in ("redact_within", "redact_ends")}
     for name, module in list(sys.modules.items()):
-        if name.startswith("skillopt_harvesters.") and hasattr(module, "redact_within"):
-            monkeypatch.setattr(module, "redact_within", lambda text, limit: text[:limit])
+        for redacts, cut in cuts.items():
+            if name.startswith("skillopt_harvesters.") and hasattr(module, redacts):
+                monkeypatch.setattr(module, redacts, cut)
     # What was redacted before is remembered, and what is not redacted now must not be.
     calls._redact_repeated.cache_clear()
     count, found = secrets_stored(transcript, read)

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from skillopt_harvesters import SOURCES, Kind, MemoryClaims, Signal, read_file
+from skillopt_harvesters import SOURCES, Kind, MemoryClaims, Signal, mark_corrections, read_file
 from skillopt_harvesters.sources.vscode.uris import to_path
 from tests.support.copilot_events import Events, Transcript
 from tests.support.vscode_chats import COPILOT, FILE, Chat, delete, push, put, terminal, tool
@@ -541,7 +541,7 @@ def test_a_fork_or_an_export_repeats_nothing_of_the_session_it_was_made_of(read,
     session = read(fork, claims)
     assert session.prompts == ("no, use `lark`, not `ply`",)
     assert session.before.prompt == "write the parser"
-    assert Signal.CORRECTION in session.turns[0].signals
+    assert Signal.CORRECTION in mark_corrections(session).turns[0].signals
     assert read(chat.export(tmp_path / "chat.json"), claims).turns == ()
 
 

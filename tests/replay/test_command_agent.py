@@ -96,6 +96,16 @@ async def test_every_way_to_end_has_its_outcome(
     assert words in (rollout.error or "")
 
 
+async def test_a_program_that_gave_up_has_failed_its_task_and_says_why(make_agent, make_task, tmp_path):
+    agent = make_agent("echo HERON; echo 'no such rule' >&2; exit 3")
+    rollout = await replay(
+        make_task(), None, agent, root=tmp_path / "runs", sandbox=NoSandbox(), limits=Limits()
+    )
+    assert rollout.score is not None
+    assert rollout.score.hard == 0.0
+    assert rollout.score.results[0].detail == "not reached: my-agent ended with 3: no such rule"
+
+
 async def test_the_example_in_the_documentation_is_an_agent(make_task, repository, tmp_path):
     example = re.findall(r"^```python\n(.*?)^```", DOCS.read_text(), re.MULTILINE | re.DOTALL)[-1]
     assert len([line for line in example.splitlines() if line]) <= 16

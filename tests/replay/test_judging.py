@@ -7,7 +7,7 @@ import re
 import pytest
 
 from skillopt_replay.checks import NOT_ASKED, WAITS, evaluate
-from skillopt_replay.errors import CeilingReached
+from skillopt_replay.errors import CeilingReached, ServiceRefused
 from skillopt_replay.judging.judge import Judge, Undecided
 from skillopt_replay.judging.work import Work, render, show
 from skillopt_replay.ledger import MemoryLedger
@@ -179,9 +179,19 @@ async def test_a_ceiling_stops_a_question_before_it_is_asked():
 
 
 async def test_a_failed_question_raises_what_went_wrong():
-    down = Completion(text="", model="", error="no key", fault=Fault.SIGN_IN)
-    with pytest.raises(Undecided, match="no key"):
+    down = Completion(text="", model="", error="no room", fault=Fault.OVERLOAD)
+    with pytest.raises(Undecided, match="no room"):
         await Judge(Scripted(lambda prompt: down), MemoryLedger()).rate("task", "tabs", Work(answer=GOOD))
+
+
+async def test_a_judge_whose_service_refuses_for_good_is_asked_no_more():
+    out = Completion(text="", model="", error="no key", fault=Fault.SIGN_IN)
+    model = Scripted(lambda prompt: out)
+    judge = Judge(model, MemoryLedger())
+    for _ in range(2):
+        with pytest.raises(ServiceRefused, match="the judge is refused"):
+            await judge.rate("task", "tabs", Work(answer=GOOD))
+    assert len(model.asked) == 1
 
 
 def test_only_commands_that_ran_are_shown(make_rollout):

@@ -4,17 +4,31 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from skillopt_harvesters.lexicons.shape import Lexicon
 
+T = TypeVar("T")
+
 _GAPS = " \t\r\n,.:!"
 QUOTED = r"`[^`\n]{1,200}`|\"[^\"\n]{1,200}\"|“[^”\n]{1,200}”|(?<!\w)'[^'\n]{1,200}'(?!\w)"
+
+
+class _WhenAsked(dict[str, T]):
+    """Makes what is under a name when it is first asked for: most prompts need little of a lexicon."""
+
+    def __init__(self, make: Callable[[str], T]) -> None:
+        super().__init__()
+        self._make = make
+
+    def __missing__(self, name: str) -> T:
+        made = self[name] = self._make(name)
+        return made
 
 
 class Phrases(msgspec.Struct, frozen=True, eq=False, kw_only=True):
@@ -31,6 +45,18 @@ class Phrases(msgspec.Struct, frozen=True, eq=False, kw_only=True):
     wholes: dict[str, re.Pattern[str]]
     forms: dict[str, tuple[re.Pattern[str], ...]]
 
+    def compile_all(self) -> None:
+        """Compile every pattern there is. Raises `re.error` when one of the lexicon's entries is none."""
+        for names, groups in (
+            (_FRONTS, (self.fronts,)),
+            (_INSIDE, (self.inside,)),
+            (_PIECES, (self.pieces, self.wholes)),
+            (_FORMS, (self.forms,)),
+        ):
+            for group in groups:
+                for name in names:
+                    group[name]
+
     def skip_fillers(self, text: str) -> int:
         """Return where the text begins to say something."""
         at = 0
@@ -45,25 +71,26 @@ _FRONTS = (
     "fillers requests contrasts sequels additions objections denials prohibitions repeats questions doubts "
     "assents absences steps deeds things adds known manners remarks pairs_alone asides leaning backward"
 ).split()
-_INSIDE = "too complaints instead obligations asides offers backward".split()
+_INSIDE = "too complaints instead obligations asides offers backward marks foreign".split()
 _PIECES = "praise consent drops fillers repeats sequels".split()
 _FORMS = "pairs wanted unwanted unwanted_commands facts printed".split()
 
 
 @lru_cache(maxsize=16)
 def compile_lexicon(lexicon: Lexicon) -> Phrases:
-    """Return the patterns of a lexicon. Raises `re.error` when one of its entries is no pattern."""
+    """Return the patterns of a lexicon, each compiled when it is first used."""
+
+    def entries(name: str) -> Sequence[str]:
+        found: Sequence[str] = getattr(lexicon, name)
+        return found or ((r"(?!)",) if name == "foreign" else ())
+
     return Phrases(
         lexicon=lexicon,
-        fronts={name: _front(getattr(lexicon, name), lexicon) for name in _FRONTS},
-        inside={
-            **{name: _inside(getattr(lexicon, name), lexicon) for name in _INSIDE},
-            "marks": _inside(lexicon.marks, lexicon),
-            "foreign": _inside(lexicon.foreign or (r"(?!)",), lexicon),
-        },
-        pieces={name: tuple(_front((p,), lexicon) for p in getattr(lexicon, name)) for name in _PIECES},
-        wholes={name: _front(getattr(lexicon, name), lexicon) for name in _PIECES},
-        forms={name: tuple(_form(p, lexicon) for p in getattr(lexicon, name)) for name in _FORMS},
+        fronts=_WhenAsked(lambda name: _front(entries(name), lexicon)),
+        inside=_WhenAsked(lambda name: _inside(entries(name), lexicon)),
+        pieces=_WhenAsked(lambda name: tuple(_front((p,), lexicon) for p in entries(name))),
+        wholes=_WhenAsked(lambda name: _front(entries(name), lexicon)),
+        forms=_WhenAsked(lambda name: tuple(_form(p, lexicon) for p in entries(name))),
     )
 
 

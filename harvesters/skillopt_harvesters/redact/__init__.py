@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 from skillopt_harvesters.redact.assignments import find_assigned
 from skillopt_harvesters.redact.blocks import find_key_blocks
 from skillopt_harvesters.redact.chance import looks_random
-from skillopt_harvesters.redact.marks import CUT_MARK, without_invisible
+from skillopt_harvesters.redact.marks import CUT_MARK, MARK_END, without_invisible
 from skillopt_harvesters.redact.people import find_emails
 from skillopt_harvesters.redact.places import find_in_places
+from skillopt_harvesters.redact.plain import is_plain
 from skillopt_harvesters.redact.programs import find_arguments
 from skillopt_harvesters.redact.runs import find_in_runs
 from skillopt_harvesters.redact.tables import find_in_tables
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
     from skillopt_harvesters.redact.view import Edit
 
-__all__ = ["looks_random", "redact", "redact_within"]
+__all__ = ["looks_random", "redact", "redact_ends", "redact_path", "redact_tail", "redact_within"]
 
 # The specific kinds come first, so that the mark says what it was.
 _STAGES: tuple[Callable[[View], Iterator[Edit]], ...] = (
@@ -36,8 +37,8 @@ _STAGES: tuple[Callable[[View], Iterator[Edit]], ...] = (
     find_arguments,
     find_in_places,
     find_in_tables,
-    find_emails,
 )
+_HARMLESS_IN_PATHS = frozenset({"random"})
 _SHORTEST = 6
 _MARGIN = 8192
 _ROUNDS = 10
@@ -49,14 +50,29 @@ def redact(text: str) -> str:
     Works on decoded strings, and on JSON, URL and HTML escapes inside them. Redacting twice changes nothing
     more. Hashes, UUIDs, paths, code and prose stay. Time is linear in the length of the text.
     """
-    if len(text) < _SHORTEST:
-        return text
+    return text if len(text) < _SHORTEST or is_plain(text) else _redact(text)
+
+
+def redact_path(path: str) -> str:
+    """Redact the path of a folder, or another name that must stay as it is when it is harmless.
+
+    E-mail addresses and what only looks random stay: folders are named by both.
+    """
+    return path if len(path) < _SHORTEST else _redact(path, _STAGES, passing=_HARMLESS_IN_PATHS)
+
+
+def _redact(
+    text: str,
+    stages: tuple[Callable[[View], Iterator[Edit]], ...] = (*_STAGES, find_emails),
+    passing: frozenset[str] = frozenset(),
+) -> str:
+    """Take a text through all stages."""
     view = View.of(text if text.isascii() else without_invisible(text))
     # A mark ends words that ran on before, so a second look may see more. Clean text takes one round.
     for _ in range(_ROUNDS):
         before = view.text
-        for stage in _STAGES:
-            edits = list(stage(view))
+        for stage in stages:
+            edits = [edit for edit in stage(view) if edit[2] not in passing]
             if edits:
                 view = view.edited(edits)
         if view.text is before:
@@ -77,3 +93,20 @@ def redact_within(text: str, limit: int) -> str:
         return redacted
     kept = redacted[: limit - 1]
     return CUT_MARK.sub("", kept) + "…"
+
+
+def redact_ends(text: str, limit: int) -> str:
+    """Redact, then keep `limit` characters of the beginning and the end, the first three quarters."""
+    if len(text) <= limit:
+        text = redact(text)
+    if len(text) <= limit:
+        return text
+    tail = limit // 4
+    return redact_within(text, limit - tail) + redact_tail(text, tail)
+
+
+def redact_tail(text: str, limit: int) -> str:
+    """Redact, then keep the last `limit` characters. No half of a secret or of a mark stays at the cut."""
+    is_whole = len(text) < limit + _MARGIN
+    redacted = redact(text) if is_whole else redact(text[-limit - _MARGIN :])[_MARGIN:]
+    return redacted if len(redacted) <= limit else MARK_END.sub("", redacted[-limit:])

@@ -10,7 +10,7 @@ from skillopt_harvesters.redact.headers import read_authorization, read_bearer, 
 from skillopt_harvesters.redact.joints import Joint, read_joint
 from skillopt_harvesters.redact.judgement import HEADER, is_secret
 from skillopt_harvesters.redact.literals import Value, read_item, read_value
-from skillopt_harvesters.redact.marks import IS_MARK
+from skillopt_harvesters.redact.marks import IS_MARK, MARK
 from skillopt_harvesters.redact.names import ANCHOR, Strength, classify, qualify
 from skillopt_harvesters.redact.values import Look, find_phrase_end, look_at
 
@@ -50,6 +50,10 @@ _VALUE_BEFORE = re.compile(
     r"[Vv]alue\\{0,63}[\"']?\s{0,4}[:=]\s{0,4}\\{0,63}[\"'](?P<value>[^\"'\n\\]{3,128})\\{0,63}[\"']\s{0,4},?\s{0,8}"
     r"\\{0,63}[\"']?(?:[a-z:]{0,8}name|key|Name|Key|type|id)\\{0,63}[\"']?\s{0,4}[:=]\s{0,4}\\{0,63}[\"'][\w.-]{0,40}\Z"
 )
+_MARK_AHEAD = ("=[redacted:", ":[redacted:", ": [redacted:")
+_HIDDEN = re.compile(rf"(?:=|: ?){MARK}(?=\s|\Z)")
+# Names whose value is read in another way.
+_OF_THEIR_OWN = frozenset({"bearer", "cookie", "auth"})
 # Another name follows, which is read next.
 _NESTED = re.compile(r"[A-Za-z_]{0,24}(?:pass(?:word)?|token|secret|key|auth)=", re.IGNORECASE)
 
@@ -65,6 +69,14 @@ def find_assigned(view: View) -> Iterator[Edit]:
         end = _name_end(plain, anchor.end())
         if plain.startswith(" ", end) and (number := _NUMBERED.match(lowered, end)) is not None:
             end = number.end()
+        if (
+            plain.startswith(_MARK_AHEAD, end)
+            and _HIDDEN.match(plain, end)
+            and anchor[0] not in _OF_THEIR_OWN
+        ):
+            # The second look at a text meets what the first one hid.
+            position = end
+            continue
         edits = _read(plain, lowered, done, anchor, end)
         yield from edits
         done = edits[-1][1] if edits else done

@@ -26,10 +26,11 @@ from skillopt_harvesters.redact.words import (
 
 # Parts of names, each sought in the lowered text; a mark is read over.
 ANCHOR = re.compile(
-    MARK + r"|pass|pwd|secret|token|key|cred|auth(?!or(?!iz))|bearer|cookie|jwt|psk(?![a-z])|pw(?![a-z])"
-    r"|pat(?![a-z])|pword|senha|kennwort|login(?![a-z])|mnemonic|seed[ _-]?phrase|recovery[ _-]?phrase"
-    r"|backup[ _-]?phrase|contrase|mot[ _]de[ _]passe"
-    "|密码|密碼|口令|密钥|密鑰|令牌|パスワード|비밀번호|암호|пapoль"
+    # By their first letters: at most places of a text a few are tried instead of all.
+    r"p(?:ass|wd|w(?![a-z])|at(?![a-z])|sk(?![a-z])|word)|token|s(?:ecret|enha|eed[ _-]?phrase)"
+    r"|c(?:red|ookie|ontrase)|auth(?!or(?!iz))|k(?:ey|ennwort)|login(?![a-z])|recovery[ _-]?phrase"
+    r"|b(?:earer|ackup[ _-]?phrase)|m(?:nemonic|ot[ _]de[ _]passe)|jwt"
+    "|密(?:码|碼|钥|鑰)|口令|令牌|パスワード|비밀번호|암호|пapoль|" + MARK
 )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillopt_harvesters.redact.headers import is_basic
@@ -177,9 +178,15 @@ def _begins(plain: str, place: _Place, position: int) -> bool:
 
 def _has_word(view: View) -> bool:
     within = view.lowered.__contains__
-    if view.first_name >= 0 and any(map(within, _NAME_NEEDLES)):
-        return True
-    return any(within(sign) and any(map(within, needles)) for sign, needles in _NEEDLES)
+    needles = [needle for sign, needles in _NEEDLES if within(sign) for needle in needles if within(needle)]
+    if view.first_name >= 0:
+        needles += filter(within, _NAME_NEEDLES)
+    return any(any(map(within, _words_with(needle))) for needle in needles)
+
+
+@cache
+def _words_with(needle: str) -> tuple[str, ...]:
+    return tuple(word for word in _BY_WORD if needle in word)
 
 
 def find_in_places(view: View) -> Iterator[Edit]:

@@ -66,6 +66,13 @@ def find_in_runs(view: View) -> Iterator[Edit]:
         yield from _close(plain, lines)
 
 
+def are_dull(word: str) -> bool:
+    """Tell whether the runs in a word without backslashes give nothing away, whatever stands around it."""
+    return all(
+        match.end() - match.start() < _LINE and _DULL.fullmatch(match[0]) for match in _RUN.finditer(word)
+    )
+
+
 def _with_slashes(plain: str) -> Iterator[tuple[int, int]]:
     """Yield the runs, in one piece those with a backslash before every slash."""
     done = 0

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _NAME = re.compile(r"pass|pwd|secret|token|api.?key")
 _HEADING = re.compile(r"[A-Za-z_][\w.-]{0,30}(?: [\w.-]{1,20}){0,2}")
+_LONGEST_LEAD = len("api-")
 _RULE = re.compile(r"[\s|:+=-]*\Z")
 _CELL = re.compile(r"[\s\"'`]*(?P<value>.*?)[\s\"'`]*\Z", re.DOTALL)
 _SEPARATORS = ("|", "\t", ",", ";")
@@ -49,7 +50,8 @@ def find_in_tables(view: View) -> Iterator[Edit]:
 
 def _find_in_rows(view: View) -> Iterator[Edit]:
     plain = view.plain
-    position = 0
+    # "api key" begins before the name that is in it.
+    position = max(0, view.first_name - _LONGEST_LEAD)
     while (name := _NAME.search(view.lowered, position)) is not None:
         start = plain.rfind("\n", max(0, name.start() - _LONGEST_LINE), name.start()) + 1
         end = plain.find("\n", name.end(), name.end() + _LONGEST_LINE)

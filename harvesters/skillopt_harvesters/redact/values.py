@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from enum import IntEnum
+from functools import lru_cache
 
 from skillopt_harvesters.redact.chance import looks_made_up, looks_random, share_of_common_pairs
 from skillopt_harvesters.redact.words import PLACEHOLDERS
@@ -78,7 +79,11 @@ _LETTERS = re.compile(r"[^\W\d_]")
 
 def look_at(value: str) -> Look:
     """Say what a value looks like, without knowing its name. The first 160 characters tell."""
-    value = value[:_ENOUGH].strip()
+    return _look_at(value[:_ENOUGH].strip())
+
+
+@lru_cache(maxsize=4096)
+def _look_at(value: str) -> Look:
     if len(value) < 3 or value.lower().rstrip(".,;:!") in PLACEHOLDERS:
         return Look.NOTHING
     if "{" in value or "$(" in value:

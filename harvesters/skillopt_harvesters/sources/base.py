@@ -55,7 +55,11 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Source(Protocol):
-    """Reads one client's transcripts. `name` is what sessions carry as their client."""
+    """Reads one client's transcripts. `name` is what sessions carry as their client.
+
+    A source whose files may be forks, or damaged at their beginning, also has `find_fork` and `find_damage`,
+    as `LinedSource` declares them.
+    """
 
     @property
     def name(self) -> str: ...

@@ -11,6 +11,7 @@ from skillopt_harvesters.claims import Claims
 from skillopt_harvesters.drafts import SessionDraft
 from skillopt_harvesters.lines import PADDING, Chunk, LineReader
 from skillopt_harvesters.sources.base import Marks, Reading, Resume, stat_file
+from skillopt_harvesters.sources.forks import compare_times
 from skillopt_harvesters.walk import walk_files
 
 if TYPE_CHECKING:
@@ -89,6 +90,17 @@ class LinedSource(ABC, Generic[MemoryT]):
     def stat(self, path: Path) -> Marks:
         return stat_file(path)
 
+    def find_damage(self, head: bytes, path: Path) -> str:
+        """Return why a file that is not recognised may be this client's all the same; "" when it is not."""
+        return ""
+
+    def find_fork(self, head: bytes, file: BinaryIO, path: Path) -> str | None:
+        """Return when a session began whose file begins with another one's records, None for any other.
+
+        `head` is the beginning of the open file; more is read only of a fork.
+        """
+        return compare_times(head)
+
     def read(
         self, file: BinaryIO, path: Path, *, claims: Claims, resume: Resume | None = None
     ) -> Iterator[Reading]:
@@ -110,7 +122,9 @@ class LinedSource(ABC, Generic[MemoryT]):
         for chunk in lines.chunks():
             if not (lines.is_whole and reader.take_chunk(chunk)):
                 reader.take_all(lines.split(chunk))
-        reader.take_all(lines.rest())
+        rest = lines.rest()
+        if rest:
+            reader.take_all(rest)
         reader.session.overlong += lines.overlong
         return lines.offset
 

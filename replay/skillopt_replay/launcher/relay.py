@@ -6,6 +6,7 @@ import _socket
 import _thread
 import sys
 
+from skillopt_replay.launcher.hello import read_opening
 from skillopt_replay.launcher.upstream import dial
 
 TYPE_CHECKING = False  # the module typing takes longer to load than all of ours
@@ -39,7 +40,9 @@ def _accept(listener: _socket.socket, service: Address) -> None:
 def _pass_on(connection: _socket.socket, service: Address) -> None:
     far = None
     try:
+        opening = read_opening(connection, service)
         far = dial(service)
+        far.sendall(opening)
         join(connection, far)
     except OSError as error:
         if far is None:

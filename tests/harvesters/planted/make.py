@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, field
 
-from skillopt_harvesters import Kind, Session, Signal, ToolCall, Turn, is_correction
+from skillopt_harvesters import Kind, Session, ToolCall, Turn
 
 
 @dataclass(frozen=True)
@@ -103,10 +103,7 @@ def _make_session(
         )
     ]
     for place, text in enumerate(said, 1):
-        signals = (Signal.CORRECTION,) if is_correction(text) else ()
-        turns.append(
-            Turn(prompt=text, answer="Changed.", signals=signals, started=f"{day}:{place:02}:00.000Z")
-        )
+        turns.append(Turn(prompt=text, answer="Changed.", started=f"{day}:{place:02}:00.000Z"))
     return Session(
         id=name,
         client="claude",

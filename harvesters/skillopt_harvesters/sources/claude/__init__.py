@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
-from skillopt_harvesters.sources.claude import discover, records
+from skillopt_harvesters.sources.claude import discover, forks, records
 from skillopt_harvesters.sources.claude.context import Memory
 from skillopt_harvesters.sources.claude.session import ClaudeReader
 from skillopt_harvesters.sources.lined import LinedSource
@@ -35,6 +35,9 @@ class ClaudeSource(LinedSource[Memory]):
 
     def identify(self, path: Path) -> str:
         return path.stem
+
+    def find_fork(self, head: bytes, file: BinaryIO, path: Path) -> str | None:
+        return forks.find_fork(head, file, path)
 
     def open_reader(
         self, session: SessionDraft, memory: Memory, claims: Claims, *, resumed: bool

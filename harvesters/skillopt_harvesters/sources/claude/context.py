@@ -33,20 +33,20 @@ class Context:
         self.session = session
         self.memory = memory
         self.is_agent = is_agent
-        self._contexts: set[tuple[str | None, ...]] = set()
+        self._latest: tuple[str | None, ...] = ()
 
     def note(self, found: list[Record]) -> None:
         """Note when and where records were written, and by which client."""
         for time in first_and_last([record.timestamp for record in found]):
             self.session.see(time)
-        contexts: set[tuple[str | None, ...]] = {
-            (record.cwd, record.version, record.git_branch, record.entrypoint, record.session_id)
-            for record in found
-        }
-        if len(contexts) > 1 or contexts != self._contexts:
-            self._contexts = contexts
-            for record in found:
+        # Nearly all records of a session were written in the same one.
+        latest = self._latest
+        for record in found:
+            context = (record.cwd, record.version, record.git_branch, record.entrypoint, record.session_id)
+            if context != latest:
+                latest = context
                 self._take_context(record)
+        self._latest = latest
 
     def _take_context(self, record: Record) -> None:
         session, memory = self.session, self.memory

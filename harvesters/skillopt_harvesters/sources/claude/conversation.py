@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import PureWindowsPath
 
+from skillopt_harvesters.calls import clip, keep_id
 from skillopt_harvesters.drafts import SessionDraft
 from skillopt_harvesters.records import Signal
 from skillopt_harvesters.sources.claude import evidence, records, words
@@ -36,32 +37,46 @@ class Conversation:
     def __init__(self, session: SessionDraft, *, is_agent: bool) -> None:
         self.session = session
         self.is_agent = is_agent
+        session.tells_again = True
 
     def take_work(self, found: list[Record]) -> None:
         """Take records of the turn that is going on, none of them copied, in as few steps as can be."""
         session = self.session
         turn = session.turns[-1]
         usage: dict[str, Usage] = {}
+        model: str | None = None
         for record in found:
             message = record.message
             if message is None:
                 if record.attachment is not None and record.type == "attachment":
                     self.take_attachment(record, record.attachment, copied=False)
-            elif record.type == "user":
-                self.take_user(record, copied=False)
             elif record.type == "assistant":
                 if record.is_api_error_message or record.attribution_skill or message.model == "<synthetic>":
+                    session.model, model = model or session.model, None
                     self.take_assistant(record, copied=False)
                     continue
                 source = record.uuid or ""
                 if message.usage is not None:
-                    usage[message.id or source] = message.usage
-                session.model = message.model or session.model
-                self._take_blocks(turn, message, source)
+                    usage[keep_id(message.id or source)] = message.usage
+                model = message.model or model
+                only = _only_block(message)
+                if only is None or only.type == "text":
+                    self._take_blocks(turn, message, source)
+                elif only.type == "tool_use":
+                    self._take_call(turn, only, source)
+                continue
+            elif record.type == "user":
+                only = _only_block(message)
+                if only is not None and only.type == "tool_result":
+                    # Nearly all are this: the result of one call, and no words.
+                    self._take_result(record, only)
+                    continue
+                self.take_user(record, copied=False)
             if session.turns[-1] is not turn:
                 # A prompt that came along with results.
                 self._count_all(usage, turn)
                 turn, usage = session.turns[-1], {}
+        session.model = model or session.model
         self._count_all(usage, turn)
 
     def take_user(self, record: Record, *, copied: bool) -> None:
@@ -70,6 +85,7 @@ class Conversation:
             return
         content = message.content
         texts: list[str] = []
+        picture = False
         if isinstance(content, str):
             texts = [content] if content else []
         else:
@@ -80,7 +96,9 @@ class Conversation:
                     self._take_result(record, block)
                 elif block.type == "text" and block.text:
                     texts.append(block.text)
-        if not texts:
+                elif block.type == "image":
+                    picture = True
+        if not (texts or picture):
             return
         if record.is_meta:
             self._note_skill(texts)
@@ -90,13 +108,13 @@ class Conversation:
             or record.prompt_source == "system"
             or (record.origin is not NULL and evidence.is_from_client(record.origin))
         ):
-            self._take_words(record, words.find_words(texts), copied=copied)
+            self._take_words(record, words.find_words(texts), copied=copied, picture=picture)
 
-    def _take_words(self, record: Record, found: words.Words, *, copied: bool) -> None:
+    def _take_words(self, record: Record, found: words.Words, *, copied: bool, picture: bool = False) -> None:
         turn = self.session.turn
         if found.interrupted and turn:
             turn.signals.add(Signal.INTERRUPTION)
-        if found.is_act:
+        if found.is_act or (picture and not found.interrupted):
             typed = not self.is_agent and record.entrypoint in {*evidence.PEOPLE, None}
             self.session.open_turn(
                 TurnDraft(
@@ -149,7 +167,7 @@ class Conversation:
         if model == "<synthetic>" or (copied and not turn.copied):
             return
         source = record.uuid or ""
-        name = message.id or source
+        name = keep_id(message.id or source)
         if not copied:
             if model is not None:
                 self.session.model = model
@@ -164,19 +182,18 @@ class Conversation:
         self._take_blocks(turn, message, source)
 
     def _take_blocks(self, turn: TurnDraft, message: Message, source: str) -> None:
-        name, content = message.id or source, message.content
-        if isinstance(content, str):
-            content = [content]
-        for block in content or ():
-            if isinstance(block, str):
-                if block.strip():
-                    turn.say(name, block, source)
-                continue
-            kind = block.type
-            if kind == "tool_use":
-                self._take_call(turn, block, source)
-            elif kind == "text" and block.text and block.text.strip():
-                turn.say(name, block.text, source)
+        content = message.content
+        for block in [content] if isinstance(content, str) else content or ():
+            if isinstance(block, Block):
+                kind = block.type
+                if kind == "tool_use":
+                    self._take_call(turn, block, source)
+                    continue
+                text = block.text if kind == "text" else None
+            else:
+                text = block
+            if text and not text.isspace():
+                turn.say(message.id or source, text, source)
 
     def _take_call(self, turn: TurnDraft, block: Block, source: str) -> None:
         name = block.name or ""
@@ -196,13 +213,15 @@ class Conversation:
 
     def _load_skill(self, turn: TurnDraft, name: str) -> None:
         if len(turn.skills) < _MAX_NAMES:
-            turn.skills[name[:_MAX_NAME]] = None
+            turn.skills[clip(name, _MAX_NAME)] = None
 
     def _count_all(self, usage: dict[str, Usage], turn: TurnDraft) -> None:
         for earlier in self.session.turns:
             if earlier is not turn:
                 for call in usage.keys() & earlier.usage.keys():
                     earlier.count(call, usage.pop(call))
+        for call in usage.keys() & self.session.settled.keys():
+            self.session.correct(call, usage.pop(call))
         if turn.copied:
             for call, counts in usage.items():
                 self.session.count(call, counts)
@@ -212,17 +231,20 @@ class Conversation:
     def count(self, call: str, usage: Usage, turn: TurnDraft | None) -> None:
         """Count a model call once: its records share the message id, and the last has the final numbers."""
         turns = self.session.turns
-        if len(call) > _MAX_NAME:
-            call = call[:_MAX_NAME]
         if turn is None or turn.copied or (len(turns) > 1 and call not in turn.usage):
             for earlier in turns:
                 if call in earlier.usage:
                     earlier.count(call, usage)
                     return
+            if self.session.correct(call, usage):
+                return
         (self.session if turn is None or turn.copied else turn).count(call, usage)
 
     def _find_call(self, call_id: str) -> CallDraft | None:
         if call_id:
+            calls = self.session.turns[-1].calls if self.session.turns else None
+            if calls and calls[-1].id == call_id and not calls[-1].closed:
+                return calls[-1]
             for turn in reversed(self.session.turns):
                 call = turn.find_call(call_id)
                 if call is not None and not call.closed:
@@ -249,3 +271,10 @@ class Conversation:
             turn = self.session.turn
             if match and turn:
                 self._load_skill(turn, PureWindowsPath(match["folder"].strip()).name)
+
+
+def _only_block(message: Message) -> Block | None:
+    """Return the block of a message that has one, as nearly all have."""
+    content = message.content
+    only = content[0] if isinstance(content, list) and len(content) == 1 else None
+    return only if isinstance(only, Block) else None

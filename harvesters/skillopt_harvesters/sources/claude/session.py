@@ -7,6 +7,7 @@ from itertools import compress
 
 import msgspec
 
+from skillopt_harvesters.calls import keep_id, redact_folder
 from skillopt_harvesters.claims import Claims, Copies
 from skillopt_harvesters.drafts import SessionDraft
 from skillopt_harvesters.lines import Chunk
@@ -65,6 +66,7 @@ class ClaudeReader(Reader[Memory]):
 
     def finish(self) -> None:
         self.session.kind = self.context.find_kind()
+        self.memory.folder = redact_folder(self.memory.folder)
         self.copies.settle()
         self.memory.copied_from = list(self.copies.sessions)
 
@@ -86,18 +88,38 @@ class ClaudeReader(Reader[Memory]):
         marks = marks_of([record.uuid or "" for record in found])
         if not self.copies.see_all(marks):
             return False
-        openers = [self._may_open_turn(record) for record in found]
+        openers = [record.type != "assistant" and _may_open_turn(record) for record in found]
+        if not self.memory.answered:
+            first = next((place for place, record in enumerate(found) if record.type == "assistant"), None)
+            if first is not None:
+                openers[first] = self.memory.answered = True
         if self.copies.are_own(marks, compress(marks, openers)):
             self.context.note(found)
-            if any(openers) or not self.session.turns or any(map(self._is_special, found)):
-                for record in found:
-                    self._take(record, copied=False)
-            else:
-                self.conversation.take_work(found)
+            self._take_own(found, openers)
         else:
             for record, mark, opens in zip(found, marks, openers, strict=True):
                 self._take_seen(record, mark, opens=opens)
         return True
+
+    def _take_own(self, found: list[Record], openers: list[bool]) -> None:
+        """Take records of the session's own; those between two prompts go together."""
+        aside = not self.is_agent
+        singly = [
+            place
+            for place, (record, opens) in enumerate(zip(found, openers, strict=True))
+            if opens
+            or (aside and record.is_sidechain)
+            or record.retracted_message_uuids is not NULL
+            or record.supersedes_uuids is not NULL
+        ]
+        start = 0
+        for place in [*singly, len(found)]:
+            if self.session.turns and start < place:
+                self.conversation.take_work(found[start:place])
+                start = place
+            for record in found[start : place + 1]:
+                self._take(record, copied=False)
+            start = place + 1
 
     def _take_one(self, record: Record) -> None:
         if not record.uuid:
@@ -106,7 +128,10 @@ class ClaudeReader(Reader[Memory]):
             return
         mark = mark_of(record.uuid)
         if self.copies.see(mark):
-            self._take_seen(record, mark, opens=self._may_open_turn(record))
+            opens = _may_open_turn(record)
+            if record.type == "assistant":
+                opens, self.memory.answered = not self.memory.answered, True
+            self._take_seen(record, mark, opens=opens)
 
     def _take_seen(self, record: Record, mark: int, *, opens: bool) -> None:
         copied = self.copies.opens_copy(mark) if opens else self.copies.is_copy(mark)
@@ -122,33 +147,13 @@ class ClaudeReader(Reader[Memory]):
             self.memory.sidechains += 1
             message = record.message if kind == "assistant" else None
             if message and message.usage and message.model != "<synthetic>" and not copied:
-                self.conversation.count(message.id or record.uuid or "", message.usage, None)
+                self.conversation.count(keep_id(message.id or record.uuid or ""), message.usage, None)
         elif kind == "assistant":
             self.conversation.take_assistant(record, copied=copied)
         elif kind == "user":
             self.conversation.take_user(record, copied=copied)
         elif kind == "attachment" and record.attachment is not None:
             self.conversation.take_attachment(record, record.attachment, copied=copied)
-
-    def _is_special(self, record: Record) -> bool:
-        return bool(record.is_sidechain and not self.is_agent) or _withdraws(record)
-
-    def _may_open_turn(self, record: Record) -> bool:
-        """Tell whether a record may be the head of a turn: a prompt, or the first answer of all."""
-        kind = record.type
-        if kind == "assistant":
-            first = not self.memory.answered
-            self.memory.answered = True
-            return first
-        if kind == "user":
-            content = record.message.content if record.message else None
-            return (
-                not content
-                or isinstance(content, str)
-                or not isinstance(content[0], Block)
-                or content[0].type != "tool_result"
-            )
-        return record.attachment is not None and record.attachment.type == "queued_command"
 
     def _withdraw(self, record: Record) -> None:
         retracted = [
@@ -161,3 +166,12 @@ class ClaudeReader(Reader[Memory]):
 
 def _withdraws(record: Record) -> bool:
     return record.retracted_message_uuids is not NULL or record.supersedes_uuids is not NULL
+
+
+def _may_open_turn(record: Record) -> bool:
+    """Tell whether a record may be a prompt, and the head of a turn; so is the first answer of all."""
+    if record.type == "user":
+        content = record.message.content if record.message else None
+        opening = content[0] if content else None
+        return not (isinstance(opening, Block) and opening.type == "tool_result")
+    return record.attachment is not None and record.attachment.type == "queued_command"

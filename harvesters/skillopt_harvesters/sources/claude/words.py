@@ -81,6 +81,9 @@ def find_words(blocks: list[str]) -> Words:
 
     A block is dropped, or cleaned at both ends, on its own: words often follow in the next one.
     """
+    if len(blocks) == 1 and "<" not in blocks[0] and "[" not in blocks[0]:
+        # Neither an element of the client's nor an interruption, as nearly all are.
+        return Words(prompt="" if _CLIENT_SPEAKS.match(blocks[0]) else blocks[0].strip())
     typed: list[str] = []
     command: str | None = None
     interrupted = False

@@ -33,7 +33,8 @@ from typing import TYPE_CHECKING, BinaryIO, ClassVar
 from skillopt_harvesters.sources.base import Reading
 from skillopt_harvesters.sources.codex import discover
 from skillopt_harvesters.sources.codex.book import UUID
-from skillopt_harvesters.sources.codex.compressed import SUFFIX, Unpacked
+from skillopt_harvesters.sources.codex.compressed import MAGIC, SUFFIX, Unpacked, find_damage, unpack_head
+from skillopt_harvesters.sources.codex.forks import find_fork
 from skillopt_harvesters.sources.codex.memory import Memory
 from skillopt_harvesters.sources.codex.session import CodexReader
 from skillopt_harvesters.sources.lined import LinedSource
@@ -73,6 +74,13 @@ class CodexSource(LinedSource[Memory]):
         names = UUID.findall(path.name)
         return names[-1] if names else path.name.removesuffix(SUFFIX).removesuffix(".jsonl")
 
+    def find_damage(self, head: bytes, path: Path) -> str:
+        return find_damage(head) if path.name.endswith(SUFFIX) else ""
+
+    def find_fork(self, head: bytes, file: BinaryIO, path: Path) -> str | None:
+        unpacked = unpack_head(head, len(head)) if head.startswith(MAGIC) else head
+        return find_fork(unpacked, self.identify(path))
+
     def open_reader(
         self, session: SessionDraft, memory: Memory, claims: Claims, *, resumed: bool
     ) -> CodexReader:
@@ -81,10 +89,12 @@ class CodexSource(LinedSource[Memory]):
     def read(
         self, file: BinaryIO, path: Path, *, claims: Claims, resume: Resume | None = None
     ) -> Iterator[Reading]:
-        if not path.name.endswith(SUFFIX):
+        file.seek(0)
+        if resume is not None or file.read(len(MAGIC)) != MAGIC:
             yield from super().read(file, path, claims=claims, resume=resume)
             return
         # A compressed file is never appended to, and its offset is that of the file itself.
+        file.seek(0)
         reader, _ = self._start(path, claims, None)
         unpacked = Unpacked(file)
         self._feed(reader, io.BufferedReader(unpacked))

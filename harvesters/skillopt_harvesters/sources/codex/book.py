@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,7 @@ from skillopt_harvesters.sources.codex.forks import made_at
 from skillopt_harvesters.sources.codex.memory import Memory
 from skillopt_harvesters.sources.codex.words import Words
 from skillopt_harvesters.times import to_utc
-from skillopt_harvesters.turns import TurnDraft
+from skillopt_harvesters.turns import TurnDraft, clip
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -26,6 +27,12 @@ _MAX_SKILLS = 200
 _PLAIN_ID = re.compile(r"[\w.-]{1,100}")
 # Some servers number their calls; only what looks like chance names one call in all the world.
 _CALL_ID = re.compile(r"call_[A-Za-z0-9]{16,}")
+
+
+@lru_cache(maxsize=64)
+def _mark_of(name: str) -> int:
+    """Return a mark; those of the latest turns are asked for with every record."""
+    return mark_of(name)
 
 
 class TurnBook:
@@ -49,7 +56,8 @@ class TurnBook:
     @property
     def latest(self) -> TurnDraft | None:
         """The turn that goes on; None before the first of the session's own."""
-        return None if self.memory.starting else self.session.turn
+        turns = self.session.turns
+        return turns[-1] if turns and not self.memory.starting else None
 
     def name_session(self, name: str | None) -> None:
         """Take the session's id from its own record when the file's name holds none."""
@@ -60,7 +68,7 @@ class TurnBook:
 
     def knows(self, name: str | None) -> bool:
         """Whether an id is this session's."""
-        return name in {self.memory.own, self.session.id, *self.names}
+        return name in (self.memory.own, self.session.id) or name in self.names
 
     def belongs_to_older(self, name: str | None) -> bool:
         """Whether the first id in a file is that of an older session: then the file's own record is lost."""
@@ -92,7 +100,7 @@ class TurnBook:
     def enter(self, folder: str | None) -> None:
         """Note the working directory; the session's project is the one it began in."""
         memory = self.memory
-        folder = folder and folder[:_MAX_PATH]
+        folder = folder and clip(folder, _MAX_PATH)
         if folder and folder != memory.folder:
             memory.folder = folder
             self.session.project = self.session.project or folder
@@ -141,7 +149,7 @@ class TurnBook:
         turn = self.latest
         if turn is None or not name or turn.head is None:
             return turn
-        head = mark_of(name)
+        head = _mark_of(name)
         return next((turn for turn in reversed(self.session.turns) if turn.head == head), None)
 
     def claim(self, turn: TurnDraft | None, name: str | None) -> None:
@@ -149,7 +157,7 @@ class TurnBook:
         if turn is None or turn.head is not None or turn.copied or not name:
             return
         if UUID.fullmatch(name) or _CALL_ID.fullmatch(name):
-            turn.head = mark_of(name)
+            turn.head = _mark_of(name)
             turn.copied = self._copies.opens_copy(turn.head)
 
     def may_be_typed(self) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from skillopt_harvesters.calls import keep_id
 from skillopt_harvesters.drafts import SessionDraft
 from skillopt_harvesters.records import Signal
 from skillopt_harvesters.sources.codex import patches
@@ -17,9 +18,8 @@ from skillopt_harvesters.sources.codex.outputs import read_output
 from skillopt_harvesters.sources.codex.records import NULL, Call, Output, ToolEnd
 from skillopt_harvesters.turns import MAX_COMMAND, MAX_ERROR, CallDraft, TurnDraft, clip, digest_of
 
-MAX_ID = 200
-_MAX_NAME = 200
 _MAX_PATH = 4096
+_MAX_FILES = 200
 _MAX_PROCESSES = 64
 # A script is still among the latest calls when one that it made is told.
 _MAX_SCRIPTS = 64
@@ -53,12 +53,13 @@ class CallBook:
 
     def add(self, turn: TurnDraft, told: Call) -> CallDraft | None:
         """Add a call to a turn; None when it is known."""
-        name = (told.name or _NAMELESS.get(told.type or "") or told.type or "")[:_MAX_NAME]
-        call_id = (told.call_id or told.id or "")[:MAX_ID]
+        name = told.name or _NAMELESS.get(told.type or "") or told.type or ""
+        call_id = keep_id(told.call_id or told.id or "")
         if call_id and self._find(call_id):
             return None
-        given = next((raw for raw in (told.arguments, told.input, told.action) if raw is not NULL), NULL)
-        call = CallDraft(name=name, id=call_id, digest=digest_of(bytes(given)))
+        given = told.arguments if told.arguments is not NULL else told.input
+        given = given if given is not NULL else told.action
+        call = CallDraft(name=name, id=call_id, digest=digest_of(given))
         value = _unwrap(decode_any(given))
         folder = self.memory.folder
         if isinstance(value, dict):
@@ -66,7 +67,7 @@ class CallBook:
             call.command = command and clip(command, MAX_COMMAND)
             call.files = patches.find_files(_join_texts(value), folder)
             if name == "write_stdin":
-                call.source = str(value.get("session_id", ""))[:40]
+                call.source = keep_id(str(value.get("session_id", "")))
         elif isinstance(value, str):
             call.files = patches.find_files(value, folder)
             if name == _SCRIPT:
@@ -78,7 +79,7 @@ class CallBook:
 
     def close(self, told: Output) -> None:
         """Note what an output says."""
-        found = self._find((told.call_id or "")[:MAX_ID])
+        found = self._find(keep_id(told.call_id or ""))
         if found is None or found[1].closed:
             return
         turn, call = found
@@ -90,7 +91,7 @@ class CallBook:
         if outcome.interrupted:
             turn.signals.add(Signal.INTERRUPTION)
         if outcome.process and call.name != "write_stdin":
-            self.memory.processes[outcome.process] = call.id
+            self.memory.processes[keep_id(outcome.process)] = call.id
             if len(self.memory.processes) > _MAX_PROCESSES:
                 self.memory.processes.pop(next(iter(self.memory.processes)))
         elif call.name == "write_stdin" and call.exit_code is not None:
@@ -103,23 +104,23 @@ class CallBook:
         """Note how a call ended. Where its call is not told it is added to `turn`, if there is one."""
         if told.source in _USERS:
             return
-        call_id = (told.call_id or told.id or "")[:MAX_ID]
+        given = told.call_id or told.id or ""
+        call_id = keep_id(given)
         found = self._find(call_id)
-        call = found[1] if found else self._find_script(call_id, told)
+        call = found[1] if found else self._find_script(given, told)
         if call is None:
             if turn is None or told.source in _FOLLOW_UPS:
                 return
-            name = (told.tool or _NAMELESS.get(told.type or "", "mcp"))[:_MAX_NAME]
+            name = told.tool or _NAMELESS.get(told.type or "", "mcp")
             call = CallDraft(name=name, id=call_id, closed=True)
             self._keep(turn, call)
-        command = _read_command(told.command)
-        if command and call.command is None:
-            call.command = clip(command, MAX_COMMAND)
-        changes = decode_any(told.changes)
+        if call.command is None:
+            command = _read_command(told.command)
+            call.command = clip(command, MAX_COMMAND) if command else None
+        changes = None if told.changes is NULL else decode_any(told.changes)
         if isinstance(changes, dict):
-            files = [
-                patches.resolve(str(path)[:_MAX_PATH], self.memory.folder) for path in list(changes)[:200]
-            ]
+            paths = [clip(str(path), _MAX_PATH) for path in list(changes)[:_MAX_FILES]]
+            files = [patches.resolve(path, self.memory.folder) for path in paths]
             call.files = list(dict.fromkeys([*call.files, *files]))
         self._end(call, told.exit_code, _read_error(told))
         if call.closed and found is None:
@@ -182,8 +183,8 @@ def _join_texts(value: dict[str, Any]) -> str:
     """Return the texts in arguments that may hold a patch, each from the beginning of a line."""
     texts: list[str] = []
     for item in value.values():
-        words = item if isinstance(item, list) else [item]
-        texts.extend(word for word in words if isinstance(word, str) and "*** Begin Patch" in word)
+        words = item if isinstance(item, list) else (item,)
+        texts += [word for word in words if isinstance(word, str) and "*** Begin Patch" in word]
     return "\n".join(texts)
 
 

@@ -7,6 +7,7 @@ from typing import Any, BinaryIO
 
 SUFFIX = ".zst"
 MAGIC = b"\x28\xb5\x2f\xfd"
+TOO_SHORT = "the compressed file ends too early"
 # The client's own frames need 2 MiB.
 _MAX_WINDOW = 32 * 1024 * 1024
 # What is fed at once bounds what can come out of it: four bytes may stand for 128 KiB.
@@ -49,7 +50,7 @@ class Unpacked(io.RawIOBase):
         self._packed = b""
         if not packed:
             if self._frame is not None:
-                self.damage = "the compressed file ends too early"
+                self.damage = TOO_SHORT
             return False
         if self._frame is None:
             self._frame = self._decompressor.decompressobj()
@@ -66,3 +67,18 @@ class Unpacked(io.RawIOBase):
 def unpack_head(head: bytes, size: int) -> bytes:
     """Return the first `size` bytes in a compressed file that begins with `head`."""
     return io.BufferedReader(Unpacked(io.BytesIO(head)), 64 * 1024).read(size)
+
+
+def find_damage(head: bytes) -> str:
+    """Return why nothing can be unpacked of a file that begins with `head`; "" when something can.
+
+    A file that was never compressed is not damaged by that.
+    """
+    if not head.startswith(MAGIC):
+        return (
+            ""
+            if not head or head.lstrip().startswith(b"{")
+            else "the compressed file has a damaged beginning"
+        )
+    stream = Unpacked(io.BytesIO(head))
+    return "" if stream.read(1) else stream.damage

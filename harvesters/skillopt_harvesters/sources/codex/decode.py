@@ -15,9 +15,10 @@ from skillopt_harvesters.sources.codex.records import NULL
 PayloadT = TypeVar("PayloadT")
 StructT = TypeVar("StructT", bound=msgspec.Struct)
 
-# How the client opens a line: time, type, and the type of the payload. Noise is known by it, not decoded.
+# How the client opens a line: time, its day and hour when it is written as usual, type, and the type of the
+# payload. Noise is known by it, not decoded.
 OPENING = re.compile(
-    rb'\{"timestamp":"([^"\\]{0,40})",(?:"ordinal":\d{1,18},)?"type":"(\w{1,60})"'
+    rb'\{"timestamp":"((\d{4}-\d\d-\d\dT\d\d):[0-5]\d:[0-5]\d\.\d{3}Z|[^"\\]{0,40})",(?:"ordinal":\d{1,18},)?"type":"(\w{1,60})"'
     rb'(?:,"payload":\{"type":"(\w{1,60})")?'
 )
 _BARE = re.compile(rb'\{"type":"(\w{1,60})"')

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from skillopt_harvesters.lines import decode_leniently
-from skillopt_harvesters.sources.codex.compressed import MAGIC, SUFFIX, unpack_head
+from skillopt_harvesters.sources.codex.compressed import MAGIC, SUFFIX, TOO_SHORT, find_damage, unpack_head
 from skillopt_harvesters.sources.folders import split_folders, unique
 from skillopt_harvesters.walk import walk_files
 
@@ -48,10 +48,13 @@ def recognise(head: bytes) -> bool:
     """Tell whether a file that begins with `head` is a rollout.
 
     Decides by the first record of a kind only one client writes. A cut last line does not count, unless it
-    is all there is.
+    is all there is. Of a compressed file that does not tell what it holds so soon the name has to do.
     """
     if head.startswith(MAGIC):
-        head = unpack_head(head, _HEAD)
+        unpacked = unpack_head(head, _HEAD)
+        if not unpacked and len(head) >= _HEAD:
+            return find_damage(head) == TOO_SHORT
+        head = unpacked
     lines = head.split(b"\n")
     for line in lines[: len(lines) if head.endswith(b"\n") else -1]:
         verdict = _judge_line(line)

@@ -13,10 +13,13 @@ from datetime import datetime
 
 import msgspec
 
+from skillopt_harvesters.sources.forks import UNDATED, find_time
 from skillopt_harvesters.times import to_utc
 
 _UUID7 = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}")
 _PAUSE_MS = 500
+_TURN = re.compile(rb'"turn_id":\s?"([0-9a-f-]{36})"')
+_TOLD = re.compile(rb'"forked_from_id":\s?"')
 
 
 class Gate(msgspec.Struct):
@@ -72,3 +75,13 @@ def to_ms(time: str | int | float | None) -> int | None:
     """Return a written time in milliseconds since 1970."""
     text = to_utc(time)
     return round(datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp() * 1000) if text else None
+
+
+def find_fork(head: bytes, session: str) -> str | None:
+    """Return when a session began whose file says that it is a fork, or begins with an older turn."""
+    own = made_at(session)
+    turn = _TURN.search(head)
+    made = made_at(turn[1].decode()) if turn else None
+    if not _TOLD.search(head) and (own is None or made is None or made >= own):
+        return None
+    return to_utc(own) or find_time(head) or UNDATED

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from skillopt_harvesters.calls import redact_name
 from skillopt_harvesters.records import Kind
 from skillopt_harvesters.sources.base import OWN_ENTRYPOINT, is_own_folder
 from skillopt_harvesters.sources.codex.decode import decode_any
@@ -58,12 +59,12 @@ def find_origin(meta: Meta) -> Origin:
 
 def _find_stranger(source: Any, thread_source: str | None, originator: str) -> str | None:
     if not isinstance(source, (str, type(None))):
-        return f"source {source!s:.40}"
+        return f"source {redact_name(str(source)):.40}"
     if thread_source not in {None, "user"}:
-        return f"thread source {thread_source!s:.40}"
+        return f"thread source {redact_name(str(thread_source)):.40}"
     if source == "cli" or not originator or originator.lower().startswith(_PEOPLE):
         return None
-    return f"originator {originator:.40}"
+    return f"originator {redact_name(originator):.40}"
 
 
 def _find_parent(source: Any) -> str | None:

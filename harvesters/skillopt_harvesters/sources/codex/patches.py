@@ -6,6 +6,7 @@ import itertools
 import json
 import re
 import shlex
+from functools import lru_cache
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any
 
@@ -21,6 +22,7 @@ _CMD_KEY = re.compile(r"""\{[^{}"'`]{0,200}?\b(?:cmd|command)\s*:\s*""")
 _STRING = json.JSONDecoder(strict=False)
 _MAX_CALLS = 64
 _MAX_FILES = 200
+_MAX_PATH = 4096
 _SKILL_FILE = re.compile(r"(?P<name>[\w.-]{1,100})[/\\]SKILL\.md\b")
 _READS = re.compile(r"\b(?:cat|head|tail|less|more|bat|nl|type|Get-Content|gc|sed\s+-n)\b")
 _NEXT_COMMAND = re.compile(r"[|;&<>\n]")
@@ -47,10 +49,15 @@ def join_words(words: list[Any]) -> str | None:
     """Return a command given as a list of words as one line."""
     if not words or not all(isinstance(word, str) for word in words):
         return None
-    program = PureWindowsPath(words[0]).name.lower().removesuffix(".exe")
-    if len(words) >= 3 and program in _SHELLS and _SHELL_FLAG.fullmatch(words[-2]):
+    starts_shell = len(words) >= 3 and _SHELL_FLAG.fullmatch(words[-2])
+    if starts_shell and _program_of(words[0][:_MAX_PATH]) in _SHELLS:
         return str(words[-1])
     return shlex.join(words)
+
+
+@lru_cache(maxsize=64)
+def _program_of(path: str) -> str:
+    return PureWindowsPath(path).name.lower().removesuffix(".exe")
 
 
 def find_files(text: str, folder: str) -> list[str]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from skillopt_harvesters.calls import keep_id, redact_folder
 from skillopt_harvesters.claims import Claims
 from skillopt_harvesters.drafts import SessionDraft
 from skillopt_harvesters.records import Kind, Signal, Tokens
 from skillopt_harvesters.sources.codex import records
 from skillopt_harvesters.sources.codex.book import TurnBook
-from skillopt_harvesters.sources.codex.calls import MAX_ID, CallBook
+from skillopt_harvesters.sources.codex.calls import CallBook
 from skillopt_harvesters.sources.codex.decode import (
     OPENING,
     ROUTES,
@@ -48,6 +49,7 @@ class CodexReader(Reader[Memory]):
         self.talk = Talk(session, memory, self.turns)
         self._repeats = Repeats()
         self._time = b""
+        self._hour: bytes | None = None
         talk = self.talk
         self._takers: dict[str, Callable[[Any, Record], None]] = {
             "session_meta": self._take_meta,
@@ -76,18 +78,19 @@ class CodexReader(Reader[Memory]):
 
     def take(self, line: bytes) -> None:
         opening = OPENING.match(line)
-        route = ROUTES.get((opening[2], opening[3])) if opening else None
+        route = ROUTES.get((opening[3], opening[4])) if opening else None
         if opening is None or route is None:
             record = decode_bare(line)
         else:
-            written = opening[1]
+            written, hour = opening[1], opening[2]
             time = written.decode("ascii", "replace")
-            # Nearly every record is a little later than the one before.
-            if self._time and written > self._time and to_utc(time) == time:
+            # Nearly every record is a little later than the one before, and in the same hour.
+            if written > self._time and hour is not None and hour == self._hour:
                 self._time = written
             else:
                 self._see(time)
-            if route.is_noise(line, self._repeats):
+                self._hour = hour if to_utc(time) == time else None
+            if (route.decode is None or route.skim is not None) and route.is_noise(line, self._repeats):
                 if self.memory.gate.copying:
                     self.turns.pass_time(time)
                 return
@@ -104,20 +107,22 @@ class CodexReader(Reader[Memory]):
     def finish(self) -> None:
         self.session.see(to_utc(self._time.decode("ascii", "replace") or None))
         self.session.kind = self.turns.find_kind()
+        self.memory.folder = redact_folder(self.memory.folder)
+        self.memory.task = keep_id(self.memory.task)
         self.turns.settle()
 
     def _take(self, record: Record) -> None:
-        memory = self.memory
+        memory, payload = self.memory, record.payload
         if memory.gate.copying:
             self.turns.pass_time(record.time)
-        if record.payload is None:
+        if payload is None:
             if record.kind not in records.KINDS and record.kind not in records.NOISE:
                 self.session.meet_unknown(record.kind)
             return
         if record.bare:
             memory.bare = True
         self.talk.fresh, memory.ledger.fresh = memory.ledger.fresh, 0
-        self._takers[record.kind](record.payload, record)
+        self._takers[record.kind](payload, record)
 
     def _see(self, time: str | int | float | None) -> None:
         utc = to_utc(time)
@@ -246,4 +251,4 @@ class CodexReader(Reader[Memory]):
         if told.usage and not self.turns.copying:
             tokens, turn = self.memory.meter.take_call(told.usage), self.turns.latest
             if turn is None or not turn.copied:
-                (turn or self.session).count((told.response_id or self.memory.number())[:MAX_ID], tokens)
+                (turn or self.session).count(keep_id(told.response_id or self.memory.number()), tokens)

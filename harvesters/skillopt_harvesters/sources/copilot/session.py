@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from skillopt_harvesters.calls import redact_name
+from skillopt_harvesters.calls import keep_id, redact_folder, redact_name
 from skillopt_harvesters.claims import Claims, Copies
 from skillopt_harvesters.drafts import SessionDraft
 from skillopt_harvesters.lines import PADDING
@@ -99,6 +99,7 @@ class CopilotReader(Reader[Memory]):
 
     def finish(self) -> None:
         self.session.kind = self._find_kind()
+        self.memory.folder = redact_folder(self.memory.folder)
         self.copies.settle()
         self.memory.copied_from = list(self.copies.sessions)
 
@@ -118,8 +119,13 @@ class CopilotReader(Reader[Memory]):
 
     def _take_events(self, events: list[Event]) -> None:
         """Take events in order. What can be done for many at once is: most have nothing to tell but that."""
+        start = 0
+        while self.turn is None and start < len(events):
+            self._take_one(events[start])
+            start += 1
+        events = events[start:]
         ids = [event.id for event in events if event.id]
-        if self.turn is None or len(ids) < len(events) or not self._take_new(events, marks_of(ids)):
+        if len(ids) < len(events) or not self._take_new(events, marks_of(ids)):
             for event in events:
                 self._take_one(event)
 
@@ -249,7 +255,7 @@ class CopilotReader(Reader[Memory]):
         call = data.api_call_id if data.chunk_count else None
         message = call or data.message_id or source
         if data.output_tokens:
-            key = data.api_call_id or message
+            key = keep_id(data.api_call_id or message)
             self.memory.ledger.take_message(self._find_place(turn), key, data.output_tokens)
         if self.copied and not turn.copied:
             return
@@ -323,7 +329,7 @@ class CopilotReader(Reader[Memory]):
 
     def _take_usage(self, event: Event, data: Data) -> None:
         usage = data.usage or msgspec.convert(data, records.Usage, from_attributes=True)
-        key = usage.api_call_id or event.id or ""
+        key = keep_id(usage.api_call_id or event.id or "")
         self.memory.ledger.take_receipt(self.session, self._find_place(self.turn), key, usage)
 
     def _take_shutdown(self, event: Event, data: Data) -> None:

@@ -111,7 +111,7 @@ def _read_database(path: Path, claims: Claims, resume: Resume | None) -> Iterato
             if read is not None:
                 yield Reading(session=read, offset=0)
     if failed > 1:
-        problems[-1] += f" ({failed} sessions could not be read)"
+        problems[-1] += f" ({failed} session{'s' * (failed > 1)} could not be read)"
     yield Reading(session=None, offset=0, state=msgspec.msgpack.encode(states), warnings=tuple(problems))
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from skillopt_harvesters.calls import clip_tail
 from skillopt_harvesters.sources.loose import NULL, decode_any, decode_as
 from skillopt_harvesters.sources.opencode.records import (
     Failure,
@@ -52,8 +53,8 @@ def is_headless(permission: msgspec.Raw | bytes) -> bool:
     rules = decode_any(permission)
     for rule in rules if isinstance(rules, list) else ():
         if isinstance(rule, dict):
-            names = {rule.get("permission"), rule.get("action")}
-            effects = {rule.get("action"), rule.get("effect")}
+            names = (rule.get("permission"), rule.get("action"))
+            effects = (rule.get("action"), rule.get("effect"))
             if "question" in names and "deny" in effects:
                 return True
     return False
@@ -114,7 +115,7 @@ def _to_tool(name: str | None, call: str | None, state: State) -> Part:
         input=state.input,
         ended=state.status in {"completed", "error"},
         error=(error if isinstance(error, str) else "failed") if state.status == "error" else None,
-        output=output[-2 * MAX_ERROR :],
+        output=clip_tail(output.strip(), MAX_ERROR),
         exit_code=outcome.exit,
     )
 
@@ -253,6 +254,6 @@ def _from_invocation(call: _Invocation, ends: dict[str, Any]) -> Part:
         input=call.args,
         ended=call.state == "result",
         error=(message if isinstance(message, str) else "failed") if told.get("error") is True else None,
-        output=result[-2 * MAX_ERROR :] if isinstance(result, str) else "",
+        output=clip_tail(result.strip(), MAX_ERROR) if isinstance(result, str) else "",
         exit_code=exit_code if isinstance(exit_code, int) and abs(exit_code) < 2**31 else None,
     )

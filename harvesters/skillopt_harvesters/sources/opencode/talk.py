@@ -158,7 +158,7 @@ class Talk:
             spent = self._take_parts(message, parts, turn)
         if spent != _NOTHING and not copied:
             apart = turn.copied or message.summary
-            (self.session if apart else turn).count(message.id[:_MAX_ID], spent)
+            (self.session if apart else turn).count(message.id, spent)
 
     def _take_parts(self, message: Message, parts: Iterable[Part], turn: TurnDraft | None) -> Tokens:
         """Take the parts one by one, into a turn if they belong to one; return the tokens of the message.

@@ -20,9 +20,7 @@ _MAX_NAME = 200
 def add_tool(turn: TurnDraft, part: Part, *, typed: bool) -> None:
     """Add a call to a turn, with the signals it gives; `typed` is whether a person is there to refuse."""
     given = decode_as(part.input, Given) or Given()
-    call = CallDraft(
-        name=part.name, id=part.call[:_MAX_NAME], digest=digest_of(bytes(part.input)), closed=part.ended
-    )
+    call = CallDraft(name=part.name, id=part.call, digest=digest_of(bytes(part.input)), closed=part.ended)
     if part.name in _SHELLS:
         call.command = given.command and clip(given.command, MAX_COMMAND)
         call.exit_code = part.exit_code if part.ended else None
@@ -31,12 +29,12 @@ def add_tool(turn: TurnDraft, part: Part, *, typed: bool) -> None:
         patched = _PATCHED.findall(given.patch_text or "")[:_MAX_FILES]
         call.files = [path] if path else list(dict.fromkeys(patched))
     elif part.name == "skill" and given.name and part.ended and part.error is None:
-        turn.skills[given.name[:_MAX_NAME]] = None
+        turn.skills[clip(given.name, _MAX_NAME)] = None
     if part.error is not None:
         call.error = clip(part.error, MAX_ERROR)
         _note_refusal(turn, part.error, typed=typed)
     elif call.exit_code:
-        call.error = clip(part.output.strip() or f"exit code {call.exit_code}", MAX_ERROR)
+        call.fail_at_end(part.output or f"exit code {call.exit_code}")
     turn.add_call(call)
 
 

@@ -7,6 +7,7 @@ from pathlib import PurePath, PureWindowsPath
 
 import msgspec
 
+from skillopt_harvesters.calls import redact_folder
 from skillopt_harvesters.claims import Claims, Copies, mark_of
 from skillopt_harvesters.drafts import SessionDraft
 from skillopt_harvesters.records import Kind, Signal, Tokens
@@ -18,14 +19,14 @@ from skillopt_harvesters.sources.pi.records import Arguments, Block, Entry, Mess
 from skillopt_harvesters.sources.pi.tree import Tree
 from skillopt_harvesters.sources.pi.words import Words, find_words
 from skillopt_harvesters.times import to_utc
-from skillopt_harvesters.turns import MAX_COMMAND, MAX_ERROR, CallDraft, TurnDraft, clip, digest_of
+from skillopt_harvesters.turns import MAX_COMMAND, CallDraft, TurnDraft, clip, digest_of
 
 _SHELL_TOOLS = frozenset({"bash", "powershell"})
 _WRITING_TOOLS = frozenset({"write", "edit"})
 _EXIT_CODE = re.compile(r"\bCommand exited with code (\d{1,10})\s*\Z")
 _STOPPED = re.compile(r"\b(?:Command|Operation) aborted\s*\Z")
 _OFFERED = re.compile(r"<name>([^<\n]{1,100})</name>")
-_MAX_ID = 200
+_MAX_SAME = 1000
 
 
 class Memory(msgspec.Struct):
@@ -60,6 +61,7 @@ class PiReader(Reader[Memory]):
     def finish(self) -> None:
         self.session.kind = Kind.REPLAY if self.memory.is_replay else Kind.HUMAN
         self.tree.mark_abandoned(self.session)
+        self.memory.folder = redact_folder(self.memory.folder)
         self.copies.settle()
         self.memory.copied_from = list(self.copies.sessions)
 
@@ -69,8 +71,8 @@ class PiReader(Reader[Memory]):
             return
         if entry.type not in records.KNOWN:
             self.session.meet_unknown(entry.type or "(none)")
-        mark = _mark(entry)
-        if not self.copies.see(mark):
+        mark = self._see(entry)
+        if mark is None:
             return
         up = self.tree.find(entry.parent_id, has_id=entry.id is not None)
         turn = self._take_message(entry, mark, up) if entry.message else up
@@ -78,6 +80,19 @@ class PiReader(Reader[Memory]):
             self.session.see(to_utc(entry.timestamp))
             self._count(self.session, mark, entry.usage)
         self.tree.pass_entry(entry.id, turn)
+
+    def _see(self, entry: Entry) -> int | None:
+        """Return an entry's mark, None when it is written once more.
+
+        The same words at the same time are said again when their id is another one.
+        """
+        number, mark = 1, _mark(entry)
+        while not self.copies.see(mark):
+            if entry.id is None or self.tree.knows(entry.id) or number == _MAX_SAME:
+                return None
+            number += 1
+            mark = _mark(entry, number)
+        return mark
 
     def _take_header(self, entry: Entry) -> None:
         """Note the folder and the time. A file may hold a second header, when two processes wrote it."""
@@ -162,7 +177,7 @@ class PiReader(Reader[Memory]):
 
     def _take_call(self, turn: TurnDraft, block: Block) -> None:
         name = block.name or ""
-        call = CallDraft(name=name, id=(block.id or "")[:_MAX_ID], digest=digest_of(bytes(block.arguments)))
+        call = CallDraft(name=name, id=block.id or "", digest=digest_of(bytes(block.arguments)))
         self._note_arguments(turn, call, decode_as(block.arguments, Arguments) or Arguments())
         turn.add_call(call)
 
@@ -193,7 +208,7 @@ class PiReader(Reader[Memory]):
             call.exit_code = 0 if call.name in _SHELL_TOOLS else None
         else:
             text = message.text
-            call.error = clip(text[-2 * MAX_ERROR :], MAX_ERROR)
+            call.fail_at_end(text)
             code = _EXIT_CODE.search(text[-200:])
             call.exit_code = int(code[1]) if code and call.name in _SHELL_TOOLS else None
             if _STOPPED.search(text[-200:]):
@@ -209,14 +224,14 @@ class PiReader(Reader[Memory]):
         if inner.status == "ok":
             call.exit_code = 0 if call.name in _SHELL_TOOLS else None
         elif inner.status == "error":
-            call.error = clip(inner.error or "failed", MAX_ERROR)
-            code = _EXIT_CODE.search(call.error[-200:])
+            call.fail_at_end(inner.error or "failed")
+            code = _EXIT_CODE.search((inner.error or "")[-200:])
             call.exit_code = int(code[1]) if code and call.name in _SHELL_TOOLS else None
         turn.add_call(call)
 
     def _find_call(self, call_id: str) -> tuple[TurnDraft, CallDraft] | None:
         for turn in reversed(self.session.turns) if call_id else ():
-            call = turn.find_call(call_id[:_MAX_ID])
+            call = turn.find_call(call_id)
             if call and not call.closed:
                 return turn, call
         return None
@@ -236,13 +251,15 @@ class PiReader(Reader[Memory]):
                 holder.count(f"{mark:x}", tokens)
 
 
-def _mark(entry: Entry) -> int:
+def _mark(entry: Entry, number: int = 1) -> int:
     """Return the mark of an entry: what stays the same when it is copied or gets another id.
 
-    Ids are short, and made anew when the client brings an old file up to date.
+    Ids are short, and made anew when the client brings an old file up to date. `number` counts the entries of
+    a file that are the same but for their ids.
     """
     message = entry.message
+    again = f"#{number}" if number > 1 else ""
     if message is None:
-        return mark_of(f"{entry.type}/{entry.timestamp}/{entry.id}")
+        return mark_of(f"{entry.type}/{entry.timestamp}/{entry.id}{again}")
     own = message.tool_call_id or message.response_id or message.command or message.text[:1000]
-    return mark_of(f"{message.role}/{entry.timestamp}/{message.timestamp}/{own}")
+    return mark_of(f"{message.role}/{entry.timestamp}/{message.timestamp}/{own}{again}")

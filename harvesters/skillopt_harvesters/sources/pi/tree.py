@@ -39,6 +39,10 @@ class Tree(msgspec.Struct):
             return self.leaf
         return _ROOT if parent is None else self.turns.get(mark_of(parent), self.leaf)
 
+    def knows(self, entry: str) -> bool:
+        """Whether an entry with an id came before, as far as the latest ones tell."""
+        return mark_of(entry) in self.turns
+
     def open(self, up: int, *, copied: bool) -> None:
         """Add a turn that goes on from another one."""
         self.ups.append(up)

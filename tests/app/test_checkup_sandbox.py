@@ -1,0 +1,82 @@
+"""doctor tells which sandbox holds here, what runs reach in it, and what to do where none does."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from skillopt_replay.sandbox import bubblewrap
+from skillopt_replay.sandbox.bubblewrap import Bubblewrap
+from skillopt_sleep.checkup import examine
+from skillopt_sleep.config import set_value
+from skillopt_sleep.paths import locate
+
+# Plays the parts of bwrap that are asked for: it fails at what the file beside it names.
+FAKE = """#!/bin/sh
+[ "$1" = --version ] && echo bubblewrap 0.11.0 && exit
+for word in "$@"; do
+  case "$word" in
+    --info-fd) [ -e "$(dirname "$0")/no-network" ] && echo "bwrap: loopback: failed" >&2 && exit 1;;
+  esac
+done
+[ -e "$(dirname "$0")/broken" ] && echo "bwrap: setting up uid map: Permission denied" >&2 && exit 1
+exit 0
+"""
+
+
+@pytest.fixture
+def bwrap(tmp_path, monkeypatch):
+    program = tmp_path / "fake" / "bwrap"
+    program.parent.mkdir()
+    program.write_text(FAKE)
+    program.chmod(0o755)
+    monkeypatch.setattr(bubblewrap, "find", lambda network: [Bubblewrap(program, network=network)])
+    monkeypatch.setattr(bubblewrap, "_switch", lambda _name: None)
+    return program
+
+
+def look():
+    (found,) = [one for one in examine(locate(os.environ), os.environ) if one.name == "sandbox"]
+    return found
+
+
+def test_a_sandbox_that_works_says_what_runs_reach():
+    working = [sandbox for sandbox in bubblewrap.find() if sandbox.probe().works]
+    if not working:
+        pytest.skip("no sandbox works here")
+    found = look()
+    assert found.ok
+    told = f"{working[0].name} at {working[0].binary}; runs reach their model's service and nothing else"
+    assert found.detail == told
+
+
+def test_a_network_that_cannot_be_kept_to_the_model_is_explained(bwrap):
+    (bwrap.parent / "no-network").touch()
+    found = look()
+    assert not found.ok
+    assert "runs cannot be kept to the network of their model" in found.detail
+    assert 'replay.network = "any"' in found.hint
+
+
+def test_the_whole_network_is_had_by_asking_and_said(bwrap):
+    (bwrap.parent / "no-network").touch()
+    set_value(locate(os.environ).config, "replay.network", "any")
+    found = look()
+    assert found.ok
+    assert found.detail.endswith("runs reach the whole network and this machine's loopback, as configured")
+
+
+def test_user_namespaces_that_are_forbidden_are_explained(bwrap, monkeypatch):
+    (bwrap.parent / "broken").touch()
+    assert "does not let programs make user namespaces" in look().hint
+    monkeypatch.setattr(bubblewrap, "_switch", lambda name: "1" if "apparmor" in name else None)
+    assert "AppArmor" in look().hint
+    assert 'replay.sandbox = "none"' in look().hint
+
+
+def test_no_sandbox_is_no_finding_to_be_proud_of(bwrap):
+    set_value(locate(os.environ).config, "replay.sandbox", "none")
+    found = look()
+    assert not found.ok
+    assert "can read and change what you can" in found.detail
