@@ -2,10 +2,10 @@
 
 A scripted model on loopback answers at once, so that what is left is the client and we. The bare run is the
 same program with the same arguments, environment and a home laid out alike, started in a plain checkout
-without a sandbox. Bare runs and rollouts take turns; medians are compared. Then the same with two at a time, and
-last two hundred rollouts, after which nothing may be left: no process, no file, no memory.
+without a sandbox. Bare runs and rollouts take turns; medians are compared. Then the same with two at a time,
+and last two hundred rollouts, after which nothing may be left: no process, no file, no memory.
 
-Elapsed time means something on a quiet machine only; the processor time, ours and our children's, does always.
+Elapsed time means something on a quiet machine only; the processor time, of ours and our children, always.
 
 Clients are found through SKILLOPT_TEST_CLAUDE, _CODEX and _COPILOT, else where `make clients` puts them.
 """
@@ -285,8 +285,8 @@ async def measure(client: str, program: Path, folder: Path, options: Any) -> boo
         spent, own_spent = (statistics.median(costs.computed) * 1e3 for costs in (bare, ours))
         print(f"{agent.identity}, {sandbox.name}")
         print(
-            f"  one at a time, medians of {options.runs}: bare {alone:.0f} ms, rollout {together:.0f} ms, overhead"
-            f" {extra:.0f} ms ({extra / alone:.0%}); allowed {allowed:.0f} ms: {say(fast)}"
+            f"  one at a time, medians of {options.runs}: bare {alone:.0f} ms, rollout {together:.0f} ms,"
+            f" overhead {extra:.0f} ms ({extra / alone:.0%}); allowed {allowed:.0f} ms: {say(fast)}"
         )
         print(f"  processor time: bare {spent:.0f} ms, rollout {own_spent:.0f} ms")
         rate, own = await compare_throughput(executor, started, project, options.runs // 2 + 1)
