@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import itertools
 import os
 import sys
 from pathlib import Path
@@ -17,37 +18,49 @@ TICK_SECONDS = 0.02  # within which two changes may have the same time
 
 
 class Snapshot(msgspec.Struct, frozen=True):
-    """The state of a folder itself, a digest of all below it, its newest change in Unix time, its bytes."""
+    """A folder's own state, a digest of all below it, the newest change in Unix time, entries, bytes."""
 
     folder: tuple[int, ...]
     below: bytes
     newest: float
+    entries: int
     size: int
 
 
-def take_snapshot(root: Path) -> Snapshot:
-    """Return what the file system says about the folder. Takes a moment: for a thread."""
+class _TooMany(OSError):
+    pass
+
+
+def take_snapshot(root: Path, most: int = sys.maxsize - 1) -> Snapshot:
+    """Return what the file system says about the folder. Takes a moment: for a thread.
+
+    Raises OSError when the folder cannot be read, or holds more than `most` entries.
+    """
     digest = hashlib.blake2b(digest_size=32)
-    newest = size = 0
+    newest = size = number = 0
     waiting = [str(root)]
     while waiting:
-        with os.scandir(waiting.pop()) as entries:
-            for entry in sorted(entries, key=lambda entry: entry.name):
-                status = entry.stat(follow_symlinks=False)
-                digest.update(b"%s\0%a\n" % (os.fsencode(entry.name), _state(status)))
-                newest = max(newest, status.st_ctime_ns)
-                size += status.st_size
-                if entry.is_dir(follow_symlinks=False):
-                    waiting.append(entry.path)
+        with os.scandir(waiting.pop()) as found:
+            entries = sorted(itertools.islice(found, most - number + 1), key=lambda entry: entry.name)
+        number += len(entries)
+        if number > most:
+            raise _TooMany
+        for entry in entries:
+            status = entry.stat(follow_symlinks=False)
+            digest.update(b"%s\0%a\n" % (os.fsencode(entry.name), _state(status)))
+            newest = max(newest, status.st_ctime_ns)
+            size += status.st_size
+            if entry.is_dir(follow_symlinks=False):
+                waiting.append(entry.path)
     status = root.lstat()
     newest = max(newest, status.st_ctime_ns)
-    return Snapshot(_state(status), digest.digest(), newest / 1e9, size)
+    return Snapshot(_state(status), digest.digest(), newest / 1e9, number, size)
 
 
 def is_untouched(root: Path, snapshot: Snapshot) -> bool:
     """Return whether nothing was changed, in a folder no change to which was younger than TICK_SECONDS."""
     try:
-        return stamps_changes(root) and take_snapshot(root) == snapshot
+        return stamps_changes(root) and take_snapshot(root, most=snapshot.entries) == snapshot
     except OSError:
         return False
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import TYPE_CHECKING
 
-from skillopt_replay.errors import ReplayError
 from skillopt_replay.replay import replay
 from skillopt_replay.templates import Templates
 
 if TYPE_CHECKING:
     from skillopt_replay.executors.contract import Job, Workbench
     from skillopt_replay.rollouts import Rollout
+
+_LOG = logging.getLogger(__name__)
 
 
 class LocalExecutor:
@@ -36,10 +38,9 @@ class LocalExecutor:
             self._free.release()
 
     async def close(self) -> None:
-        """Remove what was kept for further runs. Raises ReplayError when a part of it stays behind."""
-        left = await self._templates.close()
-        if left:
-            raise ReplayError("; ".join(left), hint="remove it by hand: it may hold copies of projects")
+        """Remove what was kept for further runs. What cannot be removed is logged: the runs are done."""
+        for note in await self._templates.close():
+            _LOG.warning("%s", note)
 
 
 async def run_here(job: Job, workbench: Workbench, templates: Templates) -> Rollout:
