@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -22,7 +21,6 @@ from skillopt_replay.trash import Trash
 from skillopt_replay.workspace import Workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from skillopt_replay.sandbox.contract import Sandbox, Toolchains
@@ -37,7 +35,10 @@ Key = tuple[object, ...]
 
 @dataclass(eq=False)
 class _Template:
-    """`workspace` lies below `folder`, out of reach of every run; it is being copied `users` times now."""
+    """`workspace` lies below `folder`, out of reach of every run; it is being copied `users` times now.
+
+    It was lent `lent` times.
+    """
 
     key: Key
     folder: Path
@@ -45,6 +46,7 @@ class _Template:
     baseline: Baseline
     size: int
     users: int = 0
+    lent: int = 0
 
 
 @dataclass(eq=False)
@@ -71,21 +73,8 @@ class Templates:
         self._making: dict[Key, asyncio.Lock] = {}
         self._ready: list[_Copy] = []
         self._lent: dict[Path, _Copy] = {}
-        self._awaited: Counter[Key] = Counter()
         self._spares: set[asyncio.Task[None]] = set()
         self._trash = Trash(root)
-
-    @contextlib.contextmanager
-    def awaited(self, task: Task, setup: Setup | None) -> Iterator[None]:
-        """Say that a run of the task is waiting: while another one runs, its workspace can be copied."""
-        key = _ask(task, setup)
-        self._awaited[key] += 1
-        try:
-            yield
-        finally:
-            self._awaited[key] -= 1
-            if not self._awaited[key]:
-                del self._awaited[key]
 
     async def take(
         self, task: Task, setup: Setup | None, sandbox: Sandbox, toolchains: Toolchains
@@ -113,7 +102,9 @@ class Templates:
             return await prepare_with(setup, task, self._root, sandbox, toolchains, origin)
         self._lent[copy.workspace.root] = copy
         await self._trim()
-        if self._awaited[_ask(task, setup)] and not self._has_ready(template) and not self._spares:
+        template.lent += 1
+        # What was wanted twice is wanted by every arm and sample: the next copy is made while this run works.
+        if template.lent > 1 and not self._has_ready(template) and not self._spares:
             spare = asyncio.ensure_future(self._make_spare(template))
             self._spares.add(spare)
             spare.add_done_callback(self._spares.discard)
@@ -129,10 +120,7 @@ class Templates:
         copy = self._lent.pop(workspace.root, None)
         if untouched and copy is not None and self._kept.get(copy.template.key) is copy.template:
             with contextlib.suppress(OSError):
-                self._ready.append(_rename(copy))
-                surplus = self._ready[: -self._slots]
-                del self._ready[: -self._slots]
-                return await self._throw(*(copy.workspace for copy in surplus))
+                return await self._keep_ready(_rename(copy))
         return await self._throw(workspace)
 
     async def close(self) -> tuple[str, ...]:
@@ -196,7 +184,17 @@ class Templates:
     async def _make_spare(self, template: _Template) -> None:
         # Whoever needs it next makes it, and says what was wrong.
         with contextlib.suppress(ReplayError, OSError):
-            self._ready.append(await self._copy(template))
+            copy = await self._copy(template)
+            if self._kept.get(template.key) is template:
+                await self._keep_ready(copy)
+            else:
+                await self._throw(copy.workspace)
+
+    async def _keep_ready(self, copy: _Copy) -> tuple[str, ...]:
+        self._ready.append(copy)
+        surplus = self._ready[: -self._slots]
+        del self._ready[: -self._slots]
+        return await self._throw(*(copy.workspace for copy in surplus))
 
     async def _trim(self) -> None:
         """Forget the least recently used templates beyond the limits, unless they are being copied."""
@@ -234,7 +232,3 @@ def _rename(copy: _Copy) -> _Copy:
         baseline=msgspec.structs.replace(baseline, root=root) if baseline else None,
     )
     return _Copy(copy.template, workspace, after_rename(root, copy.snapshot))
-
-
-def _ask(task: Task, setup: Setup | None) -> Key:
-    return (task.project, task.commit, task.started, task.skill, setup)

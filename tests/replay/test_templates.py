@@ -278,14 +278,15 @@ async def test_runs_side_by_side_make_one_template(kept, take, monkeypatch):
     assert sum("fetch" in call for call in calls) == 1
 
 
-async def test_while_a_run_is_at_work_the_next_ones_copy_is_made(kept, take, make_task, repository, runs):
-    with kept.awaited(make_task(project=str(repository)), None):
-        first = await take()
-        while not kept._ready:
-            await asyncio.sleep(0.01)
+async def test_while_a_run_is_at_work_the_next_ones_copy_is_made(kept, take, monkeypatch):
+    for _ in range(2):
+        await kept.give_back(await take())
+    while not kept._ready:
+        await asyncio.sleep(0.01)
     spare = kept._ready[0].workspace.root
-    second = await take()
-    assert second.root == spare != first.root
+    with counted_gits(monkeypatch) as calls:
+        assert (await take()).root == spare
+        assert calls == []
 
 
 async def test_only_some_templates_are_kept_and_the_latest_ones(kept, take, repository, monkeypatch):

@@ -30,12 +30,8 @@ class LocalExecutor:
 
     async def run(self, job: Job) -> Rollout:
         """Return the rollout; see Executor.run."""
-        with self._templates.awaited(job.task, job.setup):
-            await self._free.acquire()
-        try:
+        async with self._free:
             return await run_here(job, self._workbench, self._templates)
-        finally:
-            self._free.release()
 
     async def close(self) -> None:
         """Remove what was kept for further runs. What cannot be removed is logged: the runs are done."""
