@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _GB = 1e9
-_FIRST_SECONDS = 0.5
 _DISK_SHARE = 0.05  # of the time may go into adding up what was written
 
 
@@ -64,7 +63,7 @@ class DiskWatch:
         self._bounds = bounds
         # What a clock says and what a file system stamps may differ by a tick.
         self._since = time.time() - 0.01
-        self._next = time.monotonic() + _FIRST_SECONDS
+        self._next = 0.0
 
     @property
     def is_due(self) -> bool:

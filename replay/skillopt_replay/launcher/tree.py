@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 LINUX = sys.platform.startswith("linux")
 _PDEATHSIG, _SUBREAPER = 1, 36
 _ROUNDS = 200
-_KEEPS_LISTS = os.path.exists("/proc/thread-self/children")  # noqa: PTH110 - pathlib takes long to load
+_PATIENT_ROUNDS = 3
 _JOIN_SESSION_KEYRING = 1
 _KEYCTL = {"x86_64": 250, "aarch64": 219}
 
@@ -92,7 +92,8 @@ def end_descendants() -> None:
         except ChildProcessError:
             if LINUX:
                 return  # orphans fall to us, so without children nothing is left
-        below = _descendants(os.getpid())
+        # A sandbox ends by itself in a moment. To look into /proc makes our own end expensive.
+        below = _descendants(os.getpid()) if number >= _PATIENT_ROUNDS or not LINUX else []
         if not below and not LINUX:
             return
         for pid in below:
@@ -104,33 +105,16 @@ def end_descendants() -> None:
 
 
 def _descendants(root: int) -> list[int]:
-    children = None if _KEEPS_LISTS else _all_children()
-    found: list[int] = []
-    waiting = [root]
-    while waiting:
-        pid = waiting.pop()
-        below = _children(pid) if children is None else children.get(pid, [])
-        found += below
-        waiting += below
-    return found
-
-
-def _children(pid: int) -> list[int]:
-    found: list[int] = []
-    try:
-        for thread in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208 - pathlib costs a tenth of our start
-            with open(f"/proc/{pid}/task/{thread}/children", "rb") as file:  # noqa: PTH123
-                found += map(int, file.read().split())
-    except OSError:
-        pass  # it has ended; what it leaves falls to us
-    return found
-
-
-def _all_children() -> dict[int, list[int]]:
     children: dict[int, list[int]] = {}
     for pid, parent in _parents():
         children.setdefault(parent, []).append(pid)
-    return children
+    found: list[int] = []
+    waiting = [root]
+    while waiting:
+        below = children.get(waiting.pop(), [])
+        found += below
+        waiting += below
+    return found
 
 
 def _parents() -> list[tuple[int, int]]:
