@@ -9,6 +9,7 @@ from skillopt_gate.vetoes import RECHECK_RUNS
 from skillopt_replay.tasks import is_judged
 from skillopt_sleep.config import Settings
 from skillopt_sleep.night.planned import Forecast, Plan, SkillPlan
+from skillopt_sleep.review.wording import count
 from skillopt_sleep.store.typical import Typical
 
 # A judge is tried on eight samples, with six questions each.
@@ -21,8 +22,8 @@ def make_forecast(
     """Return the forecast; `typical` has what rollouts, edits and judge calls cost lately, by kind."""
     counts = {"rollout": 0, "optimizer": 0, "judge": 0}
     for skill in plan.skills:
-        for kind, count in _count(skill, settings).items():
-            counts[kind] += count
+        for kind, number in _count(skill, settings).items():
+            counts[kind] += number
     if counts["judge"]:
         counts["judge"] += _TRIAL_QUESTIONS
     wanted = {kind: count for kind, count in counts.items() if count}
@@ -70,9 +71,9 @@ def _count(skill: SkillPlan, settings: Settings) -> dict[str, int]:
 def describe_forecast(forecast: Forecast) -> str:
     """Return the forecast in one line."""
     stop = f"it stops at ${forecast.ceiling_usd:.2f}"
-    calls = [f"{forecast.rollouts} rollouts", f"{forecast.optimizer_calls} optimizer calls"]
+    calls = [count(forecast.rollouts, "rollout"), count(forecast.optimizer_calls, "optimizer call")]
     if forecast.judge_calls:
-        calls.append(f"{forecast.judge_calls} judge calls")
+        calls.append(count(forecast.judge_calls, "judge call"))
     said = f"forecast: up to {', '.join(calls)}"
     if forecast.tokens is None or forecast.minutes is None:
         return f"{said}; no call was paid for yet that would tell the cost; {stop}"

@@ -38,6 +38,7 @@ class SqliteLedger:
         self._ceilings = ceilings
         self._deadline = time.monotonic() + ceilings.minutes * 60
         self._refused: ServiceRefused | None = None
+        self._share: set[tuple[str, str]] = set()
 
     async def once(
         self,
@@ -48,6 +49,7 @@ class SqliteLedger:
         result_type: type[PricedT],
     ) -> PricedT:
         """Return the stored result of this call, or make it. See `skillopt_replay.protocols.Ledger`."""
+        self._share.add((kind, key))
         stored = self._connection.execute(
             "select result from calls where night = ? and kind = ? and key = ? and state = 'done'",
             (self._night, kind, key),
@@ -76,10 +78,28 @@ class SqliteLedger:
         """Return what the night has used so far."""
         return read_spend(self._connection, self._night)
 
+    def begin_share(self) -> None:
+        """Begin the share of what comes next, such as one skill."""
+        self._share.clear()
+
     def usage(self) -> Usage:
-        """Return what the night has used so far; tokens are not told apart by kind."""
-        spent = self.spend()
-        return Usage(input_tokens=spent.tokens, cost_usd=spent.usd)
+        """Return what the calls of this share have used, also when an earlier run of the night made them.
+
+        Tokens are not told apart by kind; the cost is None when a price is not known.
+        """
+        tokens, usd, known = 0, 0.0, True
+        for row in self._connection.execute(
+            "select kind, key, coalesce(tokens, reserved_tokens) tokens, coalesce(usd, reserved_usd) usd,"
+            " usd is not null or reserved_usd > 0 or state <> 'done' priced from calls where night = ?",
+            (self._night,),
+        ):
+            # An attempt that failed keeps its row under the key with a number behind it.
+            if not {(row["kind"], row["key"]), (row["kind"], row["key"].rpartition("#")[0])}.isdisjoint(
+                self._share
+            ):
+                tokens, usd = tokens + row["tokens"], usd + row["usd"]
+                known = known and bool(row["priced"])
+        return Usage(input_tokens=tokens, cost_usd=usd if known else None)
 
     def count(self, kind: str) -> int:
         """Return how many calls of this kind ended well."""

@@ -59,15 +59,20 @@ class Conversation:
                 if message.usage is not None:
                     usage[keep_id(message.id or source)] = message.usage
                 model = message.model or model
-                only = _only_block(message)
-                if only is None or only.type == "text":
+                content = message.content
+                only = content[0] if isinstance(content, list) and len(content) == 1 else None
+                # Nearly all have one block.
+                if not isinstance(only, Block):
                     self._take_blocks(turn, message, source)
                 elif only.type == "tool_use":
                     self._take_call(turn, only, source)
+                elif only.type == "text" and (text := only.text) and not text.isspace():
+                    turn.say(message.id or source, text, source)
                 continue
             elif record.type == "user":
-                only = _only_block(message)
-                if only is not None and only.type == "tool_result":
+                content = message.content
+                only = content[0] if isinstance(content, list) and len(content) == 1 else None
+                if isinstance(only, Block) and only.type == "tool_result":
                     # Nearly all are this: the result of one call, and no words.
                     self._take_result(record, only)
                     continue
@@ -271,10 +276,3 @@ class Conversation:
             turn = self.session.turn
             if match and turn:
                 self._load_skill(turn, PureWindowsPath(match["folder"].strip()).name)
-
-
-def _only_block(message: Message) -> Block | None:
-    """Return the block of a message that has one, as nearly all have."""
-    content = message.content
-    only = content[0] if isinstance(content, list) and len(content) == 1 else None
-    return only if isinstance(only, Block) else None
