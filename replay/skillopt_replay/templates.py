@@ -89,7 +89,11 @@ class Templates:
             template = self._kept.pop(key, None)
             if template is None:
                 made = await prepare_with(setup, task, self._root, sandbox, toolchains, origin)
-                size = (await asyncio.to_thread(take_snapshot, made.root)).size
+                try:
+                    size = (await asyncio.to_thread(take_snapshot, made.root)).size
+                except BaseException:
+                    await made.dispose()
+                    raise
                 if size > MAX_BYTES or made.baseline is None:
                     return made
                 template = self._keep(key, made, made.baseline, size)
