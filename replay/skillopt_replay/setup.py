@@ -17,13 +17,16 @@ import msgspec
 from skillopt_replay import process
 from skillopt_replay.baseline import renew
 from skillopt_replay.bounds import Bounds
+from skillopt_replay.copying import copy_tree
 from skillopt_replay.errors import ReplayError
 from skillopt_replay.folders import PRIVATE_PREFIX, make_folder, remove_tree
 from skillopt_replay.sandbox.reach import Endpoint
+from skillopt_replay.workspace import Workspace, prepare
 
 if TYPE_CHECKING:
+    from skillopt_replay.origins import Origin
     from skillopt_replay.sandbox.contract import Sandbox, Toolchains
-    from skillopt_replay.workspace import Workspace
+    from skillopt_replay.tasks import Task
 
 KEPT = 8  # results, the most recently used
 _FOLDER = "setups"
@@ -44,6 +47,25 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True):
     disk_bytes: int = 4 << 30
 
 
+async def prepare_with(
+    setup: Setup | None,
+    task: Task,
+    root: Path,
+    sandbox: Sandbox,
+    toolchains: Toolchains,
+    origin: Origin | None = None,
+) -> Workspace:
+    """Make a new workspace under `root`, and set it up if it holds a project; see `prepare` and `set_up`."""
+    workspace = await prepare(task, root, origin)
+    if setup is None or not task.project:
+        return workspace
+    try:
+        return await set_up(workspace, setup, sandbox, toolchains)
+    except BaseException:
+        await workspace.dispose()
+        raise
+
+
 async def set_up(workspace: Workspace, setup: Setup, sandbox: Sandbox, toolchains: Toolchains) -> Workspace:
     """Run the command, or lay out what it left at this commit before; return the workspace as it is now.
 
@@ -60,7 +82,7 @@ async def set_up(workspace: Workspace, setup: Setup, sandbox: Sandbox, toolchain
         async with _running.setdefault(key, asyncio.Lock()):
             if kept.is_dir():
                 os.utime(kept)
-                await _copy(kept, workspace.root)
+                await copy_tree(kept, workspace.root)
                 note += ", as kept"
             else:
                 await _run(workspace, setup, sandbox, toolchains, kept)
@@ -145,19 +167,6 @@ def _keep(root: Path, before: dict[str, tuple[int, int, int]], kept: Path) -> No
     except BaseException:
         remove_tree(new)
         raise
-
-
-async def _copy(kept: Path, root: Path) -> None:
-    # The system's own program shares blocks where the file system can.
-    options = ["-a", "--reflink=auto"] if sys.platform.startswith("linux") else ["-a"]
-    finished = await process.run(
-        ["cp", *options, f"{kept}/.", f"{root}/"],
-        cwd=root,
-        env={"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C"},
-        seconds=600.0,
-    )
-    if finished.returncode != 0:
-        raise ReplayError(f"what set-up left could not be copied: {finished.stderr.strip()[-300:]}")
 
 
 def _prune(folder: Path) -> None:
