@@ -82,6 +82,8 @@ class Copies:
         self._foreign: list[Collection[int]] = []
         # Whether the record before was a copy; a reading that goes on may do so among copies.
         self._copying = False
+        # Behind what was read of a file before, a fork may have been harvested with more of it.
+        self._going_on = resumed or bool(known)
         for other in copied_from:
             self._add(other)
         self._copying = bool(self._foreign)
@@ -100,6 +102,8 @@ class Copies:
             if self._copying:
                 self._copying = False
                 return self.opens_copy(mark)
+        if self._going_on and self._is_brought(mark):
+            return self.opens_copy(mark)
         self._own([mark])
         return False
 
@@ -121,7 +125,7 @@ class Copies:
 
     def are_own(self, marks: list[int], heads: Iterable[int]) -> bool:
         """Tell whether no record is a copy, and then take them all; `heads` are those that open turns."""
-        if self._foreign:
+        if self._foreign or (self._going_on and any(map(self._is_brought, marks))):
             return False
         if len(self._seen) > _LOOKED_UP:
             heads = ()
@@ -131,6 +135,14 @@ class Copies:
         self._heads += [head for head, owner in owners if owner is None]
         self._own(marks)
         return True
+
+    def _is_brought(self, mark: int) -> bool:
+        """Tell whether the first record that was not read before is one a fork came with in the meantime."""
+        if not self._going_on or mark in self._claimed or len(self._seen) > _LOOKED_UP:
+            return False
+        owner = self._claims.owner_of(mark)
+        self._going_on = owner is not None and owner != self.session
+        return self._going_on
 
     def _own(self, marks: list[int]) -> None:
         claimed = self._claimed

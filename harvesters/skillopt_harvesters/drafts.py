@@ -118,6 +118,17 @@ class SessionDraft(msgspec.Struct):
                 self._abandon(*earlier)
             if place < MAX_TURNS:
                 self.parents[mark] = (turn.number, place)
+        return self._add_turn(turn)
+
+    def go_on_by_itself(self, started: str | None) -> TurnDraft:
+        """Add a turn without a prompt for what the session did in a turn that is another session's.
+
+        A fork that was harvested first owns the prompt, but not what its original went on to do.
+        """
+        turn = TurnDraft(typed=False, started=started, number=self.closed_turns + len(self.turns))
+        return self._add_turn(turn)
+
+    def _add_turn(self, turn: TurnDraft) -> TurnDraft:
         self.turns.append(turn)
         if len(self.turns) > _OPEN:
             self._close_turn(self.turns.pop(0))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import json
 import os
 from collections import Counter
 
 import pytest
 
 from tests.support.indexes import Index
+from tests.support.pi_session import PiSession
 
 
 @pytest.fixture
@@ -49,8 +51,123 @@ def test_every_prompt_and_token_counts_once_in_whatever_order_forks_are_harveste
     for number in order:
         os.utime(files[number].write(), (number, number))
         index.harvest()
+    assert count(index) == (Counter(["a1", "a2", "a3", "b1", "c1", "d1"]), 6, 6 * (5 + 5))
+
+
+def count(index):
+    """Return all prompts, the number of tool calls and the tokens put out."""
     sessions = index.sessions.values()
-    assert Counter(prompt for session in sessions for prompt in session.prompts) == Counter(
-        ["a1", "a2", "a3", "b1", "c1", "d1"]
+    turns = [turn for session in sessions for turn in session.turns]
+    return (
+        Counter(prompt for session in sessions for prompt in session.prompts),
+        sum(len(turn.tool_calls) for turn in turns),
+        sum(session.tokens.output for session in sessions),
     )
-    assert sum(session.tokens.output for session in sessions) == 6 * (5 + 5)
+
+
+class PiFork(PiSession):
+    """A session that begins at an hour of its own."""
+
+    def __init__(self, hour):
+        self.hour = hour
+        super().__init__(parentSession="/x/y.jsonl")
+
+    def time(self):
+        return super().time().replace("T10", f"T{self.hour}")
+
+
+def fork_pi(original, length, *, hour):
+    """Return a session of pi that begins with an original's first entries, the header not counted."""
+    copy = PiFork(hour)
+    copy.entries += original.entries[1 : length + 1]
+    copy.leaf = copy.entries[-1]["id"]
+    return copy
+
+
+def say_pi(session, *prompts):
+    for prompt in prompts:
+        session.user(prompt)
+        session.call("bash", "ok", command="ls")
+        session.agent("done")
+
+
+@pytest.mark.parametrize("order", [*itertools.permutations(range(4))])
+@pytest.mark.parametrize("length", [5, 6, 7])
+def test_every_prompt_call_and_token_of_pi_counts_once_in_whatever_order(private_home, index, order, length):
+    folder = private_home / ".pi" / "agent" / "sessions" / "--home-user-project--"
+    original = PiSession()
+    say_pi(original, "a1", "a2", "a3")
+    inside = fork_pi(original, length, hour=12)
+    say_pi(inside, "b1")
+    behind = fork_pi(original, 8, hour=13)
+    say_pi(behind, "c1")
+    again = fork_pi(behind, 12, hour=14)
+    say_pi(again, "d1")
+    files = [original, inside, behind, again]
+    for number in order:
+        os.utime(files[number].write(folder), (number, number))
+        index.harvest()
+    assert count(index) == (Counter(["a1", "a2", "a3", "b1", "c1", "d1"]), 6, 6 * (5 + 5))
+
+
+@pytest.mark.parametrize("known", range(1, 9))
+@pytest.mark.parametrize("length", range(1, 9))
+def test_what_a_fork_brings_of_an_original_that_grew_unread_counts_once(transcript, index, known, length):
+    original = transcript()
+    say(original, "a1", "a2")
+    path = original.write()
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:known]))
+    index.harvest()
+    path.unlink()
+    made = fork(transcript, original, length, day=2)
+    say(made, "b1")
+    made.write()
+    index.harvest()
+    path.write_bytes(b"".join(lines))
+    index.harvest()
+    assert count(index) == (Counter(["a1", "a2", "b1"]), 3, 3 * (5 + 5))
+
+
+@pytest.mark.parametrize("client", ["claude", "pi"])
+def test_a_late_original_that_is_read_in_pieces_is_what_it_is_at_once(
+    transcript, private_home, tmp_path, client
+):
+    if client == "claude":
+        original = transcript()
+        say(original, "a1", "a2", "a3")
+        made = fork(transcript, original, 5, day=2)
+        say(made, "b1")
+        made.write()
+        path = original.write()
+    else:
+        folder = private_home / ".pi" / "agent" / "sessions" / "--home-user-project--"
+        original = PiSession()
+        say_pi(original, "a1", "a2", "a3")
+        made = fork_pi(original, 5, hour=12)
+        say_pi(made, "b1")
+        made.write(folder)
+        path = original.write(folder)
+    whole = path.read_bytes()
+    assert len(json.loads(whole.splitlines()[-1])) > 1
+    path.unlink()
+
+    def read(*cuts):
+        database = tmp_path / f"{cuts}.db"
+        one = Index(database, private_home)
+        one.harvest()
+        for cut in (*cuts, len(whole)):
+            path.write_bytes(whole[:cut])
+            one.harvest()
+        path.unlink()
+        found = one.sessions
+        one.connection.close()
+        database.unlink()
+        return found
+
+    at_once = read()
+    late = at_once[original.id]
+    assert (late.prompts, late.before.prompt) == (("a3",), "a2")
+    assert [len(turn.tool_calls) for turn in late.turns] == [1, 1]
+    for cut in range(1, len(whole), 61):
+        assert read(cut) == at_once

@@ -9,7 +9,8 @@ import uuid
 
 import pytest
 
-from skillopt_harvesters import SOURCES, MemoryClaims, harvest
+from skillopt_harvesters import SOURCES, MemoryClaims, Signal, harvest, mark_corrections, read_file
+from skillopt_harvesters.asks import find_asks
 from tests.harvesters.rollouts import Rollout
 from tests.harvesters.test_codex_forks import HOUR, START, copy, go_on, make_parent
 from tests.support.pi_session import PiSession
@@ -128,6 +129,49 @@ def test_a_fork_of_pi_began_when_its_header_says(private_home, read, order):
     original.user("three")
     paths = [made.write(folder, f"2026-11-01T10-00-00-000Z_{made.id}.jsonl") for made in (original, fork)]
     assert read(*paths[::order]) == {original.id: ("one", "three"), fork.id: ("two",)}
+
+
+def of_claude(transcript):
+    original = transcript()
+    original.user("one")
+    fork = transcript()
+    fork.records = named_after_original(original, fork)
+    original.call(command="make", result="no such target")
+    original.agent("did one")
+    original.user("no, use `just`")
+    fork.user("two")
+    return fork.write(), original.write()
+
+
+def of_pi(transcript):
+    original = PiSession()
+    original.user("one")
+    fork = PiSession(parentSession="/x/y.jsonl")
+    fork.entries += original.entries[1:]
+    fork.leaf = original.leaf
+    original.call("bash", "no such target", command="make")
+    original.agent("did one")
+    original.user("no, use `just`")
+    fork.user("two")
+    folder = transcript().path.parent
+    return fork.write(folder), original.write(folder)
+
+
+@pytest.mark.parametrize(("client", "make"), [("claude", of_claude), ("pi", of_pi)])
+def test_an_original_read_after_its_fork_keeps_what_it_did_for_a_prompt_that_is_the_forks(
+    transcript, client, make
+):
+    claims = MemoryClaims()
+    paths = make(transcript)
+    early, late = (read_file(SOURCES[client], path, claims=claims)[0].session for path in paths)
+    assert early.prompts == ("one", "two")
+    assert (late.prompts, late.before.prompt) == (("no, use `just`",), "one")
+    done, corrected = mark_corrections(late).turns
+    assert (done.prompt, done.command, done.typed, done.answer) == ("", None, False, "did one")
+    assert [call.command for call in done.tool_calls] == ["make"]
+    assert (done.signals, corrected.signals) == ((), (Signal.CORRECTION,))
+    assert [(ask.turn, ask.counted) for ask in find_asks(late)] == [(-1, False)]
+    assert late.tokens.output == done.tokens.output == 10
 
 
 def test_a_file_that_was_given_another_name_is_read_as_it_is(transcript, read):

@@ -185,6 +185,8 @@ class Conversation:
         model = message.model
         if model == "<synthetic>" or (copied and not turn.copied):
             return
+        if turn.copied and not copied and record.uuid:
+            turn = self.session.go_on_by_itself(to_utc(record.timestamp))
         source = record.uuid or ""
         name = keep_id(message.id or source)
         if not copied:

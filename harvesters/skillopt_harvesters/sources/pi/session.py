@@ -158,6 +158,9 @@ class PiReader(Reader[Memory]):
             turn = self._open(TurnDraft(typed=False, started=time, copied=copied), up)
         else:
             copied = self._is_copy(mark)
+            if turn.copied and not copied:
+                turn = session.go_on_by_itself(time)
+                self.tree.open(up, copied=False)
         if not copied:
             session.see(time)
             session.model = message.model or session.model
