@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import os
 from collections import Counter
 
@@ -110,20 +109,25 @@ def test_every_prompt_call_and_token_of_pi_counts_once_in_whatever_order(private
     assert count(index) == (Counter(["a1", "a2", "a3", "b1", "c1", "d1"]), 6, 6 * (5 + 5))
 
 
+@pytest.mark.parametrize("anew", [True, False])
 @pytest.mark.parametrize("known", range(1, 9))
 @pytest.mark.parametrize("length", range(1, 9))
-def test_what_a_fork_brings_of_an_original_that_grew_unread_counts_once(transcript, index, known, length):
+def test_what_a_fork_brings_of_an_original_that_grew_unread_counts_once(
+    transcript, index, tmp_path, known, length, anew
+):
     original = transcript()
     say(original, "a1", "a2")
     path = original.write()
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join(lines[:known]))
     index.harvest()
-    path.unlink()
+    path.rename(tmp_path / "away")
     made = fork(transcript, original, length, day=2)
     say(made, "b1")
     made.write()
     index.harvest()
+    if not anew:
+        (tmp_path / "away").rename(path)
     path.write_bytes(b"".join(lines))
     index.harvest()
     assert count(index) == (Counter(["a1", "a2", "b1"]), 3, 3 * (5 + 5))
@@ -149,7 +153,6 @@ def test_a_late_original_that_is_read_in_pieces_is_what_it_is_at_once(
         made.write(folder)
         path = original.write(folder)
     whole = path.read_bytes()
-    assert len(json.loads(whole.splitlines()[-1])) > 1
     path.unlink()
 
     def read(*cuts):
