@@ -188,7 +188,10 @@ async def _copy(source: Path, folder: Path) -> str:
         await asyncio.to_thread(_empty, folder)
         await _start_repository(folder)
         return f"{source} is not under git and holds {error}: an empty folder"
-    return f"{source} is not under git: a copy of its {files} files as they are now"
+    return (
+        f"{source} is not under git: a copy of its {files} files as they are now, without"
+        " dependencies, caches and what looks secret"
+    )
 
 
 def _empty(folder: Path) -> None:

@@ -8,6 +8,7 @@ import socket
 import threading
 
 from skillopt_replay.launcher import tree
+from skillopt_replay.launcher.hello import read_opening
 from skillopt_replay.launcher.relay import MAX_CONNECTIONS, join, tell
 from skillopt_replay.launcher.upstream import LOOPBACK, dial, strip_proxies
 
@@ -59,9 +60,14 @@ def _answer(connection: socket.socket, allowed: set[Address]) -> None:
                 tell(service, error)
                 connection.sendall(b"HTTP/1.1 502 The service cannot be reached\r\n\r\n")
                 return
-            connection.settimeout(None)
-            connection.sendall(b"HTTP/1.1 200 Connected\r\n\r\n")
             with far:
+                connection.settimeout(None)
+                connection.sendall(b"HTTP/1.1 200 Connected\r\n\r\n")
+                try:
+                    far.sendall(read_opening(connection, service))
+                except OSError as error:
+                    tell(service, error)
+                    return
                 join(connection, far)
     finally:
         _free.release()

@@ -7,6 +7,7 @@ import socket
 import sys
 import threading
 
+from skillopt_replay.launcher.hello import read_opening
 from skillopt_replay.launcher.upstream import dial
 
 TYPE_CHECKING = False  # the module typing takes longer to load than all of ours
@@ -37,11 +38,13 @@ def _pass_on(connection: socket.socket, service: Address) -> None:
     try:
         with connection, contextlib.suppress(OSError):
             try:
+                opening = read_opening(connection, service)
                 far = dial(service)
             except OSError as error:
                 tell(service, error)
                 return
             with far:
+                far.sendall(opening)
                 join(connection, far)
     finally:
         _free.release()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import pwd
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,7 +39,10 @@ def refuse_homes(paths: Iterable[Path]) -> None:
 def homes() -> set[Path]:
     """Return the user's home folders: the one in the environment, and the one of the account."""
     found = {Path.home().resolve()}
-    with contextlib.suppress(KeyError):  # a user without an account, as containers have them
+    # A user without an account, as containers have them, or a system without such accounts.
+    with contextlib.suppress(KeyError, ImportError):
+        import pwd
+
         found.add(Path(pwd.getpwuid(os.getuid()).pw_dir).resolve())
     return {home for home in found if home != Path(home.anchor)}
 

@@ -1,0 +1,139 @@
+"""A connection is passed on only when it asks for the service it was opened for."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import ssl
+import threading
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skillopt_replay.launcher import relay
+from skillopt_replay.launcher.hello import find_name, read_opening
+
+SERVICE = ("api.example.com", 443)
+
+
+def say_hello(name: str | None) -> bytes:
+    """Return what a real client sends first."""
+    context = ssl.create_default_context()
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    client = context.wrap_bio(incoming, outgoing, server_hostname=name)
+    with contextlib.suppress(ssl.SSLWantReadError):
+        client.do_handshake()
+    return outgoing.read()
+
+
+@pytest.fixture
+def hear():
+    """What is heard of bytes that come in pieces of a size."""
+    pairs = []
+
+    def listen(data: bytes, service=SERVICE, size: int = 7) -> bytes:
+        near, far = socket.socketpair()
+        pairs.append((near, far))
+        for start in range(0, len(data), size):
+            near.sendall(data[start : start + size])
+        near.shutdown(socket.SHUT_WR)
+        return read_opening(far, service)
+
+    yield listen
+    for pair in pairs:
+        for one in pair:
+            one.close()
+
+
+@pytest.mark.parametrize("name", ["api.example.com", "API.Example.com"])
+def test_the_right_name_is_passed_on_byte_for_byte(hear, name):
+    hello = say_hello(name)
+    assert hear(hello) == hello
+
+
+def test_a_first_message_in_several_records_is_put_together(hear):
+    hello = say_hello("api.example.com")
+    body = hello[5:]
+    parts = [body[start : start + 50] for start in range(0, len(body), 50)]
+    split = b"".join(hello[:3] + len(part).to_bytes(2, "big") + part for part in parts)
+    assert hear(split) == split
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (say_hello("evil.example.com"), "asked for evil.example.com"),
+        (say_hello(None), "asked for no name"),
+        (b"GET / HTTP/1.1\r\nHost: api.example.com\r\n\r\n", "did not speak TLS"),
+        (say_hello("api.example.com")[:40], "said nothing more"),
+        (b"", "said nothing more"),
+        (b"\x16\x03\x01\x00\x05\x02\x00\x00\x01\x00", "asked for no name"),
+        ((b"\x16\x03\x01\x40\x00" + b"\x01\xff\xff\xff" + b"x" * (0x4000 - 4)) * 5, "has no end"),
+    ],
+)
+def test_another_name_or_none_is_not(hear, data, reason):
+    with pytest.raises(OSError, match=reason):
+        hear(data, size=1 << 16)
+
+
+@pytest.mark.parametrize(
+    "service", [("127.0.0.1", 443), ("localhost", 8080), ("10.1.2.3", 443), ("fd00::1", 443)]
+)
+def test_services_named_by_a_number_or_here_are_asked_for_by_nobody(hear, service):
+    assert hear(b"anything", service) == b""
+
+
+def test_a_model_in_the_house_may_speak_without_tls(hear):
+    assert hear(b"GET / HTTP/1.1\r\n", ("gpu.lan", 8000)) == b"G"
+    with pytest.raises(OSError, match="asked for evil"):
+        hear(say_hello("evil.lan"), ("gpu.lan", 8000))
+
+
+@given(st.binary(max_size=300))
+def test_no_bytes_break_the_reading_of_a_name(data):
+    assert find_name(data) is None or isinstance(find_name(data), str)
+
+
+@given(st.integers(0, 400), st.integers(0, 255))
+def test_a_damaged_hello_has_the_name_or_another_and_breaks_nothing(place, value):
+    hello = bytearray(say_hello("api.example.com")[5:])
+    hello[place % len(hello)] = value
+    assert find_name(bytes(hello)) is None or isinstance(find_name(bytes(hello)), str)
+
+
+def test_the_relay_calls_nobody_for_a_connection_that_asks_for_another(monkeypatch, capfd):
+    called = []
+
+    def dial(service):
+        called.append(service)
+        return socket.create_connection(echo.getsockname())
+
+    monkeypatch.setattr(relay, "dial", dial)
+    relay._told.clear()
+    with socket.create_server(("127.0.0.1", 0)) as listener, socket.create_server(("127.0.0.1", 0)) as echo:
+
+        def answer() -> None:
+            connection, _ = echo.accept()
+            with connection:
+                connection.sendall(connection.recv(5))
+
+        threading.Thread(target=answer, daemon=True).start()
+        threading.Thread(
+            target=lambda: [relay._pass_on(listener.accept()[0], SERVICE) for _ in range(2)], daemon=True
+        ).start()
+        for _ in range(2):
+            relay._free.acquire(blocking=False)
+        with socket.create_connection(listener.getsockname()) as evil:
+            evil.sendall(say_hello("evil.example.com"))
+            with contextlib.suppress(ConnectionResetError):
+                assert evil.recv(10) == b""
+        assert called == []
+        with socket.create_connection(listener.getsockname()) as good:
+            hello = say_hello("api.example.com")
+            good.sendall(hello)
+            assert good.recv(5) == hello[:5]
+        assert called == [SERVICE]
+    assert "asked for evil.example.com" in capfd.readouterr().err
