@@ -140,9 +140,12 @@ class Replay(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class Ceilings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What one night may use at most; checked before every call."""
+    """What one night, or all nights of a month, may use at most; checked before every call."""
 
     usd: Annotated[float, Meta(ge=0, description="US dollars")] = 5.0
+    usd_month: Annotated[
+        float, Meta(ge=0, description="US dollars of all nights of a calendar month; 0 = any")
+    ] = 50.0
     tokens: Annotated[int, Meta(ge=0, description="tokens, cached ones included")] = 20_000_000
     calls: Annotated[int, Meta(ge=0, description="rollouts and optimizer calls")] = 400
     minutes: Annotated[float, Meta(gt=0, description="wall-clock minutes")] = 240.0

@@ -118,6 +118,11 @@ _JUDGED = (
 
 _TITLED = ("create table titles (plain text primary key, title text not null) strict",)
 
+_MONTHLY = (
+    # What a month has spent is asked before every call, without touching the results.
+    "create index calls_by_start on calls (started, usd, reserved_usd)",
+)
+
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _FIRST,
     _RESUMABLE,
@@ -127,4 +132,5 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _RULED,
     _JUDGED,
     _TITLED,
+    _MONTHLY,
 )
