@@ -19,7 +19,7 @@ def month_start() -> str:
     """Return when the calendar month began in local time, as `now` tells times."""
     local = datetime.now().astimezone()
     # Without its offset, which may have been another one then.
-    first = datetime(local.year, local.month, 1).astimezone()  # noqa: DTZ001 - local on purpose
+    first = datetime(local.year, local.month, 1).astimezone()
     return first.astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 

@@ -209,7 +209,8 @@ class SqliteLedger:
         with transaction(self._connection):
             self._connection.execute(
                 "update calls set state = ?, ended = ?, usd = ?, tokens = ?, result = ?, error = ?,"
-                " reserved_usd = case when ? then reserved_usd else 0.0 end where night = ? and kind = ? and key = ?",
+                " reserved_usd = case when ? then reserved_usd else 0.0 end"
+                " where night = ? and kind = ? and key = ?",
                 (
                     state,
                     now(),
