@@ -7,6 +7,7 @@ import contextlib
 import hashlib
 import os
 import shutil
+import stat
 import sys
 import time
 from pathlib import Path
@@ -141,13 +142,37 @@ def _keep(root: Path, before: dict[str, tuple[int, int, int]], kept: Path) -> No
             source = root / name
             if source.is_symlink() or source.is_file():
                 shutil.copy2(source, target, follow_symlinks=False)
-        new.rename(kept)
+        try:
+            new.rename(kept)
+        except OSError:
+            if not kept.is_dir():
+                raise
+            remove_tree(new)  # another process was first
     except BaseException:
         remove_tree(new)
         raise
 
 
+def _clear_way(kept: Path, root: Path) -> None:
+    """Remove from `root` what a copy of `kept` would write through, or could not replace."""
+    with os.scandir(kept) as entries:
+        for entry in entries:
+            there = root / entry.name
+            try:
+                is_folder = stat.S_ISDIR(there.lstat().st_mode)
+            except FileNotFoundError:
+                continue
+            if not is_folder:
+                there.unlink()
+            elif entry.is_dir(follow_symlinks=False):
+                _clear_way(Path(entry.path), there)
+            else:
+                remove_tree(there)
+
+
 async def _copy(kept: Path, root: Path) -> None:
+    # A link that the project holds leads out of the workspace, where the copy is made by nobody confined.
+    await asyncio.to_thread(_clear_way, kept, root)
     # The system's own program shares blocks where the file system can.
     options = ["-a", "--reflink=auto"] if sys.platform.startswith("linux") else ["-a"]
     finished = await process.run(

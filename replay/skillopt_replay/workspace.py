@@ -110,6 +110,8 @@ async def _fill(folder: Path, task: Task) -> Workspace:
     notes += await fill_submodules(folder, git_dir, _fetch_submodule)
     notes += await fill_large_files(folder, git_dir)
     path = folder / inside
+    if not path.resolve().is_relative_to(folder):
+        raise ReplayError(f"{inside} leads out of the project in commit {commit[:12]}")
     if not path.is_dir():
         path.mkdir(parents=True)
         notes.append(f"{inside} is not in that commit")

@@ -133,6 +133,22 @@ async def test_a_subfolder_that_did_not_exist_yet_is_made(repository, runs, make
     assert "late is not in that commit" in workspace.notes
 
 
+async def test_a_subfolder_that_was_a_link_out_of_the_project_is_no_place_to_work(
+    repository, runs, make_task, tmp_path
+):
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (repository / "tools").symlink_to(elsewhere)
+    git(repository, "add", ".")
+    git(repository, "commit", "-qm", "link")
+    linked = git(repository, "rev-parse", "HEAD").strip()
+    (repository / "tools").unlink()
+    (repository / "tools/inner").mkdir(parents=True)
+    with pytest.raises(ReplayError, match="leads out"):
+        await prepare(make_task(project=str(repository / "tools/inner"), commit=linked), runs)
+    assert list(elsewhere.iterdir()) == []
+
+
 async def test_a_linked_worktree_and_a_shallow_clone_are_projects_too(repository, runs, make_task, tmp_path):
     commit(repository, "a.txt", "1")
     head = commit(repository, "a.txt", "2")

@@ -73,6 +73,10 @@ class ClaudeCode:
     def estimate(self) -> Usage:
         return self._estimate
 
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        return self._credentials.secrets
+
     async def run(self, task: Task, skill: Skill | None, workspace: Path, limits: Limits) -> Rollout:
         """Let the client work on the task in `workspace`; see Agent.run."""
         names = [skill.name, f"{PLUGIN}:{skill.name}"] if skill else ()

@@ -85,6 +85,10 @@ class Codex:
     def estimate(self) -> Usage:
         return self._estimate
 
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        return self._credentials.secrets
+
     async def run(self, task: Task, skill: Skill | None, workspace: Path, limits: Limits) -> Rollout:
         """Let the client work on the task in `workspace`; see Agent.run."""
         run = Run(

@@ -16,6 +16,7 @@ from skillopt_replay.agents.codex_cli import CREDENTIAL_FILE
 from skillopt_replay.agents.codex_words import find_fault, find_words
 from skillopt_replay.errors import Unavailable
 from skillopt_replay.folders import PRIVATE_PREFIX, discard, make_folder
+from skillopt_replay.masking import mask
 from skillopt_replay.models.claude import ENTRYPOINT, render
 from skillopt_replay.models.completing import conclude
 from skillopt_replay.models.schemas import simplify
@@ -137,7 +138,7 @@ class CodexModel:
             return self._failed(f"codex does not start: {error}", Fault.CLIENT, time.monotonic() - started)
         finally:
             await discard(private)
-        return self._read(finished, schema)
+        return mask(self._read(finished, schema), self._credentials.secrets)
 
     def _furnish(self, private: Path, system: str, schema: Mapping[str, Any] | None) -> None:
         import tomlkit
