@@ -50,9 +50,6 @@ if TYPE_CHECKING:
 
 Progress = Callable[[int, int], None]
 
-# What one run of a client reads and writes when it works on a real project, cached tokens included.
-_TOKENS_OF_A_RUN = 200_000
-
 _JUDGE_WRITING = (CommandMatched, Contains, Exact, JsonSchema, Matches, Pairwise, Rubric, SectionPresent)
 
 
@@ -193,7 +190,11 @@ async def open_backends(
             agent=agent,
             optimizer=optimizer,
             sandbox=sandbox,
-            notes=(*_say_picked(agent, optimizer, picked, writer), *_say_unpriced(paid)),
+            notes=(
+                *_say_picked(agent, optimizer, picked, writer),
+                *_say_unpriced(paid),
+                *_say_unreached(settings, picked.agent),
+            ),
             remedies=_find_remedies(picked.agent, writer.agent, settings.judge.model),
             executor=executor,
             judge=judge,
@@ -215,8 +216,9 @@ def _open_command(settings: Settings, env: Mapping[str, str], sandbox: Sandbox) 
         sandbox,
         model=target.model or None,
         passed={name: env[name] for name in target.pass_env if name in env},
-        reach=[read_endpoint(url) for url in target.reach] if target.reach else None,
-        estimate=Usage(input_tokens=_TOKENS_OF_A_RUN),
+        # Named or not: with the network that "any" gives, it is not kept to them.
+        reach=[read_endpoint(url) for url in target.reach],
+        estimate=Usage(input_tokens=settings.replay.tokens),
     )
 
 
@@ -231,7 +233,7 @@ def _open_agent(
     wishes = Wishes(
         model=settings.target.model,
         project_settings=settings.target.settings == "project",
-        estimate=Usage(input_tokens=_TOKENS_OF_A_RUN, cost_usd=settings.replay.usd),
+        estimate=Usage(input_tokens=settings.replay.tokens, cost_usd=settings.replay.usd),
         price=partial(_price, make_prices(settings)),
         cache=paths.cache,
     )
@@ -261,6 +263,13 @@ def _say_unpriced(paid: Sequence[Agent | ChatModel]) -> list[str]:
         for name, cost in costs.items()
         if cost is None
     ]
+
+
+def _say_unreached(settings: Settings, target: str) -> list[str]:
+    bound = settings.replay.sandbox != "none" and settings.replay.network == "model"
+    if target != COMMAND or settings.target.reach or not bound:
+        return []
+    return ["the program has no network: name the services it needs in target.reach"]
 
 
 def _find_remedies(target: str, writer: str, judge: str) -> dict[str, str]:

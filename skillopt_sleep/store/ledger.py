@@ -155,7 +155,7 @@ class SqliteLedger:
                 wanted = estimate.tokens
                 raise CeilingReached(
                     f"the next call may use {wanted} tokens; {spent.tokens} of {limits.tokens} are used",
-                    hint="raise ceilings.tokens to allow more",
+                    hint="raise ceilings.tokens to allow more, or lower replay.tokens, what one run may use",
                 )
             if time.monotonic() > self._deadline:
                 raise CeilingReached(

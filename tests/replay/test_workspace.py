@@ -297,6 +297,13 @@ async def test_a_folder_not_under_git_is_copied_without_secrets_and_dependencies
         "node_modules/x/index.js",
         ".env",
         "deploy.pem",
+        ".envrc",
+        "production.env",
+        "infra/terraform.tfstate.backup",
+        "id_ecdsa",
+        "config/secrets.yml",
+        "gcp-service-account.json",
+        ".vault-token",
         ".ssh/id_rsa",
         ".claude/skills/heron-greet/SKILL.md",
     ):
@@ -306,7 +313,7 @@ async def test_a_folder_not_under_git_is_copied_without_secrets_and_dependencies
     (project / "outer").symlink_to(tmp_path)
     workspace = await prepare(make_task(project=str(project)), runs)
     found = {str(p.relative_to(workspace.path)) for p in workspace.path.rglob("*") if ".git" not in p.parts}
-    assert found == {"src", "src/a.py", "inner", ".claude", ".claude/skills"}
+    assert found == {"src", "src/a.py", "inner", ".claude", ".claude/skills", "infra", "config"}
     assert "is not under git: a copy of its" in workspace.notes[0]
 
 
