@@ -14,7 +14,7 @@ from skillopt_replay.checks import evaluate, needs_files
 from skillopt_replay.errors import ReplayError
 from skillopt_replay.folders import RUN_PREFIX, make_folder
 from skillopt_replay.masking import mask
-from skillopt_replay.rollouts import CheckResult, Fault, Outcome, Rollout, Score
+from skillopt_replay.rollouts import CheckResult, Fault, Outcome, Rollout, Score, Usage
 from skillopt_replay.sandbox.contract import Toolchains
 from skillopt_replay.setup import Setup, set_up
 from skillopt_replay.workspace import Workspace, prepare
@@ -149,6 +149,7 @@ def _unprepared(task: Task, skill: Skill | None, agent: Agent, error: str, secon
         model="",
         outcome=Outcome.INFRASTRUCTURE,
         answer="",
+        usage=Usage(cost_usd=0.0),
         seconds=seconds,
         error=f"no workspace: {error}",
         fault=Fault.SANDBOX,

@@ -13,7 +13,7 @@ from skillopt_replay.agents.faults import fault_of
 from skillopt_replay.bounds import Bounds
 from skillopt_replay.errors import ReplayError
 from skillopt_replay.folders import PRIVATE_PREFIX, discard, make_folder
-from skillopt_replay.rollouts import Fault, Outcome, Rollout
+from skillopt_replay.rollouts import Fault, Outcome, Rollout, Usage
 from skillopt_replay.sandbox.launching import find_failure
 from skillopt_replay.sandbox.reach import Endpoint
 from skillopt_replay.workspace import root_of
@@ -209,6 +209,7 @@ def _failed(run: Run, error: str, fault: Fault, seconds: float) -> Rollout:
         model=run.model,
         outcome=Outcome.INFRASTRUCTURE,
         answer="",
+        usage=Usage(cost_usd=0.0),
         seconds=seconds,
         error=error,
         fault=fault,
