@@ -102,6 +102,7 @@ PLAYS = [
     play("be broken", error(500, "api_error", "Internal server error")),
     play("be cut", do({"say": "A long answer that never comes to its end, because it is cut."}, cut=True)),
     play("be kept waiting", do({"say": "A long answer whose end never comes."}, hang_s=60)),
+    play("be left alone", do({"shell": "echo begun"}), do({"say": "Late."}, delay_s=60)),
     play("dawdle", do({"shell": "echo begun; tail -f /dev/null"}), do({"say": "Done."})),
 ]
 
@@ -255,6 +256,12 @@ class RealSuite:
     async def test_a_service_that_never_answers_is_missing_data(self, run):
         rollout = await run("You will be kept waiting", seconds=5.0)
         assert (rollout.outcome, rollout.fault) == (Outcome.INFRASTRUCTURE, Fault.NETWORK), rollout.error
+
+    async def test_a_service_that_goes_silent_in_the_middle_is_missing_data(self, run):
+        rollout = await run("You will be left alone", seconds=10.0)
+        assert (rollout.outcome, rollout.fault) == (Outcome.INFRASTRUCTURE, Fault.NETWORK), rollout.error
+        assert len(rollout.calls) == 1
+        assert rollout.score is None
 
     async def test_a_command_that_never_ends_is_a_failed_run(self, run):
         rollout = await run("Please dawdle", seconds=6.0)

@@ -102,6 +102,12 @@ def test_a_good_run_is_told_in_full_however_it_is_cut_into_pieces(piece):
             "too many",
         ),
         ({"subtype": "error_max_budget_usd", "is_error": True, "result": None}, Outcome.LIMIT, "budget"),
+        (
+            {"is_error": True, "result": "API Error: the response exceeded the 32000 output token maximum."},
+            Outcome.LIMIT,
+            "output token maximum",
+        ),
+        ({"is_error": True, "result": "Prompt is too long"}, Outcome.LIMIT, "too long"),
         ({"is_error": True, "result": "Not logged in"}, Outcome.INFRASTRUCTURE, "Not logged in"),
         (
             {"is_error": True, "result": "Overloaded", "api_error_status": 529},

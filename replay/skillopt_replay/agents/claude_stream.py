@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from skillopt_replay.protocols import Limits
 
 _EXIT = re.compile(r"(?:Error: )?Exit code (\d+)\b")
+_TOO_LONG = re.compile(r"prompt is too long|output token maximum|context (?:window|limit)", re.IGNORECASE)
 _CUT = "cut off mid-stream"  # the client's own words when it asks the model to go on
 
 
@@ -198,6 +199,7 @@ class StreamReader:
             denied=tuple(d.tool_name for d in (result.permission_denials or []) if result) if result else (),
             replied=self._replied,
             waiting_for_service=result is None and (self._retrying or not self._replied),
+            idle=self._trace.idle,
             skipped=self._lines.skipped,
         )
 
@@ -208,6 +210,8 @@ def _judge(result: _Event, *, cut: bool) -> tuple[Outcome, str | None, Fault | N
     )
     if result.subtype in ("error_max_turns", "error_max_budget_usd"):
         return Outcome.LIMIT, said, None
+    if _TOO_LONG.search(said) and result.is_error:
+        return Outcome.LIMIT, said[:MAX_ERROR], None
     if result.is_error or result.subtype != "success":
         status = f" (status {result.api_error_status})" if result.api_error_status else ""
         fault = fault_of(result.api_error_status, said)

@@ -215,6 +215,7 @@ class StreamReader:
             denied=tuple(self._denied),
             replied=self._replied,
             waiting_for_service=self._exit_code is None and (self._refusals > 0 or not self._replied),
+            idle=self._trace.idle,
             skipped=self._lines.skipped,
         )
 
