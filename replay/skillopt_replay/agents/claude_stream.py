@@ -85,6 +85,7 @@ class StreamReader:
         self._text = ""
         self._usage = Usage()
         self._last_message = ("", Usage())
+        self._replies = 0
         self._fault: Fault | None = None
         self._retrying = False
         self._cut = False
@@ -99,10 +100,10 @@ class StreamReader:
     def over(self, limits: Limits) -> bool:
         """Whether the tokens are used up and the model would be called again.
 
-        The client itself counts turns and money.
+        The client itself counts money, and turns, but not those of the helpers it starts.
         """
         if self._excess is None and self._owing and self._result is None:
-            self._excess = find_excess(limits, self._counted)
+            self._excess = find_excess(limits, self._counted, self._replies - 1)
         return self._excess is not None
 
     @property
@@ -157,6 +158,7 @@ class StreamReader:
         usage = to_usage(message.usage or Tokens())
         if message.id != self._last_message[0]:
             self._usage = self._usage.plus(self._last_message[1])
+            self._replies += 1
             self._owing = False
         self._last_message = (message.id, usage)
 

@@ -132,9 +132,8 @@ class StreamReader:
             self._text = reply.content
         self._trace.say(reply.content)
 
-    def _take_turn_end(self, event: Event) -> None:
-        if event.agent_id is None:
-            self._turns += 1
+    def _take_turn_end(self, _event: Event) -> None:
+        self._turns += 1  # those of its helpers as well
 
     def _take_beginning(self, _event: Event) -> None:
         self._streaming = True
