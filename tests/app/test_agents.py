@@ -236,3 +236,14 @@ async def test_auto_takes_codex_for_both_parts_when_it_is_what_is_signed_in(path
         assert backends.agent.identity == "codex 0.171.0 default"
         assert backends.optimizer.identity == "codex 0.171.0 default"
         assert any("as target: it is installed and signed in" in note for note in backends.notes)
+
+
+async def test_runs_without_the_projects_settings_are_another_agents(paths, tmp_path):
+    make_program(tmp_path / "bin" / "claude", "echo '2.1.332 (Claude Code)'")
+    env = {"PATH": f"{tmp_path}/bin:/usr/bin:/bin", "ANTHROPIC_API_KEY": "sk-fake"}
+    seen = []
+    for chosen in ("project", ""):
+        settings = settings_for(agent="claude_code", settings=chosen)
+        async with open_backends(settings, paths, env) as backends:
+            seen.append(backends.agent.identity)
+    assert seen == ["claude-code 2.1.332 default", "claude-code 2.1.332 default without project settings"]

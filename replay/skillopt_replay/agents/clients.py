@@ -57,6 +57,11 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
         return self.credentials is not None and not self.credentials.expired
 
 
+def say_bare(*, bare: bool) -> str:
+    """Return what an identity ends with when the project's own settings are left out."""
+    return " without project settings" if bare else ""
+
+
 def read_version(binary: Path, *, hint: str, env: tuple[tuple[str, str], ...] = ()) -> str:
     """Return what `--version` says. Raises Unavailable, with the hint, when it says nothing of use."""
     try:
