@@ -90,6 +90,6 @@ def _pick(settings: Settings, paths: Paths, env: Mapping[str, str]) -> Choice:
 
 def _check(spec: str, settings: Settings, env: Mapping[str, str]) -> str:
     from skillopt_replay.models.registry import check_model
-    from skillopt_sleep.night.backends import make_prices
+    from skillopt_sleep.night.workbenches import make_prices
 
     return check_model(spec, env=env, prices=make_prices(settings))

@@ -137,8 +137,12 @@ async def _score(
 def _sandbox_notes(task: Task, agent: Agent, sandbox: Sandbox) -> tuple[str, ...]:
     if not agent.needs_workspace and not needs_files(task.checks):
         return ()
-    online = needs_files(task.checks) and not sandbox.offline
-    return (f"sandbox {sandbox.name}", *(("checks ran with the network",) if online else ()))
+    notes = [f"sandbox {sandbox.name}"]
+    if agent.needs_workspace and not sandbox.filters:
+        notes.append("the run had the whole network")
+    if needs_files(task.checks) and not sandbox.offline:
+        notes.append("checks ran with the network")
+    return tuple(notes)
 
 
 def _unprepared(task: Task, skill: Skill | None, agent: Agent, error: str, seconds: float) -> Rollout:

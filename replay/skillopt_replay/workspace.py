@@ -54,8 +54,14 @@ class Workspace(msgspec.Struct, frozen=True):
 
     async def dispose(self) -> tuple[str, ...]:
         """Remove the folder, also when parts of it are read-only; return a note when a part of it stays."""
-        left = await discard(self.root)
-        return (*left, *(await discard(self.baseline.folder) if self.baseline else ()))
+        more: tuple[str, ...] = ()
+        try:
+            left = await discard(self.root)
+        finally:
+            # Also when we are cancelled meanwhile.
+            if self.baseline is not None:
+                more = await discard(self.baseline.folder)
+        return (*left, *more)
 
 
 def root_of(path: Path) -> Path:

@@ -11,6 +11,7 @@ import msgspec
 import typer
 
 from skillopt_sleep.cli.frame import STOPPED, Json, database, explain, show, stoppable
+from skillopt_sleep.cli.gate_judges import list_examined
 from skillopt_sleep.config import load
 
 if TYPE_CHECKING:
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
     from skillopt_sleep.calibration.release import Release
     from skillopt_sleep.store.rulings import Ruled
 
-app = typer.Typer(help="How a verdict came about; the sealed tasks.", no_args_is_help=True)
+app = typer.Typer(help="How a verdict came about; the sealed tasks; the judges.", no_args_is_help=True)
+app.command("judges")(list_examined)
 
 _WIDTH = 40
 

@@ -5,19 +5,11 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from skillopt_replay.agents.chat import ChatAgent
 from skillopt_replay.errors import Unavailable
-from skillopt_replay.executors.contract import Workbench
-from skillopt_replay.executors.local import LocalExecutor
 from skillopt_replay.judging.judge import name_judge
-from skillopt_replay.models.prices import Price, find_price, make_price
 from skillopt_replay.models.registry import open_model
-from skillopt_replay.rollouts import Usage
-from skillopt_replay.sandbox import Probe, choose
 from skillopt_replay.tasks import (
     CommandMatched,
     Contains,
@@ -30,23 +22,24 @@ from skillopt_replay.tasks import (
     Task,
     needs_judge,
 )
-from skillopt_sleep.agents import AGENTS, BY_NAME, CHAT, COMMAND, AgentKind, Wishes
+from skillopt_sleep.agents import AGENTS, BY_NAME, CHAT, COMMAND
 from skillopt_sleep.config import Settings
 from skillopt_sleep.night.choosing import (
-    LOCAL,
     Choice,
     Found,
     choose_optimizer,
     choose_target,
     needs_found,
 )
+from skillopt_sleep.night.executors import open_executor
 from skillopt_sleep.night.identity import name_judged
+from skillopt_sleep.night.workbenches import make_prices, open_workbench
 from skillopt_sleep.paths import Paths, make_private
 
 if TYPE_CHECKING:
     from skillopt_replay.executors.contract import Executor
     from skillopt_replay.protocols import Agent, ChatModel
-    from skillopt_replay.sandbox import Endpoint, Sandbox
+    from skillopt_replay.sandbox import Sandbox
 
 Progress = Callable[[int, int], None]
 
@@ -72,31 +65,6 @@ class Backends:
     def identity(self) -> str:
         """Who runs the tasks and who judges them: what evidence holds for."""
         return name_judged(self.agent.identity, name_judge(self.judge) if self.judge else "")
-
-
-class Unneeded:
-    """The sandbox of a chat target, which runs nothing: whatever wants to run all the same is refused."""
-
-    name = "not needed: a chat model runs no commands"
-    offline = True
-    filters = True
-
-    def wrap(
-        self,
-        argv: Sequence[str],
-        *,
-        writable: Sequence[Path],
-        readable: Sequence[Path],
-        cwd: Path,
-        network: bool = True,
-        reach: Sequence[Endpoint] | None = None,
-    ) -> list[str]:
-        """Raise Unavailable."""
-        raise Unavailable(f"a chat model as target runs no commands, so {argv[0]} was not started")
-
-    def probe(self) -> Probe:
-        """Say that nothing will run."""
-        return Probe(name=self.name, works=False, detail="nothing is run")
 
 
 def find_agents(env: Mapping[str, str]) -> dict[str, Found]:
@@ -169,22 +137,12 @@ async def open_backends(
                 opened[spec] = await stack.enter_async_context(context)
             return opened[spec]
 
-        if picked.agent == CHAT:
-            agent: Agent = ChatAgent(
-                await model(settings.target.model or LOCAL), max_tokens=settings.replay.answer_tokens
-            )
-            sandbox: Sandbox = Unneeded()
-        else:
-            sandbox = choose(settings.replay.sandbox, settings.replay.network)
-            if picked.agent == COMMAND:
-                agent = _open_command(settings, env, sandbox)
-            else:
-                agent = _open_agent(BY_NAME[picked.agent], settings, paths, env, sandbox)
+        workbench = await open_workbench(picked.agent, settings, paths, env, model)
+        agent, sandbox = workbench.agent, workbench.sandbox
         writer = pick_optimizer(settings, env, picked.agent)
         optimizer = await model(writer.agent)
         judge = await model(settings.judge.model) if settings.judge.model else None
-        workbench = Workbench(agent=agent, sandbox=sandbox, root=make_private(paths.replays))
-        executor: Executor = LocalExecutor(workbench, slots=settings.replay.concurrency)
+        executor = await stack.enter_async_context(open_executor(picked.agent, settings, workbench))
         paid: tuple[Agent | ChatModel, ...] = (agent, optimizer, *([judge] if judge else []))
         yield Backends(
             agent=agent,
@@ -199,51 +157,6 @@ async def open_backends(
             executor=executor,
             judge=judge,
         )
-
-
-def make_prices(settings: Settings) -> dict[str, Price]:
-    """Return the prices that the settings give, by model name."""
-    return {name: make_price(values) for name, values in settings.prices.items()}
-
-
-def _open_command(settings: Settings, env: Mapping[str, str], sandbox: Sandbox) -> Agent:
-    from skillopt_replay.agents.command import CommandAgent, find_program
-    from skillopt_replay.sandbox.reach import read_endpoint
-
-    target = settings.target
-    return CommandAgent(
-        find_program(target.command, env),
-        sandbox,
-        model=target.model or None,
-        passed={name: env[name] for name in target.pass_env if name in env},
-        # Named or not: with the network that "any" gives, it is not kept to them.
-        reach=[read_endpoint(url) for url in target.reach],
-        estimate=Usage(input_tokens=settings.replay.tokens),
-    )
-
-
-def _open_agent(
-    kind: AgentKind, settings: Settings, paths: Paths, env: Mapping[str, str], sandbox: Sandbox
-) -> Agent:
-    client = kind.find(env)
-    if client is None:
-        raise Unavailable(
-            f"{kind.title} is not on the PATH", hint=f"install it ({kind.install}), or set target.agent"
-        )
-    wishes = Wishes(
-        model=settings.target.model,
-        project_settings=settings.target.settings == "project",
-        estimate=Usage(input_tokens=settings.replay.tokens, cost_usd=settings.replay.usd),
-        price=partial(_price, make_prices(settings)),
-        cache=paths.cache,
-    )
-    return kind.open(client, sandbox, wishes)
-
-
-def _price(prices: Mapping[str, Price], model: str, usage: Usage) -> float | None:
-    """Return what a usage of a model at a provider of the user's own costs: what the settings say."""
-    price = find_price(model, "", prices)
-    return None if price is None else price.cost(usage)
 
 
 def _say_picked(agent: Agent, optimizer: ChatModel, target: Choice, writer: Choice) -> list[str]:

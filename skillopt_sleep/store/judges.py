@@ -29,3 +29,9 @@ def find_judge(connection: sqlite3.Connection, identity: str) -> Examined | None
     """Return the newest report on a judge, None when it was never examined."""
     row = connection.execute("select body from judges where identity = ?", (identity,)).fetchone()
     return msgspec.msgpack.decode(row["body"], type=Examined) if row else None
+
+
+def list_judges(connection: sqlite3.Connection) -> list[tuple[str, Examined]]:
+    """Return every judge that was ever examined with its newest report, the newest first."""
+    rows = connection.execute("select identity, body from judges order by at desc, identity").fetchall()
+    return [(row["identity"], msgspec.msgpack.decode(row["body"], type=Examined)) for row in rows]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from skillopt_sleep.paths import locate
@@ -93,3 +95,23 @@ def test_a_judge_is_tried_once_and_not_every_night(writer: Sleeper, model: ChatM
     writer.night(expect=0)
     again = [request for request in model.judge_requests if "is faster now" in request.user]
     assert len(again) == len(tried)
+
+
+def test_how_a_judge_did_can_be_looked_at(writer: Sleeper, model: ChatModel):
+    assert json.loads(writer.sleep("gate", "judges", "--json")) == []
+    writer.sleep("gate", "judges", expect=3)
+    model.judge = judge_soundly
+    writer.night()
+    (judge,) = json.loads(writer.sleep("gate", "judges", "--json"))
+    assert (judge["report"]["usable"], judge["samples"]) == (True, 8)
+    text = writer.sleep("gate", "judges")
+    assert "may judge" in text
+    assert "told apart in 8, mixed up in 0, even in 0" in text
+
+
+def test_why_a_judge_may_not_count_can_be_looked_at(writer: Sleeper, model: ChatModel):
+    model.judge = lambda answer: 1.0
+    writer.night()
+    text = writer.sleep("gate", "judges")
+    assert "may not judge" in text
+    assert "why not" in text

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
-import re
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -20,62 +16,8 @@ from skillopt_replay.executors.dask import open_dask
 from skillopt_replay.executors.local import LocalExecutor
 from skillopt_replay.protocols import Limits
 from skillopt_replay.rollouts import Fault, Outcome
+from tests.support.cluster import Cluster
 from tests.support.fake_workbench import Opener
-
-ROOT = Path(__file__).parents[2]
-
-
-class Cluster:
-    """A scheduler and workers as processes of their own."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._children: list[subprocess.Popen[bytes]] = []
-        self.workers: list[subprocess.Popen[bytes]] = []
-        file = folder / "scheduler.json"
-        self._start("dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(file))
-        self.address = self._wait_for(file)
-
-    def _start(self, program: str, *arguments: str) -> subprocess.Popen[bytes]:
-        env = {
-            **os.environ,
-            "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ["PYTHONPATH"]]),
-            "DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT": "5s",
-        }
-        with (self._folder / f"{program}-{len(self._children)}.log").open("wb") as log:
-            child = subprocess.Popen(
-                [sys.executable, "-m", f"distributed.cli.{program}", *arguments, "--no-dashboard"],
-                cwd=self._folder, env=env, stdout=log, stderr=log, start_new_session=True,
-            )  # fmt: skip
-        self._children.append(child)
-        return child
-
-    def _wait_for(self, file: Path) -> str:
-        deadline = time.monotonic() + 60
-        while time.monotonic() < deadline:
-            with contextlib.suppress(FileNotFoundError, ValueError, AttributeError):
-                return re.search(r"tcp://[\d.]+:\d+", file.read_text()).group()
-            time.sleep(0.05)
-        logs = "\n".join(path.read_text() for path in self._folder.glob("*.log"))
-        raise TimeoutError(f"the scheduler did not start:\n{logs}")
-
-    def add_worker(self) -> subprocess.Popen[bytes]:
-        worker = self._start(
-            "dask_worker", self.address, "--host", "127.0.0.1", "--nthreads", "2", "--no-nanny",
-            "--local-directory", str(self._folder / "worker"),
-        )  # fmt: skip
-        self.workers.append(worker)
-        return worker
-
-    def stop(self) -> None:
-        # A worker whose scheduler is gone waits for it.
-        for child in reversed(self._children):
-            child.terminate()
-            try:
-                child.wait(20)
-            except subprocess.TimeoutExpired:
-                child.kill()
-                child.wait()
 
 
 @pytest.fixture
@@ -121,7 +63,7 @@ async def test_a_cluster_gives_every_result_though_a_worker_is_killed_in_the_mid
     cluster, tmp_path, make_task
 ):
     workers = [cluster.add_worker(), cluster.add_worker()]
-    await until(lambda: sum("Registered" in p.read_text() for p in cluster._folder.glob("*.log")) >= 2)
+    await until(lambda: cluster.joined() == 2)
     async with open_dask(cluster.address, Opener(str(tmp_path)), agent="fake 1") as executor:
         assert executor.slots == 4
         jobs = {
@@ -151,7 +93,7 @@ async def test_a_cluster_gives_every_result_though_a_worker_is_killed_in_the_mid
 
 async def test_a_cancelled_run_ends_on_the_worker(cluster, tmp_path, make_task):
     cluster.add_worker()
-    await until(lambda: any("Registered" in p.read_text() for p in cluster._folder.glob("*.log")))
+    await until(lambda: cluster.joined() == 1)
     async with open_dask(cluster.address, Opener(str(tmp_path)), agent="fake 1") as executor:
         job = Job(task=make_task(prompt="60"), skill=None, limits=Limits())
         running = asyncio.ensure_future(executor.run(job))
@@ -166,7 +108,7 @@ async def test_a_cancelled_run_ends_on_the_worker(cluster, tmp_path, make_task):
 
 async def test_a_worker_that_cannot_open_its_agent_says_why(cluster, tmp_path, make_task):
     cluster.add_worker()
-    await until(lambda: any("Registered" in p.read_text() for p in cluster._folder.glob("*.log")))
+    await until(lambda: cluster.joined() == 1)
     async with open_dask(cluster.address, Opener(str(tmp_path), broken=True), agent="fake 1") as executor:
         rollout = await executor.run(Job(task=make_task(prompt="0"), skill=None, limits=Limits()))
     assert rollout.outcome is Outcome.INFRASTRUCTURE

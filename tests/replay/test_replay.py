@@ -89,7 +89,12 @@ async def test_what_the_agent_did_to_the_project_is_scored_and_thrown_away(
     assert (rollout.score.hard, rollout.score.soft) == (1.0, 1.0)
     assert rollout.skill == SKILL.digest
     assert rollout.notes[0].startswith("commit ")
-    assert rollout.notes[1:] == ("sandbox none", "checks ran with the network", "worked")
+    assert rollout.notes[1:] == (
+        "sandbox none",
+        "the run had the whole network",
+        "checks ran with the network",
+        "worked",
+    )
     assert (repository / "README.md").read_text() == "# Project\n"
     assert list((tmp_path / "runs").iterdir()) == []
 

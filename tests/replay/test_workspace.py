@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import os
 import subprocess
@@ -384,3 +385,13 @@ def test_what_a_killed_night_left_is_cleared_by_its_age(tmp_path):
     assert sorted(p.name for p in tmp_path.iterdir() if p.name not in {"home", "tmp"}) == sorted(
         ["mine", young.name]
     )
+
+
+async def test_a_workspace_is_removed_whole_also_when_that_is_cancelled(repository, runs, make_task):
+    workspace = await prepare(make_task(project=str(repository)), runs)
+    removing = asyncio.ensure_future(workspace.dispose())
+    await asyncio.sleep(0)
+    removing.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await removing
+    assert list(runs.iterdir()) == []

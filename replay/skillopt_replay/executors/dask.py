@@ -76,13 +76,20 @@ class DaskExecutor:
             for event in (started, stop):
                 with contextlib.suppress(Exception):
                     await asyncio.wait_for(event.clear(), timeout=5)
-        return msgspec.msgpack.decode(data, type=Rollout)
+        rollout = msgspec.msgpack.decode(data, type=Rollout)
+        if rollout.agent != self._agent:
+            # Evidence holds for one agent and version; its runs elsewhere are none of it.
+            return self._fail(job, f"the worker has {rollout.agent} instead of {self._agent}")
+        return rollout
 
     def _lost(self, job: Job, error: Exception) -> Rollout:
         if isinstance(error, ReplayError):
             said = f"the worker cannot run it: {error.message}{f' ({error.hint})' if error.hint else ''}"
         else:
             said = f"the worker went away: {type(error).__name__}: {str(error)[:300]}"
+        return self._fail(job, said)
+
+    def _fail(self, job: Job, said: str) -> Rollout:
         return Rollout(
             task=job.task.id,
             skill=job.skill.digest if job.skill else "",

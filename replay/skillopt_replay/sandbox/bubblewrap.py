@@ -137,9 +137,12 @@ class Bubblewrap:
     @cached_property
     def _user_namespaces(self) -> tuple[str, ...]:
         # Root needs no user namespace for the rest, and keeps fewer rights in one. A second one inside opens
-        # ways into the kernel that no run needs.
-        fits = _numbers(self.name) >= (0, 8) and not _is_setuid(self._binary)
-        return ("--unshare-user", "--disable-userns") if fits else ()
+        # ways into the kernel that no run needs. Some systems allow neither.
+        options = ("--unshare-user", "--disable-userns")
+        if _numbers(self.name) < (0, 8) or _is_setuid(self._binary):
+            return ()
+        works = _try([str(self._binary), *options, "--ro-bind", "/", "/", "--", "true"]).returncode == 0
+        return options if works else ()
 
     def _sized(self, size: int) -> tuple[str, ...]:
         return ("--size", str(size)) if _numbers(self.name) >= (0, 7) else ()
@@ -147,22 +150,9 @@ class Bubblewrap:
     def _start(
         self, *, network: bool, reach: Sequence[Endpoint] | None = None
     ) -> subprocess.CompletedProcess[str]:
-        argv = self.wrap(["true"], writable=[], readable=[], cwd=Path("/"), network=network, reach=reach)
-        try:
-            return subprocess.run(
-                argv,
-                env={"PATH": SYSTEM_PATH, "LC_ALL": "C"},
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                errors="replace",
-                timeout=_PROBE_SECONDS,
-                check=False,
-            )
-        except OSError as error:
-            return subprocess.CompletedProcess(argv, 126, "", f"{self._binary}: {error.strerror}")
-        except subprocess.TimeoutExpired:
-            return subprocess.CompletedProcess(argv, 124, "", f"no answer within {_PROBE_SECONDS:.0f} s")
+        return _try(
+            self.wrap(["true"], writable=[], readable=[], cwd=Path("/"), network=network, reach=reach)
+        )
 
 
 def find(network: str = "model") -> list[Bubblewrap]:
@@ -178,6 +168,24 @@ def find(network: str = "model") -> list[Bubblewrap]:
     else:
         found.append(bundled)
     return [Bubblewrap(path, network=network) for path in found]
+
+
+def _try(argv: list[str]) -> subprocess.CompletedProcess[str]:
+    try:
+        return subprocess.run(
+            argv,
+            env={"PATH": SYSTEM_PATH, "LC_ALL": "C"},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_PROBE_SECONDS,
+            check=False,
+        )
+    except OSError as error:
+        return subprocess.CompletedProcess(argv, 126, "", f"{argv[0]}: {error.strerror}")
+    except subprocess.TimeoutExpired:
+        return subprocess.CompletedProcess(argv, 124, "", f"no answer within {_PROBE_SECONDS:.0f} s")
 
 
 def _read_only_proc() -> list[str]:

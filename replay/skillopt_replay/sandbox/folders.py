@@ -38,7 +38,9 @@ def refuse_homes(paths: Iterable[Path]) -> None:
 
 def homes() -> set[Path]:
     """Return the user's home folders: the one in the environment, and the one of the account."""
-    found = {Path.home().resolve()}
+    found: set[Path] = set()
+    with contextlib.suppress(RuntimeError):
+        found.add(Path.home().resolve())
     # A user without an account, as containers have them, or a system without such accounts.
     with contextlib.suppress(KeyError, ImportError):
         import pwd

@@ -1,0 +1,66 @@
+"""Where a night's rollouts run, as the settings say: here, or on the workers of a Dask scheduler."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from skillopt_replay.executors.local import LocalExecutor
+from skillopt_replay.models.registry import open_model
+from skillopt_sleep.config import Settings
+from skillopt_sleep.night.workbenches import make_prices, open_workbench
+from skillopt_sleep.paths import locate, make_private
+
+if TYPE_CHECKING:
+    from skillopt_replay.executors.contract import Executor, Workbench
+    from skillopt_replay.protocols import ChatModel
+
+_DASK = "dask:"
+
+
+@asynccontextmanager
+async def open_executor(agent: str, settings: Settings, workbench: Workbench) -> AsyncIterator[Executor]:
+    """Open the executor of the settings; close it at the end. Raises Unavailable with what to do."""
+    where = settings.replay.executor
+    if not where.startswith(_DASK):
+        yield LocalExecutor(workbench, slots=settings.replay.concurrency)
+        return
+    from skillopt_replay.executors.dask import open_dask
+
+    opener = WorkerOpener(agent=agent, settings=msgspec.msgpack.encode(settings))
+    async with open_dask(where.removeprefix(_DASK), opener, agent=workbench.agent.identity) as executor:
+        yield executor
+
+
+@dataclass(frozen=True)
+class WorkerOpener:
+    """Opens the same agent on a worker: its program, sign-in, folders and keys are the worker's own."""
+
+    agent: str
+    settings: bytes
+
+    def __call__(self) -> AbstractAsyncContextManager[Workbench]:
+        return _open_here(self.agent, msgspec.msgpack.decode(self.settings, type=Settings))
+
+
+@asynccontextmanager
+async def _open_here(agent: str, settings: Settings) -> AsyncIterator[Workbench]:
+    paths = locate()
+    async with AsyncExitStack() as stack:
+
+        async def model(spec: str) -> ChatModel:
+            context = open_model(
+                spec,
+                env=os.environ,
+                cache_dir=paths.models,
+                prices=make_prices(settings),
+                work=make_private(paths.replays),
+            )
+            return await stack.enter_async_context(context)
+
+        yield await open_workbench(agent, settings, paths, os.environ, model)

@@ -1,0 +1,117 @@
+"""Opening what a machine makes rollouts with: the agent the settings name, and its sandbox."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from skillopt_replay.agents.chat import ChatAgent
+from skillopt_replay.errors import Unavailable
+from skillopt_replay.executors.contract import Workbench
+from skillopt_replay.models.prices import Price, find_price, make_price
+from skillopt_replay.rollouts import Usage
+from skillopt_replay.sandbox import Probe, choose
+from skillopt_sleep.agents import BY_NAME, CHAT, COMMAND, AgentKind, Wishes
+from skillopt_sleep.config import Settings
+from skillopt_sleep.night.choosing import LOCAL
+from skillopt_sleep.paths import Paths, make_private
+
+if TYPE_CHECKING:
+    from skillopt_replay.protocols import Agent, ChatModel
+    from skillopt_replay.sandbox import Endpoint, Sandbox
+
+
+class Unneeded:
+    """The sandbox of a chat target, which runs nothing: whatever wants to run all the same is refused."""
+
+    name = "not needed: a chat model runs no commands"
+    offline = True
+    filters = True
+
+    def wrap(
+        self,
+        argv: Sequence[str],
+        *,
+        writable: Sequence[Path],
+        readable: Sequence[Path],
+        cwd: Path,
+        network: bool = True,
+        reach: Sequence[Endpoint] | None = None,
+    ) -> list[str]:
+        """Raise Unavailable."""
+        raise Unavailable(f"a chat model as target runs no commands, so {argv[0]} was not started")
+
+    def probe(self) -> Probe:
+        """Say that nothing will run."""
+        return Probe(name=self.name, works=False, detail="nothing is run")
+
+
+async def open_workbench(
+    agent: str,
+    settings: Settings,
+    paths: Paths,
+    env: Mapping[str, str],
+    model: Callable[[str], Awaitable[ChatModel]],
+) -> Workbench:
+    """Return the workbench with the agent called `agent`. Raises Unavailable with what to do.
+
+    `model` opens a chat model and closes it when the caller is done.
+    """
+    if agent == CHAT:
+        chat = ChatAgent(
+            await model(settings.target.model or LOCAL), max_tokens=settings.replay.answer_tokens
+        )
+        return Workbench(agent=chat, sandbox=Unneeded(), root=make_private(paths.replays))
+    sandbox = choose(settings.replay.sandbox, settings.replay.network)
+    if agent == COMMAND:
+        opened = _open_command(settings, env, sandbox)
+    else:
+        opened = _open_agent(BY_NAME[agent], settings, paths, env, sandbox)
+    return Workbench(agent=opened, sandbox=sandbox, root=make_private(paths.replays))
+
+
+def make_prices(settings: Settings) -> dict[str, Price]:
+    """Return the prices that the settings give, by model name."""
+    return {name: make_price(values) for name, values in settings.prices.items()}
+
+
+def _open_command(settings: Settings, env: Mapping[str, str], sandbox: Sandbox) -> Agent:
+    from skillopt_replay.agents.command import CommandAgent, find_program
+    from skillopt_replay.sandbox.reach import read_endpoint
+
+    target = settings.target
+    return CommandAgent(
+        find_program(target.command, env),
+        sandbox,
+        model=target.model or None,
+        passed={name: env[name] for name in target.pass_env if name in env},
+        # Named or not: with the network that "any" gives, it is not kept to them.
+        reach=[read_endpoint(url) for url in target.reach],
+        estimate=Usage(input_tokens=settings.replay.tokens),
+    )
+
+
+def _open_agent(
+    kind: AgentKind, settings: Settings, paths: Paths, env: Mapping[str, str], sandbox: Sandbox
+) -> Agent:
+    client = kind.find(env)
+    if client is None:
+        raise Unavailable(
+            f"{kind.title} is not on the PATH", hint=f"install it ({kind.install}), or set target.agent"
+        )
+    wishes = Wishes(
+        model=settings.target.model,
+        project_settings=settings.target.settings == "project",
+        estimate=Usage(input_tokens=settings.replay.tokens, cost_usd=settings.replay.usd),
+        price=partial(_price, make_prices(settings)),
+        cache=paths.cache,
+    )
+    return kind.open(client, sandbox, wishes)
+
+
+def _price(prices: Mapping[str, Price], model: str, usage: Usage) -> float | None:
+    """Return what a usage of a model at a provider of the user's own costs: what the settings say."""
+    price = find_price(model, "", prices)
+    return None if price is None else price.cost(usage)
