@@ -137,9 +137,8 @@ class SqliteLedger:
     def _reserve(self, kind: str, key: str, estimate: Usage) -> None:
         with transaction(self._connection):
             spent = read_spend(self._connection, self._night)
-            usd = estimate.cost_usd
-            if usd is None:
-                usd = self._dearest(kind)
+            # A client may pass its own bound by a request; what one did tonight, the next may do as well.
+            usd = max(estimate.cost_usd or 0.0, self._dearest(kind))
             limits = self._ceilings
             if spent.calls + 1 > limits.calls:
                 raise CeilingReached(

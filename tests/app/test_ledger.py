@@ -148,6 +148,15 @@ async def test_what_a_run_of_unknown_price_tells_is_kept_for_the_others(connecti
     assert ledger.spend().usd == pytest.approx(0.4)
 
 
+async def test_a_run_that_passed_its_own_bound_raises_what_is_kept_for_the_next(connection):
+    ledger = make_ledger(connection, usd=3.5)
+    await ledger.once("rollout", "1", ESTIMATE, Calls(reply(cost=1.3)), Completion)
+    await ledger.once("rollout", "2", ESTIMATE, Calls(reply(cost=0.9)), Completion)
+    with pytest.raises(CeilingReached, match=r"may cost \$1.30"):
+        await ledger.once("rollout", "3", ESTIMATE, Calls(), Completion)
+    await ledger.once("optimizer", "4", ESTIMATE, Calls(reply(cost=0.1)), Completion)
+
+
 async def test_runs_that_never_tell_a_price_are_not_held_up_by_money(connection):
     ledger = make_ledger(connection, usd=0.1)
     silent = Completion(text="hello", model="m", usage=Usage(100, 20))
