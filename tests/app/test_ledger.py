@@ -149,7 +149,7 @@ async def test_what_a_run_of_unknown_price_tells_is_kept_for_the_others(connecti
 
 
 async def test_a_run_that_passed_its_own_bound_raises_what_is_kept_for_the_next(connection):
-    ledger = make_ledger(connection, usd=3.5)
+    ledger = make_ledger(connection, usd=3.4)
     await ledger.once("rollout", "1", ESTIMATE, Calls(reply(cost=1.3)), Completion)
     await ledger.once("rollout", "2", ESTIMATE, Calls(reply(cost=0.9)), Completion)
     with pytest.raises(CeilingReached, match=r"may cost \$1.30"):
