@@ -39,6 +39,7 @@ _SECRET = (
     "id_ecdsa*",
     "id_ed25519*",
     "*credentials*",
+    "auth.json",
     "*service-account*.json",
     "*service_account*.json",
     "secrets.y*ml",
@@ -48,6 +49,14 @@ _SECRET = (
     "*.secret",
     "*.secrets",
 )
+
+
+def holds_settings(source: Path) -> bool:
+    """Return whether the folder is, or lies in, a hidden one of the home folder, such as ~/.ssh."""
+    home = Path.home().resolve()
+    return source.is_relative_to(home) and any(
+        part.startswith(".") for part in source.relative_to(home).parts[:1]
+    )
 
 
 class TooLarge(Exception):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from skillopt_replay.baseline import Baseline, keep
-from skillopt_replay.copying import TooLarge, copy_folder
+from skillopt_replay.copying import TooLarge, copy_folder, holds_settings
 from skillopt_replay.errors import ReplayError
 from skillopt_replay.folders import RUN_PREFIX, discard, make_folder, remove_tree
 from skillopt_replay.git import ask_git, run_git
@@ -190,6 +190,8 @@ async def _fetch(folder: Path, source: Path, commit: str) -> None:
 async def _copy(source: Path, folder: Path) -> str:
     if source == Path(source.anchor) or Path.home().resolve().is_relative_to(source):
         return f"{source} is no project but holds the home folder: an empty folder"
+    if holds_settings(source):
+        return f"{source} is a place of settings and sign-ins, not a project: an empty folder"
     try:
         files = await asyncio.to_thread(copy_folder, source, folder)
     except TooLarge as error:

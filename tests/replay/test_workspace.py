@@ -326,6 +326,15 @@ async def test_the_home_folder_is_never_copied(private_home, runs, make_task):
         assert "home folder" in workspace.notes[0]
 
 
+async def test_where_somebody_keeps_settings_and_keys_is_no_project_to_copy(private_home, runs, make_task):
+    for place in (".ssh", ".config/gh", ".codex"):
+        (private_home / place).mkdir(parents=True)
+        (private_home / place / "deploy").write_text("private")
+        workspace = await prepare(make_task(project=str(private_home / place)), runs)
+        assert [p.name for p in workspace.path.iterdir()] == [".git"]
+        assert "settings and sign-ins" in workspace.notes[0]
+
+
 async def test_a_project_that_holds_the_folder_of_the_runs_is_not_copied_into_itself(tmp_path, make_task):
     project = tmp_path / "plain"
     project.mkdir()
