@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import sqlite3
 import time
 from collections.abc import Awaitable, Callable
@@ -16,6 +17,8 @@ from skillopt_replay.rollouts import Usage
 from skillopt_sleep.clock import month_start, now
 from skillopt_sleep.config import Ceilings
 from skillopt_sleep.store.database import transaction
+
+_MOST_TOKENS = 1 << 40  # more than any call can use
 
 
 class Spend(msgspec.Struct, frozen=True, kw_only=True):
@@ -204,7 +207,7 @@ class SqliteLedger:
         error: str | None = None,
         priced: bool = True,
     ) -> None:
-        usage: Usage | None = getattr(result, "usage", None)
+        usd, tokens = _told(getattr(result, "usage", None))
         with transaction(self._connection):
             self._connection.execute(
                 "update calls set state = ?, ended = ?, usd = ?, tokens = ?, result = ?, error = ?,"
@@ -213,8 +216,8 @@ class SqliteLedger:
                 (
                     state,
                     now(),
-                    usage.cost_usd if usage else None,
-                    usage.tokens if usage else None,
+                    usd,
+                    tokens,
                     msgspec.msgpack.encode(result) if state == "done" else None,
                     error,
                     priced,
@@ -223,6 +226,20 @@ class SqliteLedger:
                     key,
                 ),
             )
+
+
+def _told(usage: Usage | None) -> tuple[float | None, int | None]:
+    """Return dollars and tokens as they were told, None for what no call can cost: then its reserve counts.
+
+    A run can write into what its client tells us.
+    """
+    if usage is None:
+        return None, None
+    usd = usage.cost_usd
+    if usd is not None and not 0.0 <= usd < math.inf:
+        usd = None
+    counts = (usage.input_tokens, usage.output_tokens, usage.cache_read_tokens, usage.cache_write_tokens)
+    return usd, sum(counts) if all(0 <= count < _MOST_TOKENS for count in counts) else None
 
 
 def read_spend(connection: sqlite3.Connection, night: str) -> Spend:

@@ -157,6 +157,24 @@ async def test_a_run_that_passed_its_own_bound_raises_what_is_kept_for_the_next(
     await ledger.once("optimizer", "4", ESTIMATE, Calls(reply(cost=0.1)), Completion)
 
 
+@pytest.mark.parametrize(
+    "told",
+    [
+        Usage(100, 20, cost_usd=-50.0),
+        Usage(-1_000_000, 20, cost_usd=0.5),
+        Usage(100, 20, cost_usd=float("nan")),
+        Usage(1 << 62, 1 << 62, cost_usd=float("inf")),
+    ],
+)
+async def test_a_run_that_tells_nonsense_about_its_cost_makes_no_room_for_others(connection, told):
+    ledger = make_ledger(connection)
+    liar = Completion(text="hello", model="m", usage=told)
+    await ledger.once("rollout", "k", ESTIMATE, Calls(liar), Completion)
+    spent = ledger.spend()
+    assert spent.usd in {0.5, 1.0}
+    assert spent.tokens in {120, 1100}
+
+
 async def test_runs_that_never_tell_a_price_are_not_held_up_by_money(connection):
     ledger = make_ledger(connection, usd=0.1)
     silent = Completion(text="hello", model="m", usage=Usage(100, 20))
