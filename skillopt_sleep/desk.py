@@ -15,7 +15,7 @@ from skillopt_sleep.errors import NeedsDecision, UsageError
 from skillopt_sleep.lock import hold_decisions
 from skillopt_sleep.paths import Paths
 from skillopt_sleep.records import Proposal
-from skillopt_sleep.store.candidates import forget_rejected_edits, save_rejected_edits
+from skillopt_sleep.store.candidates import forget_rejected_edits, make_rejected, save_rejected_edits
 from skillopt_sleep.store.database import connect, explained, transaction
 from skillopt_sleep.store.proposals import read_proposal, read_proposals, save_proposal
 from skillopt_staging.proposals import State
@@ -108,11 +108,9 @@ class StoreDesk:
         decided = msgspec.structs.replace(
             proposal, state=State.REJECTED, decided=now(), reason=reason.strip()
         )
-        contents = [edit.content for edit in proposal.note.edits]
+        edits = make_rejected(proposal.note.edits, f"by the user: {reason.strip()}", by_user=True)
         with transaction(connection):
-            save_rejected_edits(
-                connection, proposal.staged.live, contents, f"by the user: {reason.strip()}", None
-            )
+            save_rejected_edits(connection, proposal.staged.live, edits)
             save_proposal(connection, decided, action="reject", detail=reason.strip())
         return _change(decided, sentence)
 
@@ -142,13 +140,12 @@ class StoreDesk:
             base_text=proposal.base_text,
             text=proposal.text,
         )
-        contents = [edit.content for edit in proposal.note.edits]
         sentence = f"reopened {proposal.id}; its branch {proposal.staged.branch} is back"
         reopened = msgspec.structs.replace(
             proposal, staged=staged, state=State.PENDING, decided=None, reason=None
         )
         with transaction(connection):
-            forget_rejected_edits(connection, proposal.staged.live, contents)
+            forget_rejected_edits(connection, proposal.staged.live, proposal.note.edits)
             save_proposal(connection, reopened, action="reopen", detail=sentence)
         return _change(reopened, sentence)
 

@@ -23,6 +23,7 @@ from skillopt_sleep.records import Note
 from skillopt_sleep.store.calibrations import find_calibration
 from skillopt_sleep.store.candidates import (
     Carried,
+    make_rejected,
     retire,
     save_carried,
     save_rejected_edits,
@@ -83,8 +84,8 @@ def _turn_down(plan: SkillPlan, carried: Carried, measured: Measurement, bench: 
         save_carried(bench.connection, grow(carried, measured))
         retire(bench.connection, carried.id, "rejected" if rejected else "passed over")
         if rejected:
-            contents = [edit.content for edit in carried.edits]
-            save_rejected_edits(bench.connection, plan.place.live, contents, verdict.reason, verdict.effect)
+            edits = make_rejected(carried.edits, verdict.reason, effect=verdict.effect)
+            save_rejected_edits(bench.connection, plan.place.live, edits)
 
 
 def _mention(report: SkillReport, others: Sequence[_Measured]) -> SkillReport:
@@ -191,9 +192,8 @@ def _conclude(
     if verdict.decision is Decision.REJECT:
         with transaction(connection):
             retire(connection, grown.id, "rejected")
-            save_rejected_edits(
-                connection, plan.place.live, [e.content for e in grown.edits], verdict.reason, verdict.effect
-            )
+            edits = make_rejected(grown.edits, verdict.reason, effect=verdict.effect)
+            save_rejected_edits(connection, plan.place.live, edits)
         return report
     # Until it is staged it waits, to be measured once more: when git refuses, it need not be learned anew.
     save_carried(connection, carried)

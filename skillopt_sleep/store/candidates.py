@@ -12,6 +12,7 @@ from skillopt_replay.skills import Skill
 from skillopt_sleep.clock import now
 from skillopt_sleep.records import EditEvidence, TaskEvidence
 from skillopt_sleep.training.records import RejectedEdit
+from skillopt_sleep.training.rejected import CAPACITY
 
 
 class Carried(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,27 +91,63 @@ def retire(connection: sqlite3.Connection, candidate: str, state: str) -> None:
     connection.execute("update candidates set state = ? where id = ?", (state, candidate))
 
 
-def save_rejected_edits(
-    connection: sqlite3.Connection, skill: str, contents: list[str], reason: str, effect: float | None
-) -> None:
+def make_rejected(
+    edits: Sequence[EditEvidence], reason: str, *, effect: float | None = None, by_user: bool = False
+) -> list[RejectedEdit]:
+    """Return the edits of one candidate as turned down together."""
+    return [
+        RejectedEdit(
+            edit.content,
+            reason,
+            effect=effect,
+            by_user=by_user,
+            shared=len(edits) > 1,
+            target=_target(edit),
+        )
+        for edit in edits
+    ]
+
+
+def _target(edit: EditEvidence) -> str:
+    return edit.target if edit.op == "delete" else ""
+
+
+def save_rejected_edits(connection: sqlite3.Connection, skill: str, edits: Sequence[RejectedEdit]) -> None:
     """Remember edits that were turned down, and why; saying so again changes nothing."""
     connection.executemany(
-        "insert into rejected_edits (skill, content, reason, effect, at) select ?, ?, ?, ?, ?"
-        " where not exists (select 1 from rejected_edits where skill = ? and content = ? and reason = ?)",
-        [(skill, content, reason, effect, now(), skill, content, reason) for content in contents],
+        "insert into rejected_edits (skill, content, target, reason, effect, by_user, shared, at)"
+        " select :skill, :content, :target, :reason, :effect, :by_user, :shared, :at where not exists"
+        " (select 1 from rejected_edits where skill = :skill and content = :content and target = :target"
+        " and reason = :reason)",
+        [{"skill": skill, "at": now(), **msgspec.structs.asdict(edit)} for edit in edits],
     )
 
 
-def read_rejected_edits(connection: sqlite3.Connection, skill: str, *, limit: int = 20) -> list[RejectedEdit]:
+def read_rejected_edits(
+    connection: sqlite3.Connection, skill: str, *, limit: int = CAPACITY
+) -> list[RejectedEdit]:
     """Return what was turned down for this skill, newest first."""
     rows = connection.execute(
-        "select content, reason from rejected_edits where skill = ? order by id desc limit ?", (skill, limit)
+        "select content, reason, effect, by_user, shared, target from rejected_edits where skill = ?"
+        " order by id desc limit ?",
+        (skill, limit),
     )
-    return [RejectedEdit(row["content"], row["reason"]) for row in rows]
+    return [
+        RejectedEdit(
+            row["content"],
+            row["reason"],
+            effect=row["effect"],
+            by_user=bool(row["by_user"]),
+            shared=bool(row["shared"]),
+            target=row["target"],
+        )
+        for row in rows
+    ]
 
 
-def forget_rejected_edits(connection: sqlite3.Connection, skill: str, contents: list[str]) -> None:
+def forget_rejected_edits(connection: sqlite3.Connection, skill: str, edits: Sequence[EditEvidence]) -> None:
     """Forget rejections the user took back."""
     connection.executemany(
-        "delete from rejected_edits where skill = ? and content = ?", [(skill, c) for c in contents]
+        "delete from rejected_edits where skill = ? and content = ? and target = ?",
+        [(skill, edit.content, _target(edit)) for edit in edits],
     )

@@ -118,6 +118,14 @@ _JUDGED = (
 
 _TITLED = ("create table titles (plain text primary key, title text not null) strict",)
 
+_TOLD = (
+    # Who turned an edit down, whether it was measured with others, and what a delete was to take away.
+    "alter table rejected_edits add column by_user integer not null default 0",
+    "alter table rejected_edits add column shared integer not null default 0",
+    "alter table rejected_edits add column target text not null default ''",
+    "update rejected_edits set by_user = 1 where reason like 'by the user: %'",
+)
+
 _MONTHLY = (
     # What a month has spent is asked before every call, without touching the results.
     "create index calls_by_start on calls (started, usd, reserved_usd)",
@@ -132,5 +140,6 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _RULED,
     _JUDGED,
     _TITLED,
+    _TOLD,
     _MONTHLY,
 )

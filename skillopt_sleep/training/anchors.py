@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from skillopt_sleep.training.markdown import ITEM
 
 _PLAIN = str.maketrans({"‘": "'", "’": "'", "“": '"', "”": '"', "–": "-", "—": "-", "\u00a0": " "})
+
+
+class Anchor(NamedTuple):
+    """Where a target was found; `exact` when it agrees with the text in every character."""
+
+    start: int
+    end: int
+    exact: bool
 
 
 class AnchorMissed(Exception):
     """The target is nowhere in the body, or in several places; the message says which."""
 
 
-def find_anchor(body: str, target: str) -> tuple[int, int]:
-    """Return the start and end offset of the target in the body.
+def find_anchor(body: str, target: str) -> Anchor:
+    """Return the place of the target in the body.
 
     An exact match wins over one that only agrees after folding case, whitespace, quotes and dashes. A
     match never begins or ends inside a word. A list bullet in front of the target is no part of it.
@@ -21,12 +31,19 @@ def find_anchor(body: str, target: str) -> tuple[int, int]:
     wanted = strip_bullet(target)
     if not wanted:
         raise AnchorMissed("the target is empty")
-    matches = _search(body, wanted) or _search_folded(body, wanted)
+    matches = find_all(body, target)
     if not matches:
         raise AnchorMissed("the target is not in the skill")
     if len(matches) > 1:
         raise AnchorMissed(f"the target is in the skill {len(matches)} times: quote more of it")
-    return matches[0]
+    start, end = matches[0]
+    return Anchor(start, end, body[start:end] == wanted)
+
+
+def find_all(body: str, target: str) -> list[tuple[int, int]]:
+    """Return every place where the target stands in the body, as `find_anchor` looks for it."""
+    wanted = strip_bullet(target)
+    return (_search(body, wanted) or _search_folded(body, wanted)) if wanted else []
 
 
 def strip_bullet(text: str) -> str:

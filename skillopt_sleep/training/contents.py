@@ -4,23 +4,35 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from typing import NamedTuple
 
+from skillopt_sleep.training.anchors import Anchor
 from skillopt_sleep.training.markdown import ITEM, Heading, find_headings, find_islands, split_lines
 
 _DELIMITER = re.compile(r"^[ \t]*---[ \t]*$", re.MULTILINE)
 # A link definition, a declaration and a processing instruction show nothing when rendered.
-_UNSEEN = re.compile(r"^[ \t]*(?:\[[^\]\n]+\]:|<[!?])", re.MULTILINE)
+UNSEEN = re.compile(r"^[ \t]*(?:\[[^\]\n]+\]:|<[!?])", re.MULTILINE)
 _STRUCTURE = re.compile(r"[ \t]*(?:#{1,6}(?:[ \t]|\Z)|```|~~~|\||>)")
 RULES = "Rules"
 
 
 class EditRefused(Exception):
-    """The edit is not applied; the message says why. `miss`: asking again may help."""
+    """The edit is not applied; the message says why. The flags are those of EditResult."""
 
-    def __init__(self, detail: str, *, miss: bool = False) -> None:
+    def __init__(self, detail: str, *, miss: bool = False, over_size: bool = False) -> None:
         super().__init__(detail)
         self.detail = detail
         self.miss = miss
+        self.over_size = over_size
+
+
+class Change(NamedTuple):
+    """A body with an edit made in it: where it went, the span that went, and where the target was found."""
+
+    body: str
+    detail: str
+    removed: tuple[int, int] = (0, 0)
+    anchor: Anchor | None = None
 
 
 def clean_content(content: str) -> str:
@@ -29,7 +41,7 @@ def clean_content(content: str) -> str:
     Raises EditRefused for content that is empty, hides text from a reader, or could end the front matter or
     run into what follows it.
     """
-    lines = "".join(c for c in content.replace("\r\n", "\n").replace("\r", "\n") if _visible(c)).split("\n")
+    lines = drop_invisible(content).split("\n")
     text = "\n".join(line.rstrip() for line in lines).strip("\n")
     if "\n" not in text:
         text = text.strip()
@@ -39,11 +51,16 @@ def clean_content(content: str) -> str:
         raise EditRefused("the content holds an HTML comment or a region marker")
     if _DELIMITER.search(text):
         raise EditRefused("the content holds a front matter delimiter")
-    if _UNSEEN.search(text):
+    if UNSEEN.search(text):
         raise EditRefused("the content holds Markdown that a reader does not see")
     if not all(island.closed for island in find_islands(text)):
         raise EditRefused("the content holds a code block that is not closed")
     return text
+
+
+def drop_invisible(text: str) -> str:
+    """Return the text without invisible characters; every line ends with a line feed alone."""
+    return "".join(c for c in text.replace("\r\n", "\n").replace("\r", "\n") if _visible(c))
 
 
 def _visible(character: str) -> bool:

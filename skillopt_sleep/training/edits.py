@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from skillopt_replay.skills import Skill, SkillInvalid, find_problems
-from skillopt_sleep.training.contents import EditRefused, clean_content
+from skillopt_sleep.training.contents import Change, EditRefused, clean_content
 from skillopt_sleep.training.inserts import add, insert_after
 from skillopt_sleep.training.markdown import find_islands, find_protected
 from skillopt_sleep.training.records import Edit, EditResult
@@ -39,39 +39,59 @@ def apply_edits(
             results.append(EditResult(edit=edit, applied=False, detail="over the learning rate"))
             continue
         try:
-            skill, detail = _apply(skill, edit, max_tokens)
+            skill, result = _apply(skill, edit, max_tokens)
         except EditRefused as refused:
-            results.append(EditResult(edit=edit, applied=False, detail=refused.detail, miss=refused.miss))
-        else:
-            results.append(EditResult(edit=edit, applied=True, detail=detail))
-            applied += 1
+            result = refuse(edit, refused)
+        results.append(result)
+        applied += result.applied
     return skill, tuple(results)
 
 
-def _apply(skill: Skill, edit: Edit, max_tokens: int) -> tuple[Skill, str]:
-    body = skill.body
+def refuse(edit: Edit, refused: EditRefused) -> EditResult:
+    """Return what became of an edit that was refused."""
+    return EditResult(
+        edit=edit, applied=False, detail=refused.detail, miss=refused.miss, over_size=refused.over_size
+    )
+
+
+def report(edit: Edit, body: str, change: Change) -> EditResult:
+    """Return what became of an edit that changed this body."""
+    matched, exact = "", False
+    if change.anchor is not None:
+        matched, exact = body[change.anchor.start : change.anchor.end], change.anchor.exact
+    return EditResult(edit=edit, applied=True, detail=change.detail, matched=matched, exact=exact)
+
+
+def edit_body(body: str, edit: Edit) -> Change:
+    """Return the body of a Markdown document with the edit made in it.
+
+    Raises EditRefused when it changes nothing, or would touch a protected region or tear a code block.
+    """
     content = "" if edit.op == "delete" else clean_content(edit.content)
-    removed = (0, 0)
     if edit.op == "add":
-        changed, detail = add(body, content)
+        change = add(body, content)
     elif edit.op == "insert_after":
-        changed, detail = insert_after(body, edit.target, content)
+        change = insert_after(body, edit.target, content)
     elif edit.op == "replace":
-        changed, removed = replace(body, edit.target, content)
-        detail = "replaced"
+        change = replace(body, edit.target, content)
     else:
-        changed, removed = delete(body, edit.target)
-        detail = "deleted"
-    if changed == body:
+        change = delete(body, edit.target)
+    if change.body == body:
         raise EditRefused("the edit changes nothing")
-    _check_islands(body, changed, removed, content)
-    result = Skill(skill.name, skill.text.removesuffix(body) + changed)
+    _check_islands(body, change.body, change.removed, content)
+    return change
+
+
+def _apply(skill: Skill, edit: Edit, max_tokens: int) -> tuple[Skill, EditResult]:
+    body = skill.body
+    change = edit_body(body, edit)
+    result = Skill(skill.name, skill.text.removesuffix(body) + change.body)
     problems = find_problems(result)
-    if problems or result.body != changed:
+    if problems or result.body != change.body:
         raise EditRefused(f"the skill would not be legal: {'; '.join(problems) or 'the front matter moves'}")
     if count_tokens(result.text) > max_tokens and len(result.text) > len(skill.text):
-        raise EditRefused(f"over the size budget of {max_tokens} tokens")
-    return result, detail
+        raise EditRefused(f"over the size budget of {max_tokens} tokens", over_size=True)
+    return result, report(edit, body, change)
 
 
 def _check_islands(before: str, after: str, removed: tuple[int, int], content: str) -> None:

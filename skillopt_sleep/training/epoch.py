@@ -27,8 +27,8 @@ from skillopt_sleep.training.records import (
     TrainingResult,
 )
 from skillopt_sleep.training.reflect import Reflection, reflect
+from skillopt_sleep.training.rejected import RejectedEdits, remember_rejected
 from skillopt_sleep.training.rounds import Report, run_all
-from skillopt_sleep.training.words import words
 
 
 async def train(
@@ -47,9 +47,9 @@ async def train(
     """Return the candidates that beat the incumbent on the train tasks, best first.
 
     `skill` is the incumbent; None means there is none, and candidates are new skills under `name` with
-    `description`. `rejected` are edits of earlier nights that were turned down: the optimizer is told, and
-    none of them is tried again word for word. `on_event` is called with (stage, done, total); the stages
-    are rollout, reflect and race.
+    `description`. `rejected` are edits of earlier nights that were turned down, newest first: the optimizer
+    is told, and none of them is tried again word for word. `on_event` is called with (stage, done, total);
+    the stages are rollout, reflect and race.
     The same tasks, replies and seed give the same result whatever order the runs end in.
     Raises CeilingReached or ServiceRefused as soon as the runs in progress have ended, SkillInvalid for an
     illegal incumbent or name, ValueError for tasks that are held out.
@@ -63,7 +63,7 @@ async def train(
         optimizer=optimizer,
         ledger=ledger,
         config=config,
-        rejected=tuple(rejected),
+        rejected=remember_rejected(RejectedEdits(), reversed(rejected)),
         report=on_event,
         slots=asyncio.Semaphore(max(config.concurrency, 1)),
     )
@@ -82,7 +82,7 @@ class _Epoch:
     optimizer: ChatModel
     ledger: Ledger
     config: TrainingConfig
-    rejected: tuple[RejectedEdit, ...]
+    rejected: RejectedEdits
     report: Report | None
     slots: asyncio.Semaphore
     rollouts: int = 0
@@ -148,23 +148,21 @@ class _Epoch:
             config,
             sources=sources,
             variant=variant,
-            rejected=self.rejected,
+            rejected=self.rejected.edits,
         )
 
     def _build(
         self, reflections: Sequence[Reflection], failures: Sequence[Failure]
     ) -> tuple[Contender | None, list[str]]:
         dropped = [result for reflection in reflections for result in reflection.dropped]
-        turned_down = {tuple(words(edit.content)) for edit in self.rejected}
         proposed = [
-            [edit for edit in reflection.edits if tuple(words(edit.content)) not in turned_down]
-            for reflection in reflections
+            [edit for edit in reflection.edits if not self.rejected.knows(edit)] for reflection in reflections
         ]
         again = [
-            edit.content
+            edit.content or edit.target
             for reflection in reflections
             for edit in reflection.edits
-            if tuple(words(edit.content)) in turned_down
+            if self.rejected.knows(edit)
         ]
         edits = merge_edits(proposed, failures)
         skill, results = apply_edits(

@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from skillopt_sleep.training.anchors import AnchorMissed, find_anchor, strip_bullet
-from skillopt_sleep.training.contents import RULES, EditRefused, drop_rules_heading, is_rules, split_rules
+from skillopt_sleep.training.anchors import Anchor, AnchorMissed, find_anchor, strip_bullet
+from skillopt_sleep.training.contents import (
+    RULES,
+    Change,
+    EditRefused,
+    drop_rules_heading,
+    is_rules,
+    split_rules,
+)
 from skillopt_sleep.training.markdown import (
     ITEM,
     Line,
@@ -25,7 +32,7 @@ class _Place(NamedTuple):
     bullet: str = ""
 
 
-def add(body: str, content: str) -> tuple[str, str]:
+def add(body: str, content: str) -> Change:
     """Return the body with the content added, and where it went.
 
     Rules (a sentence, or a bullet list) go to the end of the section "Rules", which is made when there is
@@ -37,23 +44,25 @@ def add(body: str, content: str) -> tuple[str, str]:
     if not rules:
         refuse_present(body, _refuse_bare_heading(content))
         block = drop_rules_heading(content).split("\n")
-        return splice(body, _find_end(body), newline.join(block)), "added at the end"
+        return Change(splice(body, _find_end(body), newline.join(block)), "added at the end")
     section = _find_rules(body)
     if section is None:
         lines = [f"## {RULES}", "", *(f"- {rule}" for rule in rules)]
-        return splice(body, _find_end(body), newline.join(lines)), f"added under a new heading {RULES}"
+        changed = splice(body, _find_end(body), newline.join(lines))
+        return Change(changed, f"added under a new heading {RULES}")
     lines = [f"{section.bullet or '- '}{rule}" for rule in rules]
     text = newline.join(lines)
-    return splice(body, section.offset, text, tight=bool(section.bullet)), f"added under {RULES}"
+    return Change(splice(body, section.offset, text, tight=bool(section.bullet)), f"added under {RULES}")
 
 
-def insert_after(body: str, target: str, content: str) -> tuple[str, str]:
+def insert_after(body: str, target: str, content: str) -> Change:
     """Return the body with the content after the block that holds the target, and where it went.
 
     After a list item it becomes an item of that list. Raises EditRefused when the target is missing, not
     unique or protected, or the content is there already.
     """
-    start, end = locate(body, target)
+    anchor = locate(body, target)
+    start, end = anchor.start, anchor.end
     for island in find_islands(body):
         if island.overlaps(start, end) and island.kind != "code":
             raise EditRefused(f"the target lies in a {_NAMES[island.kind]}")
@@ -65,15 +74,16 @@ def insert_after(body: str, target: str, content: str) -> tuple[str, str]:
     where = f"inserted after line {body.count(chr(10), 0, offset) or 1}"
     if item and rules:
         bullet = f"{item['indent']}{_next_marker(item['marker'])} "
-        return splice(body, offset, newline_of(body).join(f"{bullet}{r}" for r in rules), tight=True), where
-    return splice(body, offset, content.replace("\n", newline_of(body))), where
+        text = newline_of(body).join(f"{bullet}{rule}" for rule in rules)
+        return Change(splice(body, offset, text, tight=True), where, anchor=anchor)
+    return Change(splice(body, offset, content.replace("\n", newline_of(body))), where, anchor=anchor)
 
 
 _NAMES = {"protected": "protected region", "comment": "comment", "code": "code block"}
 
 
-def locate(body: str, target: str) -> tuple[int, int]:
-    """Return the span of the target. Raises EditRefused (a miss) when it is not there exactly once."""
+def locate(body: str, target: str) -> Anchor:
+    """Return the place of the target. Raises EditRefused (a miss) when it is not there exactly once."""
     try:
         return find_anchor(body, target)
     except AnchorMissed as missed:

@@ -43,6 +43,15 @@ class Island(NamedTuple):
         return self.start <= start and end <= self.end
 
 
+class Marker(NamedTuple):
+    """A marker of a protected region: `kind` is SLOW_UPDATE or APPENDIX."""
+
+    start: int
+    end: int
+    kind: str
+    opens: bool
+
+
 class Heading(NamedTuple):
     line: Line
     level: int
@@ -74,14 +83,27 @@ def find_protected(body: str) -> list[Island]:
     """
     regions: list[Island] = []
     opened: dict[str, int] = {}
-    for match in _MARKER.finditer(body):
-        kind, side = match.group(1).upper(), match.group(2).upper()
-        if side == "START":
-            opened.setdefault(kind, match.start())
+    for marker in find_markers(body):
+        if marker.opens:
+            opened.setdefault(marker.kind, marker.start)
         else:
-            regions.append(Island(opened.pop(kind, match.start()), match.end(), "protected", closed=True))
+            start = opened.pop(marker.kind, marker.start)
+            regions.append(Island(start, marker.end, "protected", closed=True))
     regions += [Island(start, len(body), "protected", closed=False) for start in opened.values()]
     return sorted(regions)
+
+
+def find_markers(body: str) -> list[Marker]:
+    """Return every region marker of the body, in whatever state the regions are."""
+    return [
+        Marker(match.start(), match.end(), match.group(1).upper(), match.group(2).upper() == "START")
+        for match in _MARKER.finditer(body)
+    ]
+
+
+def find_code(body: str) -> list[Island]:
+    """Return the fenced code blocks."""
+    return [island for island in _find_code_and_comments(body) if island.kind == "code"]
 
 
 def _find_code_and_comments(body: str) -> list[Island]:

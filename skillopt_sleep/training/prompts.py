@@ -13,6 +13,7 @@ from skillopt_replay.protocols import Message
 from skillopt_replay.skills import Skill
 from skillopt_sleep.training.markdown import find_protected
 from skillopt_sleep.training.records import RejectedEdit
+from skillopt_sleep.training.rejected import render_rejected
 
 _SYSTEM = """\
 You keep the rules that a coding agent reads before every task. You see tasks that failed (t1, t2, ...) and \
@@ -44,7 +45,6 @@ _PREFER_REPLACE = "Replace a rule that is wrong or unclear rather than adding an
 _PROTECTED = "What stands between <!-- ... _START --> and <!-- ... _END --> cannot be edited."
 
 _MAX_RULE = 400
-_MAX_REJECTED = 8
 # A tighter bound cuts the sentence, and a small model then finishes it inside the next field.
 _MAX_REASONING = 400
 
@@ -54,7 +54,7 @@ def build_messages(
 ) -> list[Message]:
     """Return the messages that ask for up to `limit` edits of the skill (None: a new one) by the evidence.
 
-    `rejected` are edits of earlier nights that were turned down, newest first.
+    `rejected` are edits that were turned down before, the most telling first.
     """
     fields, example = (_NEW_FIELDS, _NEW_EXAMPLE) if skill is None else (_EDIT_FIELDS, _EDIT_EXAMPLE)
     system = _SYSTEM.format(fields=fields, example=example)
@@ -64,12 +64,9 @@ def build_messages(
         notes = f"{_PREFER_REPLACE} {_PROTECTED if find_protected(skill.body) else ''}".strip()
         parts.insert(1, f"The skill as it is:\n\n{skill.body.strip()}")
         parts[-1] = f"Write 1 to {limit} edits as JSON. {notes}"
-    if rejected:
-        lines = [
-            f'- "{" ".join(e.content.split())}" was turned down: {" ".join(e.reason.split())}'
-            for e in rejected[:_MAX_REJECTED]
-        ]
-        parts.insert(-1, "\n".join(["Never write these again, nor the same in other words:", *lines]))
+    told = render_rejected(rejected)
+    if told:
+        parts.insert(-1, f"Never write these again, nor the same in other words:\n{told}")
     return [Message("system", system), Message("user", "\n\n".join(parts))]
 
 

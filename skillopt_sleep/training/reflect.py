@@ -11,6 +11,7 @@ from skillopt_replay.protocols import ChatModel, Completion, Ledger, Message
 from skillopt_replay.skills import Skill
 from skillopt_sleep.training.edits import apply_edits
 from skillopt_sleep.training.evidence import Failure, render_evidence
+from skillopt_sleep.training.misses import collect_misses, render_misses
 from skillopt_sleep.training.prompts import build_messages, build_repair, build_schema
 from skillopt_sleep.training.provenance import Sources, vouch
 from skillopt_sleep.training.records import Edit, EditResult, RejectedEdit, TrainingConfig
@@ -97,7 +98,7 @@ def _find_misses(skill: Skill | None, edits: Sequence[Edit], config: TrainingCon
     if skill is None:
         return ""
     _, results = apply_edits(skill, edits, limit=len(edits), max_tokens=config.max_skill_tokens)
-    return "; ".join(f'{r.edit.op} "{r.edit.target}": {r.detail}' for r in results if r.miss)
+    return render_misses(collect_misses(skill.body, results))
 
 
 def _list_dropped(dropped: Sequence[EditResult]) -> str:

@@ -5,20 +5,21 @@ from __future__ import annotations
 import re
 
 from skillopt_sleep.training.anchors import strip_bullet
-from skillopt_sleep.training.contents import EditRefused, split_rules
+from skillopt_sleep.training.contents import Change, EditRefused, split_rules
 from skillopt_sleep.training.inserts import locate, newline_of, refuse_present
 from skillopt_sleep.training.markdown import find_islands, split_items, split_lines
 
 _BULLET = re.compile(r"[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?\Z")
 
 
-def replace(body: str, target: str, content: str) -> tuple[str, tuple[int, int]]:
-    """Return the body with the content in place of the target, and the span that went.
+def replace(body: str, target: str, content: str) -> Change:
+    """Return the body with the content in place of the target.
 
     A bullet in front of the target stays. Content of several lines needs a target of whole lines. Raises
     EditRefused when the target is missing, not unique or in an island, or the content is there already.
     """
-    start, end = locate(body, target)
+    anchor = locate(body, target)
+    start, end = anchor.start, anchor.end
     _refuse_islands(body, start, end)
     rest = body[:start] + body[end:]
     refuse_present(rest, split_rules(content) or split_items(content))
@@ -35,16 +36,17 @@ def replace(body: str, target: str, content: str) -> tuple[str, tuple[int, int]]
         indent = " " * len(prefix)
         first, *others = content.split("\n")
         text = newline.join([first, *(indent + line if line else line for line in others)])
-    return body[:start] + text + body[end:], (start, end)
+    return Change(body[:start] + text + body[end:], "replaced", (start, end), anchor)
 
 
-def delete(body: str, target: str) -> tuple[str, tuple[int, int]]:
-    """Return the body without the target, and the span that went.
+def delete(body: str, target: str) -> Change:
+    """Return the body without the target.
 
     When nothing but a bullet would stay of the target's lines they go as well, and no double blank line is
     left behind. Raises EditRefused when the target is missing, not unique or in an island.
     """
-    start, end = locate(body, target)
+    anchor = locate(body, target)
+    start, end = anchor.start, anchor.end
     _refuse_islands(body, start, end)
     _, whole = _surroundings(body, start, end)
     if whole:
@@ -57,7 +59,7 @@ def delete(body: str, target: str) -> tuple[str, tuple[int, int]]:
     elif body[start - 1 : start] == " " and not body[end : end + 1].isalnum():
         start -= 1
     _refuse_islands(body, start, end)
-    return body[:start] + body[end:], (start, end)
+    return Change(body[:start] + body[end:], "deleted", (start, end), anchor)
 
 
 def _surroundings(body: str, start: int, end: int) -> tuple[str, bool]:

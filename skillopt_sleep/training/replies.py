@@ -38,6 +38,7 @@ def read_reply(completion: Completion) -> Reply:
         faults += [f"edit {number}: {fault}"] if fault else []
     if not edits:
         raise ReplyMalformed("; ".join(faults) or 'the list "edits" is empty')
+    edits = [msgspec.structs.replace(edit, rank=rank) for rank, edit in enumerate(edits)]
     reasoning = value.get("reasoning")
     return Reply(reasoning.strip() if isinstance(reasoning, str) else "", tuple(edits), tuple(faults))
 

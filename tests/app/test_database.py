@@ -4,17 +4,28 @@ from __future__ import annotations
 
 import sqlite3
 import stat
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from skillopt_sleep.errors import AppError
+from skillopt_sleep.records import EditEvidence
 from skillopt_sleep.store import database
-from skillopt_sleep.store.candidates import is_settled, read_carried, save_settled
+from skillopt_sleep.store.candidates import (
+    forget_rejected_edits,
+    is_settled,
+    make_rejected,
+    read_carried,
+    read_rejected_edits,
+    save_rejected_edits,
+    save_settled,
+)
 from skillopt_sleep.store.database import connect, transaction
 from skillopt_sleep.store.index import read_splits
 from skillopt_sleep.store.migrations import MIGRATIONS
 from skillopt_sleep.store.nights import begin_night, close_night, find_unfinished, last_night
+from skillopt_sleep.training.records import RejectedEdit
 
 
 def test_the_folder_and_the_file_are_for_the_user_alone(tmp_path: Path):
@@ -113,3 +124,41 @@ def test_a_skill_that_passes_everything_is_settled_until_it_or_its_tasks_change(
     assert not is_settled(connection, "/live", "digest", ["a"])
     assert read_carried(connection, "/live") is None
     connection.close()
+
+
+def test_what_was_turned_down_comes_back_with_its_effect_and_can_be_taken_back(tmp_path: Path):
+    edits = [
+        EditEvidence(op="add", content="Use tabs."),
+        EditEvidence(op="delete", content="", target="Old rule."),
+    ]
+    with closing(connect(tmp_path / "state.db")) as connection:
+        measured = make_rejected(edits, "worse", effect=-0.25)
+        for _ in range(2):
+            save_rejected_edits(connection, "live", measured)
+        save_rejected_edits(connection, "live", make_rejected(edits[:1], "no", by_user=True))
+        assert read_rejected_edits(connection, "live") == [
+            RejectedEdit("Use tabs.", "no", by_user=True),
+            RejectedEdit("", "worse", effect=-0.25, shared=True, target="Old rule."),
+            RejectedEdit("Use tabs.", "worse", effect=-0.25, shared=True),
+        ]
+        forget_rejected_edits(connection, "live", edits[1:])
+        assert [e.content for e in read_rejected_edits(connection, "live")] == ["Use tabs.", "Use tabs."]
+        assert read_rejected_edits(connection, "another") == []
+
+
+def test_refusals_of_an_older_database_keep_who_they_came_from(tmp_path: Path, monkeypatch):
+    path = tmp_path / "state.db"
+    before = next(n for n, steps in enumerate(MIGRATIONS) if any("by_user" in step for step in steps))
+    with monkeypatch.context() as patch:
+        patch.setattr(database, "MIGRATIONS", MIGRATIONS[:before])
+        with closing(connect(path)) as old:
+            old.executemany(
+                "insert into rejected_edits (skill, content, reason, effect, at)"
+                " values ('live', ?, ?, ?, '')",
+                [("Use tabs.", "worse", -0.5), ("Be kind.", "by the user: no", None)],
+            )
+    with closing(connect(path)) as connection:
+        assert read_rejected_edits(connection, "live") == [
+            RejectedEdit("Be kind.", "by the user: no", by_user=True),
+            RejectedEdit("Use tabs.", "worse", effect=-0.5),
+        ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -306,6 +308,39 @@ def test_whatever_the_edits_the_result_is_legal_and_tells_the_truth(pair, limit)
 
 
 @given(skills_and_edits())
+def test_no_edit_loses_text_but_what_its_target_matched(pair):
+    skill, edits = pair
+    for change in edits:
+        changed, (result,) = apply_edits(skill, [change], limit=1, max_tokens=4000)
+        if not result.applied:
+            assert changed == skill
+            continue
+        before, after = skill.body, changed.body
+        start = _count_shared(before, after)
+        end = _count_shared(before[start:][::-1], after[start:][::-1])
+        gone = before[start : len(before) - end]
+        kept = Counter(c for c in result.matched if c.isalpha())
+        # A bullet's number goes with its item, nothing else outside of the target does.
+        assert Counter(c for c in gone if c.isalpha()) <= kept
+        if change.op in ("add", "insert_after"):
+            assert not gone.strip()
+        else:
+            assert result.matched in before
+        skill = changed
+
+
+@given(skills_and_edits())
+def test_an_edit_that_does_nothing_does_nothing_however_often(pair):
+    skill, edits = pair
+    for change in edits:
+        first = apply_edits(skill, [change], limit=1, max_tokens=4000)
+        if not first[1][0].applied:
+            assert first[0] == skill
+            assert apply_edits(skill, [change, change], limit=2, max_tokens=4000) == (skill, first[1] * 2)
+    assert apply_edits(skill, [], limit=9, max_tokens=4000) == (skill, ())
+
+
+@given(skills_and_edits())
 def test_an_applied_add_can_be_read_and_is_refused_the_second_time(pair):
     skill, edits = pair
     for change in edits:
@@ -318,3 +353,8 @@ def test_an_applied_add_can_be_read_and_is_refused_the_second_time(pair):
 
 def _protected(skill):
     return [skill.body[i.start : i.end] for i in find_protected(skill.body)]
+
+
+def _count_shared(one, other):
+    pairs = zip(one, other, strict=False)
+    return next((n for n, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
