@@ -6,6 +6,7 @@ The attribute comments of the sections are the documentation: `config show` prin
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
@@ -160,7 +161,7 @@ class Training(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     minibatch_size: Annotated[Positive, Meta(description="failed runs one reflection sees")] = 4
     tasks: Annotated[Positive, Meta(description="train tasks a night")] = 8
     max_skill_tokens: Annotated[Positive, Meta(description="size budget of a skill")] = 2000
-    seed: int = 42
+    seed: Annotated[int, Meta(description="seed of shuffles and splits")] = 42
 
 
 class Gate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -415,4 +416,15 @@ def _convert(raw: dict[str, Any], path: Path) -> Settings:
     try:
         return msgspec.convert(raw, Settings, strict=True)
     except msgspec.ValidationError as error:
-        raise UsageError(f"{path}: {error}", hint="skillopt-sleep config show lists the settings") from error
+        raise _explain(str(error), raw, path) from error
+
+
+def _explain(said: str, raw: dict[str, Any], path: Path) -> UsageError:
+    """Put into words what msgspec says, which for a list of choices is a pattern."""
+    found = re.fullmatch(r"Expected `str` matching regex .* - at `\$\.(\w+)\.(\w+)`", said, re.DOTALL)
+    takes = {(section, name): text for _, section, name, text in _keys()}
+    if found is None or found.groups() not in takes:
+        return UsageError(f"{path}: {said}", hint="skillopt-sleep config show lists the settings")
+    section, name = found.groups()
+    key, value = f"{section}.{name}", raw[section][name]
+    return UsageError(f"{path}: {key} cannot be {value!r}", hint=f"{key}: {takes[section, name]}")

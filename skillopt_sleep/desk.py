@@ -84,7 +84,8 @@ class StoreDesk:
         _require(proposal, "apply", State.PENDING, State.SNOOZED, State.REVERTED)
         known = len(cut_hunks(proposal.base_text, proposal.text)) if hunks else 0
         if unknown := [number for number in hunks or () if number > known]:
-            raise UsageError(f"{proposal.id} has no hunk {unknown[0]}", hint=f"its hunks are 1 to {known}")
+            hint = f"its hunks are 1 to {known}" if known > 1 else "it has one hunk, number 1"
+            raise UsageError(f"{proposal.id} has no hunk {unknown[0]}", hint=hint)
         applied = apply(proposal.staged, hunks=hunks)
         part = "" if applied.complete else " (in part, or merged with your changes: not gated as it stands)"
         sentence = f"applied {proposal.id}: {applied.live} is live{part}"

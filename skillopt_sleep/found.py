@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from skillopt_sleep.agents import AGENTS, BY_NAME, CHAT, COMMAND, AgentKind
+from skillopt_replay.errors import Unavailable
+from skillopt_sleep.agents import AGENTS, CHAT, AgentKind
 from skillopt_sleep.config import Settings, load
 from skillopt_sleep.errors import Explained, UsageError
 from skillopt_sleep.findings import Finding, explained
@@ -22,7 +23,7 @@ def find_agents(env: Mapping[str, str]) -> Iterator[Finding]:
 
 
 def find_backends(paths: Paths, env: Mapping[str, str]) -> Iterator[Finding]:
-    """Say who would run the tasks and which model would write the edits, and why."""
+    """Say who would run the tasks and which models would write the edits and judge, and why."""
     try:
         settings = load(paths.config)
     except UsageError as error:
@@ -32,6 +33,8 @@ def find_backends(paths: Paths, env: Mapping[str, str]) -> Iterator[Finding]:
         return
     yield explained("target", lambda: _target(settings, paths, env))
     yield explained("optimizer", lambda: _optimizer(settings, paths, env))
+    if settings.judge.model:
+        yield explained("judge", lambda: f"{_check(settings.judge.model, settings, env)} would judge")
 
 
 def _of_agent(kind: AgentKind, env: Mapping[str, str]) -> Finding:
@@ -54,16 +57,12 @@ def _of_agent(kind: AgentKind, env: Mapping[str, str]) -> Finding:
 
 
 def _target(settings: Settings, paths: Paths, env: Mapping[str, str]) -> str:
+    from skillopt_sleep.night.workbenches import check_agent
+
     picked = _pick(settings, paths, env)
     because = f": {picked.why}" if picked.why else ""
-    if picked.agent == CHAT:
-        model = settings.target.model or "local"
-        return f"a night would replay with the chat model {_check(model, settings, env)}{because}"
-    if picked.agent == COMMAND:
-        from skillopt_replay.agents.command import find_program
-
-        return f"a night would replay with {find_program(settings.target.command, env).argv[0]}"
-    return f"a night would replay with {BY_NAME[picked.agent].title}{because}"
+    kind = "the chat model " if picked.agent == CHAT else ""
+    return f"a night would replay with {kind}{check_agent(picked.agent, settings, env)}{because}"
 
 
 def _optimizer(settings: Settings, paths: Paths, env: Mapping[str, str]) -> str:
@@ -72,7 +71,14 @@ def _optimizer(settings: Settings, paths: Paths, env: Mapping[str, str]) -> str:
     target = CHAT if settings.optimizer.model != "auto" else _pick(settings, paths, env).agent
     picked = pick_optimizer(settings, env, target)
     because = f": {picked.why}" if picked.why else ""
-    return f"{_check(picked.agent, settings, env)} would write the edits{because}"
+    try:
+        return f"{_check(picked.agent, settings, env)} would write the edits{because}"
+    except Unavailable as error:
+        if not picked.why:
+            raise
+        # Somebody with Copilot alone has asked for no local model.
+        other = "or name another: skillopt-sleep config set optimizer.model MODEL"
+        raise Unavailable(f"{error.message}{because}", hint=f"{error.hint}, {other}") from error
 
 
 def _pick(settings: Settings, paths: Paths, env: Mapping[str, str]) -> Choice:

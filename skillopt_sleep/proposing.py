@@ -8,6 +8,7 @@ import msgspec
 
 from skillopt_sleep.paths import Paths
 from skillopt_sleep.records import Note
+from skillopt_sleep.review.wording import count
 from skillopt_staging.branches import branch_name, stage, trailers
 from skillopt_staging.proposals import Staged
 from skillopt_staging.targets import project_target, vault_path
@@ -56,9 +57,9 @@ def make_message(title: str, note: Note) -> str:
             "Night": note.night,
             "Gate-Mode": verdict.mode,
             "Effect": f"{verdict.effect:+.2f} [{low:+.2f}, {high:+.2f}]",
-            "Evidence": f"{verdict.wealth:.1f} over {verdict.nights} nights",
+            "Evidence": f"{verdict.wealth:.1f} over {count(verdict.nights, 'night')}",
             "Tasks": f"{verdict.wins} fixed, {verdict.losses} broken, {verdict.ties} same",
-            "Cost-USD": f"{note.usage.cost_usd or 0:.2f}",
+            "Cost-USD": "unknown" if note.usage.cost_usd is None else f"{note.usage.cost_usd:.2f}",
             "Sessions": " ".join(sessions),
         },
     )

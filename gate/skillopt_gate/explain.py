@@ -62,10 +62,11 @@ def _structure(verdict: Verdict) -> Step:
 
 def _coverage(verdict: Verdict, policy: Policy) -> Step:
     asked = verdict.n + len(verdict.missing)
+    runs = "1 run" if verdict.k == 1 else f"{verdict.k} runs"
     asks = verdict.mode != "off" and not verdict.problems
     return Step(
         name="coverage",
-        found=f"{verdict.n} of {asked} tasks ran on both sides, {verdict.k} run(s) a side"
+        found=f"{verdict.n} of {asked} tasks ran on both sides, {runs} a side"
         + (f"; {verdict.lost}" if verdict.lost and asked else ""),
         needed=f"{policy.coverage:.0%} of the tasks and runs, lost alike on both sides" if asks else "",
         passed=not verdict.lost if asks else None,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from functools import lru_cache
+from typing import TypeAlias
 
 import msgspec
 
@@ -21,12 +22,13 @@ _SLACK = 8_192
 _REPEATED = 512
 # What no secret looks like: shorter than what redaction takes for chance, or made by a client as ids are.
 _SHORT_ID = 20
-_PLAIN_ID = re.compile(
-    r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?:msg|toolu|call|resp|fc|req)_\w{1,80}"
-    r"|(?:[a-z]{2,9} )?(?:.{0,19}|#[0-9a-f]{16}|(?:msg|call|resp)_\w{1,80}"
-    r"|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})",
+# A UUID by its length, its letters and its first dash: a strict pattern takes three times as long.
+_UUID = "[0-9a-f-]{36}(?<=-.{27})"
+_is_plain_id = re.compile(
+    rf"{_UUID}|(?:msg|toolu|call|resp|fc|req)_(?:[0-9a-f-]{{1,40}}|\w{{1,80}})"
+    rf"|(?:[a-z]{{2,9}} )?(?:.{{0,19}}|#[0-9a-f]{{16}}|(?:msg|call|resp)_\w{{1,80}}|{_UUID})",
     re.DOTALL,
-)
+).fullmatch
 
 
 def clip(text: str, limit: int) -> str:
@@ -65,7 +67,7 @@ def keep_id(name: str) -> str:
 
     Ids are compared and never shown.
     """
-    if len(name) < _SHORT_ID or _PLAIN_ID.fullmatch(name):
+    if len(name) < _SHORT_ID or _is_plain_id(name):
         return name
     return f"#{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
 
@@ -75,7 +77,11 @@ def redact_name(name: str) -> str:
     return _redact(name, MAX_NAME)
 
 
-class CallDraft(msgspec.Struct, gc=False):
+CallHandle: TypeAlias = tuple[str, str, bool]
+"""Of a call its id, the record it came from, and whether its result is there."""
+
+
+class CallDraft(msgspec.Struct, gc=False, array_like=True):
     """A tool call, perhaps still waiting for its result.
 
     `id` is the client's id of the call, by which the result finds it; `source` the record it came from;
@@ -96,7 +102,10 @@ class CallDraft(msgspec.Struct, gc=False):
         """Cut every text to what can be kept; return about how many characters that are."""
         if len(self.name) > MAX_NAME:
             self.name = clip(self.name, MAX_NAME)
-        self.id, self.source = keep_id(self.id), keep_id(self.source)
+        if not _is_plain_id(self.id):
+            self.id = keep_id(self.id)
+        if not _is_plain_id(self.source):
+            self.source = keep_id(self.source)
         size = len(self.name) + len(self.id)
         command, files = self.command, self.files
         if command is not None:
@@ -127,6 +136,25 @@ class CallDraft(msgspec.Struct, gc=False):
             self.files = [_redact(path, MAX_ERROR) for path in self.files]
         if self.exit_code is not None and not -_MAX_CODE <= self.exit_code < _MAX_CODE:
             self.exit_code = None
+
+    @property
+    def handle(self) -> CallHandle:
+        """What is to be remembered of the call when it is stored in a turn."""
+        return (self.id, self.source, self.closed)
+
+    @classmethod
+    def restore(cls, call: ToolCall, handle: CallHandle) -> CallDraft:
+        """Return the draft of a stored call."""
+        return cls(
+            call.name,
+            handle[0],
+            call.arguments_digest,
+            call.command,
+            list(call.files),
+            call.exit_code,
+            call.error,
+            *handle[1:],
+        )
 
     def build(self) -> ToolCall:
         """Return the call; it has been redacted."""

@@ -80,15 +80,26 @@ class Copies:
         self._heads: list[int] = []
         self._marks: list[int] = []
         self._foreign: list[Collection[int]] = []
+        # Whether the record before was a copy; a reading that goes on may do so among copies.
+        self._copying = False
         for other in copied_from:
             self._add(other)
+        self._copying = bool(self._foreign)
 
     def is_copy(self, mark: int) -> bool:
-        """Tell whether the record is one of a session that was copied from; else it is the session's own."""
+        """Tell whether the record is one of a session that was copied from; else it is the session's own.
+
+        Where the copies end, inside a turn, another session's may begin: the first record behind them is a
+        head as well.
+        """
         if self._foreign:
             for marks in self._foreign:
                 if mark in marks:
+                    self._copying = True
                     return True
+            if self._copying:
+                self._copying = False
+                return self.opens_copy(mark)
         self._own([mark])
         return False
 
@@ -99,7 +110,9 @@ class Copies:
         owner = self._claims.owner_of(head)
         if owner is not None and owner != self.session:
             self._add(owner)
+            self._copying = True
             return True
+        self._copying = False
         if self.is_copy(head):
             return True
         if owner is None:

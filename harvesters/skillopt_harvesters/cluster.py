@@ -13,7 +13,7 @@ from itertools import pairwise
 
 from skillopt_harvesters.minhash import Neighbours, find_bands
 from skillopt_harvesters.normalise import FENCED
-from skillopt_harvesters.terms import VALUE
+from skillopt_harvesters.terms import CJK_DEEDS, VALUE
 
 ALIKE = 0.5 - 1e-9
 _ALIKE_FENCED = 0.7
@@ -137,8 +137,9 @@ def _have_one_deed(one: Core, other: Core) -> bool:
 
 
 def _find_deed(core: Core) -> str:
-    """Return the first word, but not the "make" of "make a commit"."""
-    return next((word for word, weight in core.items() if weight > _HELPING), next(iter(core)))
+    """Return the first word, but not the "make" of "make a commit"; in Chinese the deed may come later."""
+    deed = next((word for word in core if word in CJK_DEEDS), None)
+    return deed or next((word for word, weight in core.items() if weight > _HELPING), next(iter(core)))
 
 
 def _features(core: Core) -> set[str]:

@@ -21,6 +21,8 @@ from skillopt_harvesters.typed import typed_part
 from skillopt_harvesters.vocabulary import looks_like_command, names_program
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from skillopt_harvesters.lexicons.compiled import Phrases
 
 MAX_QUOTE = 300
@@ -31,7 +33,10 @@ _SENTENCE = re.compile(rf"(?<=[.!?])\s+(?=[A-Z`\"“'{_HAN}])|(?<=[{_HAN}][.!?])
 _QUOTED = re.compile(QUOTED)
 _QUOTE_MARK = re.compile(r"[`\"“]|(?<!\w)'")
 _CODE_MARK = re.compile(r"\d|[_()=/:#<>$@+*\[\]{}]|\w\.\w|--")
+# What a program printed, and the user repeats without a mark.
+_PRINTED = re.compile(r"(?:error|warning|fatal)(?:\[\w+\])?: ", re.IGNORECASE)
 _NAME = re.compile(r"\b[A-Z]")
+_CLAUSE_END = re.compile(rf"(?:[.,;!?–—]|(?<!says)(?<!said):)(?=[\s{_HAN}])|(?<=[{_HAN}])[.,;:!?]")
 _MARKS = "`\"“'"
 
 
@@ -117,6 +122,8 @@ def find_corrections(text: str, *, directed: bool = False) -> tuple[Correction, 
 
 
 def _find_in(sentence: str, quote: str) -> list[Correction]:
+    if _PRINTED.match(sentence):
+        return []
     folded = fold_marks(sentence)
     for phrases in readers_of(folded):
         found = _Sentence(sentence, folded, phrases).find(quote)
@@ -134,7 +141,8 @@ class _Sentence:
     def find(self, quote: str) -> Correction | None:
         for pattern in self.phrases.forms["pairs"]:
             match = pattern.search(self.folded)
-            if not match:
+            # "Never change X to Y" wants no Y.
+            if not match or self._is_denied(self._lead(match.start())):
                 continue
             wanted, unwanted = self._take(match, "wanted", tail=True), self._take(match, "unwanted")
             if wanted and unwanted and wanted.text != unwanted.text:
@@ -143,7 +151,8 @@ class _Sentence:
         fact = self._find_fact()
         if fact:
             return _correct(*fact, quote, general=False)
-        wanted, unwanted = self._first("wanted"), self._find_unwanted_command() or self._first("unwanted")
+        wanted, denied = self._find_wanted()
+        unwanted = self._find_unwanted_command() or self._find_unwanted() or denied
         if wanted and unwanted and wanted.text == unwanted.text:
             wanted = None
         return _correct(wanted, unwanted, quote) if wanted or unwanted else None
@@ -176,13 +185,38 @@ class _Sentence:
         found = (pattern.search(self.folded) for pattern in self.phrases.forms[name])
         return next((match for match in found if match), None)
 
-    def _first(self, name: str) -> _Fragment | None:
-        for pattern in self.phrases.forms[name]:
-            match = pattern.search(self.folded)
-            fragment = self._take(match, name) if match else None
-            if fragment:
+    def _find_wanted(self) -> tuple[_Fragment | None, _Fragment | None]:
+        """Return the first fragment that is wanted, or as the second one that is denied ("not to use X")."""
+        for lead, fragment in self._find_each("wanted"):
+            if not self._holds("voids", lead):
+                return (None, fragment) if self._holds("negations", lead) else (fragment, None)
+        return None, None
+
+    def _find_unwanted(self) -> _Fragment | None:
+        for lead, fragment in self._find_each("unwanted"):
+            if not (self._holds("voids", lead) or self._holds("keepings", lead)):
                 return fragment
         return None
+
+    def _find_each(self, name: str) -> Iterator[tuple[str, _Fragment]]:
+        """Yield the fragments of a kind, each behind the words of its clause that lead to it."""
+        for pattern in self.phrases.forms[name]:
+            for match in pattern.finditer(self.folded):
+                fragment = self._take(match, name)
+                if fragment is None:
+                    break
+                yield self._lead(match.start(name)), fragment
+
+    def _lead(self, position: int) -> str:
+        """Return the words of the clause before a position."""
+        clause = _CLAUSE_END.split(self.folded[:position])[-1]
+        return self.phrases.inside["joints"].split(clause)[-1]
+
+    def _is_denied(self, lead: str) -> bool:
+        return self._holds("voids", lead) or self._holds("negations", lead)
+
+    def _holds(self, name: str, lead: str) -> bool:
+        return bool(self.phrases.inside[name].search(lead))
 
     def _take(
         self, match: re.Match[str], name: str, *, tail: bool = False, whole: bool = False

@@ -15,7 +15,16 @@ from skillopt_harvesters.calls import clip, keep_id, redact_folder, redact_name
 from skillopt_harvesters.marks import mark_of
 from skillopt_harvesters.records import Kind, Session, Tokens, Turn
 from skillopt_harvesters.redact import redact, redact_ends
-from skillopt_harvesters.tokens import MAX_OPEN_CALLS, Counts, add_tokens, bound, exchange, fold
+from skillopt_harvesters.tokens import (
+    MAX_OPEN_CALLS,
+    Counts,
+    Spent,
+    add_tokens,
+    bound,
+    bound_all,
+    exchange,
+    fold,
+)
 from skillopt_harvesters.turns import MAX_PROMPT, TurnDraft
 
 if TYPE_CHECKING:
@@ -60,9 +69,9 @@ class SessionDraft(msgspec.Struct):
     started: str | None = None
     ended: str | None = None
     turns: list[TurnDraft] = []
-    usage: dict[str, Tokens] = {}
+    usage: dict[str, Spent] = {}
     counted: Tokens = Tokens()
-    settled: dict[str, tuple[int, Tokens]] = {}
+    settled: dict[str, tuple[int, Spent]] = {}
     tells_again: bool = False
     skills_offered: dict[str, None] = {}
     warnings: list[str] = []
@@ -139,7 +148,7 @@ class SessionDraft(msgspec.Struct):
         if not draft.copied and (len(self.closed) >= MAX_TURNS or self.size > MAX_SIZE):
             self.left_out += 1
             self.counted = self.counted.plus(draft.tokens)
-            self._settle(draft, -1)
+            self._settle(bound_all(draft.usage), -1)
             return
         turn = draft.close()
         if draft.copied:
@@ -147,18 +156,18 @@ class SessionDraft(msgspec.Struct):
             return
         self.size += _measure(turn)
         self.closed.append(turn)
-        self._settle(draft, len(self.closed) - 1)
+        self._settle(draft.usage, len(self.closed) - 1)
 
-    def _settle(self, draft: TurnDraft, place: int) -> None:
+    def _settle(self, usage: dict[str, Spent], place: int) -> None:
         """Remember the latest model calls of a turn that has ended, if they may be told once more."""
         if self.tells_again:
-            self.settled.update((call, (place, bound(counts))) for call, counts in draft.usage.items())
+            self.settled.update((call, (place, tokens)) for call, tokens in usage.items())
             for call in list(self.settled)[:-_MAX_SETTLED]:
                 del self.settled[call]
 
     def count(self, call: str, counts: Counts) -> None:
         """Count a model call that belongs to no turn, or correct what was counted of it."""
-        self.usage[call] = counts  # type: ignore[assignment]  # `redact` makes tokens of them
+        self.usage[keep_id(call)] = counts  # type: ignore[assignment]  # `redact` makes them so
         if len(self.usage) >= 2 * MAX_OPEN_CALLS:
             self.counted = fold(self.usage, self.counted)
 
@@ -223,10 +232,12 @@ class SessionDraft(msgspec.Struct):
         self.branch = self.branch and redact_name(self.branch)
         self.model = self.model and redact_name(self.model)
         self.skills_offered = {redact_name(name): None for name in self.skills_offered}
-        self.usage = {keep_id(call): bound(counts) for call, counts in self.usage.items()}
+        self.usage = bound_all(self.usage)
 
     def _freeze(self) -> bytes:
-        return msgspec.msgpack.encode(msgspec.structs.replace(self, closed=[], kept=len(self.closed)))
+        turns = [turn if turn.copied else turn.without_calls() for turn in self.turns]
+        carried = msgspec.structs.replace(self, closed=[], kept=len(self.closed), turns=turns)
+        return msgspec.msgpack.encode(carried)
 
     @classmethod
     def thaw(cls, state: bytes, session: Session) -> SessionDraft | None:
@@ -235,10 +246,12 @@ class SessionDraft(msgspec.Struct):
             draft = msgspec.msgpack.decode(state, type=cls)
         except (msgspec.DecodeError, RecursionError):
             return None
-        still_open = sum(not turn.copied for turn in draft.turns)
+        still_open = [turn for turn in draft.turns if not turn.copied]
         if (draft.client, draft.id) != (session.client, session.id):
             return None
-        if len(session.turns) != draft.kept + still_open:
+        if len(session.turns) != draft.kept + len(still_open):
+            return None
+        if not all(map(TurnDraft.restore_calls, still_open, session.turns[draft.kept :])):
             return None
         draft.closed = list(session.turns[: draft.kept])
         return draft

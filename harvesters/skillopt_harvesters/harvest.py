@@ -88,12 +88,13 @@ class HarvestStats(msgspec.Struct, kw_only=True):
 
 
 class _Found(NamedTuple):
-    """A changed file: whether it has a cursor, and about how many bytes of it are new.
+    """A changed file: its real path, whether it has a cursor, and about how many bytes of it are new.
 
     `began` is when it began, if it is a fork whose turn to be read has come.
     """
 
-    path: str
+    name: str
+    path: Path
     is_known: bool
     growth: int
     began: str = ""
@@ -183,7 +184,8 @@ class Harvest:
             if real in seen:
                 return None
             real.encode("utf-8")
-            marks = source.stat(path if real == given else Path(real))
+            path = path if real == given else Path(real)
+            marks = source.stat(path)
         except FileNotFoundError:
             return None
         except (OSError, UnicodeEncodeError) as error:
@@ -194,11 +196,11 @@ class Harvest:
         before = self._marks_of(real)
         if marks == before:
             return None
-        return marks.mtime_ns, _Found(real, before is not None, _measure(before, marks))
+        return marks.mtime_ns, _Found(real, path, before is not None, _measure(before, marks))
 
     def _take(self, source: Source, found: _Found, forks: list[tuple[Source, _Found]]) -> Iterator[Harvested]:
-        path = Path(found.path)
-        cursor = self._cursors.get(found.path) if found.is_known else None
+        path = found.path
+        cursor = self._cursors.get(found.name) if found.is_known else None
         try:
             advance = partial(self._advance, self.stats.bytes_done, found.growth)
             with open_regular(path, buffering=HEAD, advance=advance) as file:

@@ -41,7 +41,29 @@ month monthly
 year yearly
 写 编写 撰写 起草 生成 创建 新增 补充 加上 添加 增加
 修 修复 修正 修理 解决
-删 删除 移除 去掉
+删 删除 移除 去掉 删掉 去除
+启用 打开 开启
+禁用 关闭 停用
+启动
+停止
+升级
+降级
+导入
+导出
+安装
+卸载
+上传
+下载
+加密
+解密
+压缩
+解压
+显示
+隐藏
+备份
+恢复
+合并
+拆分
 """
 _PREPOSITIONS_TEXT = (
     "for to of in on at by from with into onto about as around covering over under via per using "
@@ -61,7 +83,8 @@ _SAME = {stem(word): line.split()[0] for line in _SAME_TEXT.strip().splitlines()
 
 
 _APOSTROPHE = re.compile("['’]")
-_CJK_DEEDS = frozenset(filter(is_cjk, _SAME.values()))
+# Words of two characters that are told apart as wholes: "启用" and "禁用" have one in common.
+CJK_DEEDS = frozenset(filter(is_cjk, _SAME.values()))
 
 
 class Term(NamedTuple):
@@ -116,5 +139,5 @@ def weigh(word: str, *, opens: bool) -> float:
     if word in _EMPTY or (opens and word in LIGHT):
         return 0.5
     if is_cjk(word):
-        return 0.8 if word in _CJK_DEEDS else 0.4
+        return 0.8 if word in CJK_DEEDS else 0.4
     return 1.0

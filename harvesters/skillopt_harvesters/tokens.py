@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 from skillopt_harvesters.records import Tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 # So many of the latest calls can still be corrected.
 MAX_OPEN_CALLS = 64
@@ -30,7 +30,11 @@ class Counts(Protocol):
     def cache_write(self) -> int | None: ...
 
 
-def fold(usage: dict[str, Tokens], counted: Tokens) -> Tokens:
+class Spent(Tokens, frozen=True, array_like=True, gc=False):
+    """Tokens of one model call that may be corrected; so that they take little room until then."""
+
+
+def fold(usage: dict[str, Spent], counted: Tokens) -> Tokens:
     """Take the older half of the calls out of `usage` and return what was counted with them."""
     oldest = list(usage)[: len(usage) // 2]
     return counted.plus(add_counts([*map(usage.pop, oldest)]))
@@ -72,11 +76,16 @@ def add_tokens(parts: Iterable[Tokens]) -> Tokens:
     return Tokens(given, fresh, read, written)
 
 
-def bound(counts: Counts) -> Tokens:
+def bound_all(usage: Mapping[str, Counts]) -> dict[str, Spent]:
+    """Return the tokens of model calls, within bounds."""
+    return {call: bound(counts) for call, counts in usage.items()}
+
+
+def bound(counts: Counts) -> Spent:
     """Return the tokens, without what no model call can have taken."""
     given, fresh = counts.input or 0, counts.output or 0
     read, written = counts.cache_read or 0, counts.cache_write or 0
     if (given | fresh | read | written) >> _TOKEN_BITS:
         told = (given, fresh, read, written)
-        return Tokens(*(0 if count >> _TOKEN_BITS else count for count in told))
-    return Tokens(given, fresh, read, written)
+        return Spent(*(0 if count >> _TOKEN_BITS else count for count in told))
+    return Spent(given, fresh, read, written)

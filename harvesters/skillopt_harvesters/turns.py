@@ -15,6 +15,7 @@ from skillopt_harvesters.calls import (
     MAX_ERROR,
     MAX_NAMES,
     CallDraft,
+    CallHandle,
     clip,
     digest_of,
     keep_id,
@@ -22,7 +23,7 @@ from skillopt_harvesters.calls import (
 )
 from skillopt_harvesters.records import Signal, Tokens, ToolCall, Turn
 from skillopt_harvesters.redact import redact_ends, redact_within
-from skillopt_harvesters.tokens import MAX_OPEN_CALLS, Counts, add_counts, add_tokens, bound, fold
+from skillopt_harvesters.tokens import MAX_OPEN_CALLS, Counts, Spent, add_counts, add_tokens, bound_all, fold
 from skillopt_harvesters.verify import is_verification
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def _verifies(call: ToolCall) -> bool:
     return _verifies_repeated(command) if len(command) <= _REPEATED else is_verification(command)
 
 
-class TextDraft(msgspec.Struct, gc=False):
+class TextDraft(msgspec.Struct, gc=False, array_like=True):
     """A piece of the agent's visible text; pieces of one message are joined."""
 
     message: str
@@ -75,7 +76,8 @@ class TurnDraft(msgspec.Struct):
 
     `head` is the mark of the record that opened it, `parent` the record the prompt answers to. A `copied`
     turn belongs to the session it was copied from. `number` counts the turns of the file from 0. `usage` is
-    by model call, so that a call told in several records counts once.
+    by model call, so that a call told in several records counts once. `handles` stand for the calls while the
+    turn is carried over, since the calls themselves are stored with the session.
     """
 
     prompt: str = ""
@@ -89,10 +91,11 @@ class TurnDraft(msgspec.Struct):
     abandoned: bool = False
     texts: list[TextDraft] = []
     calls: list[CallDraft] = []
+    handles: list[CallHandle] = []
     refusals: list[str] = []
     signals: set[Signal] = set()
     skills: dict[str, None] = {}
-    usage: dict[str, Tokens] = {}
+    usage: dict[str, Spent] = {}
     counted: Tokens = Tokens()
     calls_left_out: int = 0
     size: int = 0
@@ -106,17 +109,18 @@ class TurnDraft(msgspec.Struct):
         """Add visible text. Only the last two messages are kept: the last one may be withdrawn."""
         texts = self.texts
         message, source = keep_id(message), keep_id(source)
-        size = 0
-        for piece in texts:
-            if piece.message == message:
-                size += len(piece.text)
-        if size > MAX_ANSWER:
+        if len(texts) == 2 and message != texts[0].message != texts[1].message != message:
+            # A third message, as nearly always.
+            texts[0] = texts[1]
+            texts[1] = TextDraft(message, clip(text, MAX_ANSWER), source)
+            return
+        if sum([len(piece.text) for piece in texts if piece.message == message]) > MAX_ANSWER:
             return
         texts.append(TextDraft(message, clip(text, MAX_ANSWER), source))
         if len(texts) > 2:
-            last = texts[-1].message
-            before = next((piece.message for piece in reversed(texts) if piece.message != last), last)
-            self.texts = [piece for piece in texts if piece.message in {last, before}]
+            before = next((piece.message for piece in reversed(texts) if piece.message != message), message)
+            if texts[0].message != message and texts[0].message != before:
+                self.texts = [piece for piece in texts if piece.message in {message, before}]
 
     def add_call(self, call: CallDraft) -> None:
         """Add a tool call; beyond `MAX_CALLS`, or `MAX_TURN` characters, only their number is kept."""
@@ -140,14 +144,14 @@ class TurnDraft(msgspec.Struct):
     def count(self, call: str, counts: Counts) -> None:
         """Count a model call, or correct what was counted of it; only the latest calls can be corrected."""
         usage = self.usage
-        usage[call] = counts  # type: ignore[assignment]  # `redact` makes tokens of them
+        usage[keep_id(call)] = counts  # type: ignore[assignment]  # `redact` makes them so
         if len(usage) >= 2 * MAX_OPEN_CALLS:
             self.counted = fold(usage, self.counted)
 
     def count_all(self, counts: Mapping[str, Counts]) -> None:
-        """Count several model calls, in order."""
+        """Count several model calls, in order, by ids as `keep_id` returns them."""
         usage = self.usage
-        usage.update(counts)  # type: ignore[arg-type]  # `redact` makes tokens of them
+        usage.update(counts)  # type: ignore[arg-type]  # `redact` makes them so
         while len(usage) >= 2 * MAX_OPEN_CALLS:
             self.counted = fold(usage, self.counted)
 
@@ -187,7 +191,19 @@ class TurnDraft(msgspec.Struct):
                     name = names[call.name] = redact_name(call.name)
                 call.name = name
         self.skills = {redact_name(name): None for name in list(self.skills)[:MAX_NAMES]}
-        self.usage = {keep_id(call): bound(counts) for call, counts in self.usage.items()}
+        self.usage = bound_all(self.usage)
+
+    def without_calls(self) -> TurnDraft:
+        """Return the turn as it is carried over beside the stored one; it has been redacted."""
+        return msgspec.structs.replace(self, calls=[], handles=[call.handle for call in self.calls])
+
+    def restore_calls(self, turn: Turn) -> bool:
+        """Take the calls from the stored turn; False when it has others."""
+        if len(self.handles) != len(turn.tool_calls):
+            return False
+        self.calls = list(map(CallDraft.restore, turn.tool_calls, self.handles))
+        self.handles = []
+        return True
 
     def close(self) -> Turn:
         """Return the finished turn."""

@@ -17,7 +17,7 @@ _NOT_TYPED = re.compile(
     r"|\[?\d\d:\d\d:\d\d[\].,]"
     r"|(?:[+-]{3} |@@ -\d)"
     r"|[|+][-=|+ ]{3,}"
-    r"|(?:npm|yarn|pnpm) (?:ERR!|error))"
+    r"|(?:npm|yarn|pnpm) (?:ERR!|WARN\b|warn\b|error))"
 )
 _FAILURE = re.compile(
     r"Traceback \(most recent call last\)"

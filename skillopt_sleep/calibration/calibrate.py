@@ -90,7 +90,7 @@ async def calibrate(
         lives=LIVES,
         seed=settings.training.seed,
     )
-    spent = ledger.usage()
+    spent = ledger.spend()
     calibration = Calibration(
         id=trial,
         at=now(),
@@ -112,7 +112,7 @@ async def calibrate(
         mean_once=lives.mean_once,
         mean_ever=lives.mean_ever,
         stopped=stopped,
-        cost_usd=spent.cost_usd,
+        cost_usd=spent.usd,
         tokens=spent.tokens,
     )
     save_calibration(connection, calibration)

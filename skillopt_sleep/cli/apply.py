@@ -13,9 +13,9 @@ from skillopt_sleep.paths import locate
 
 @explain
 def apply(
-    proposals: Annotated[list[str], typer.Argument(help="Ids, or their beginnings.", metavar="ID...")],
+    proposals: Annotated[list[str], typer.Argument(help="Ids, or their beginnings.", metavar="ID")],
     hunks: Annotated[
-        str | None, typer.Option(help="Only these hunks, for example 1,3 (with one ID).")
+        str | None, typer.Option(metavar="NUMBERS", help="Only these hunks, for example 1,3 (with one ID).")
     ] = None,
     as_json: Json = False,
 ) -> None:

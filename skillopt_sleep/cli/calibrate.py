@@ -14,6 +14,7 @@ from skillopt_sleep.cli.frame import STOPPED, Json, database, explain, show, sto
 from skillopt_sleep.config import load
 from skillopt_sleep.errors import UsageError
 from skillopt_sleep.noise import Calibration, say_rate
+from skillopt_sleep.review.wording import count
 
 if TYPE_CHECKING:
     from skillopt_sleep.calibration.examine import Examination
@@ -36,7 +37,7 @@ def calibrate(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Run your skills against themselves: how often would this gate let through one that does nothing."""
+    """Run your skills against themselves: how often the gate errs."""
     from skillopt_sleep.calibration.calibrate import calibrate as run
     from skillopt_sleep.cli.progress import follow
     from skillopt_sleep.lock import hold
@@ -104,16 +105,17 @@ def _render(found: Calibration) -> Iterator[str]:
     yield f"run by       {found.identity}"
     yield f"skills       {', '.join(found.skills)}"
     lost = f", {found.lost} lost" if found.lost else ""
-    yield f"measured     {found.tasks} tasks, {found.repeats} run(s) a side, both sides the same skill{lost}"
+    tasks, runs = count(found.tasks, "task"), count(found.repeats, "run")
+    yield f"measured     {tasks}, {runs} a side, both sides the same skill{lost}"
     yield f"noise floor  standard error of the mean {found.error:.3f}; off by {found.effect:+.3f} this time"
     yield f"differing    {found.differing:.0%} of the tasks differ from themselves"
     if not found.differing:
-        runs = 2 * found.repeats
-        yield f"             none did in {runs} runs each; rarer noise shows with more --repeats"
+        yield f"             none did in {2 * found.repeats} runs each; rarer noise shows with more --repeats"
     lives = f"{found.lives} candidates that change nothing, {found.tasks_a_night} tasks a night"
-    yield f"this gate    lets {say_rate(found.accepts)} pass within {found.nights} night(s); {lives}"
+    nights = count(found.nights, "night")
+    yield f"this gate    lets {say_rate(found.accepts)} pass within {nights}; {lives}"
     yield f"higher mean  would let {say_rate(found.mean_once)} pass on one night,"
-    yield f"             {say_rate(found.mean_ever)} at least once in {found.nights} night(s)"
+    yield f"             {say_rate(found.mean_ever)} at least once in {nights}"
     yield "per task     chance that two runs with the same skill differ, and share passed"
     ordered = sorted(found.flips, key=lambda one: (-one.rate, one.task))
     for one in ordered[:_MOST_TASKS]:

@@ -24,7 +24,9 @@ def show_all(as_json: Json = False) -> None:
 
 @app.command("get")
 @explain
-def get(key: Annotated[str, typer.Argument(help="For example gate.alpha")], as_json: Json = False) -> None:
+def get(
+    key: Annotated[str, typer.Argument(metavar="KEY", help="For example gate.alpha.")], as_json: Json = False
+) -> None:
     """Print one setting's value."""
     value = get_value(locate().config, key)
     show(value, as_json=as_json, render=lambda: _written(value.value))
@@ -33,8 +35,8 @@ def get(key: Annotated[str, typer.Argument(help="For example gate.alpha")], as_j
 @app.command("set")
 @explain
 def set_one(
-    key: Annotated[str, typer.Argument(help="For example gate.alpha")],
-    value: Annotated[str, typer.Argument(help="The new value")],
+    key: Annotated[str, typer.Argument(metavar="KEY", help="For example gate.alpha.")],
+    value: Annotated[str, typer.Argument(metavar="VALUE", help="The new value.")],
     as_json: Json = False,
 ) -> None:
     """Write one setting to the configuration file."""
@@ -58,4 +60,6 @@ def _line(value: Value) -> str:
 
 
 def _written(value: object) -> str:
-    return f"[{', '.join(json.dumps(part) for part in value)}]" if isinstance(value, tuple) else str(value)
+    if isinstance(value, tuple):
+        return f"[{', '.join(json.dumps(part) for part in value)}]"
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -27,15 +27,18 @@ CLAUDE = "claude_code"
 @explain
 def demo(
     agent: Annotated[
-        str, typer.Option(help="chat (a model on this machine) or claude_code (uses your plan).")
+        str,
+        typer.Option(metavar="NAME", help="chat (a model on this machine) or claude_code (uses your plan)."),
     ] = CHAT,
-    model: Annotated[str, typer.Option(help="local, local:NAME or local:/path/to/file.gguf")] = "local",
+    model: Annotated[
+        str, typer.Option(metavar="MODEL", help="local, local:NAME or local:/path/to/file.gguf")
+    ] = "local",
     as_json: Json = False,
 ) -> None:
-    """Work one whole night on bundled sample transcripts, in a home of its own, with a local model.
+    """Work a whole night on sample transcripts, with a local model.
 
-    Nothing of yours is read or written (claude_code borrows its sign-in). The first time, the model is
-    fetched (1.1 GB).
+    It has a home of its own. Nothing of yours is read or written (claude_code borrows its sign-in). The
+    first time, the model is fetched (1.1 GB).
     """
     if agent not in {CHAT, CLAUDE}:
         raise UsageError(f"the demo has no agent {agent!r}", hint=f"it must be {CHAT} or {CLAUDE}")

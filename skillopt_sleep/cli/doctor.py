@@ -12,7 +12,7 @@ from skillopt_sleep.paths import locate
 
 @explain
 def doctor(as_json: Json = False) -> None:
-    """Say what is found on this machine, what is missing, and what to do (exit 1: no night can run)."""
+    """Say what is found, what is missing, and what to do. Exit code 1: no night can run."""
     from skillopt_sleep.checkup import examine
     from skillopt_sleep.findings import Finding
 

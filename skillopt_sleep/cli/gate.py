@@ -34,7 +34,7 @@ def explain_verdict(
     ],
     as_json: Json = False,
 ) -> None:
-    """Show how a verdict came about, number by number, and the evidence night by night."""
+    """Show how a verdict came about. Number by number, and the evidence night by night."""
     from skillopt_gate.explain import explain as list_steps
     from skillopt_sleep.noise import say_noise
     from skillopt_sleep.store.calibrations import find_calibration
@@ -86,7 +86,7 @@ def release_proposal(
     name: Annotated[str, typer.Argument(metavar="ID", help="A proposal.")],
     as_json: Json = False,
 ) -> None:
-    """Run a proposal on the sealed tasks of its skill, before you apply it. They open once."""
+    """Run a proposal on the sealed tasks of its skill. Do it before you apply it: they open once."""
     from skillopt_sleep.calibration.release import release
     from skillopt_sleep.cli.progress import follow
     from skillopt_sleep.lock import hold
@@ -126,13 +126,13 @@ def _render(
 
 def _plot(ruled: Ruled, nights: Sequence[Ruled]) -> Iterator[str]:
     from skillopt_sleep.review.charts import draw_growth
-    from skillopt_sleep.review.wording import say_wealth
+    from skillopt_sleep.review.wording import count, say_wealth
 
     needed = 1 / ruled.verdict.level
     yield f"evidence night by night; the mark stands at the {say_wealth(needed)} that accept"
     bars = draw_growth([one.verdict.wealth for one in nights], needed, _WIDTH)
     for one, bar in zip(nights, bars, strict=True):
-        tasks = f"{one.verdict.n_all} tasks"
+        tasks = count(one.verdict.n_all, "task")
         yield f"  {one.night:<14} {bar}  {say_wealth(one.verdict.wealth):>10}  {tasks}"
 
 

@@ -9,6 +9,7 @@ import typer
 
 from skillopt_sleep.cli.filters import Client
 from skillopt_sleep.cli.frame import Json, database, explain, show, stoppable
+from skillopt_sleep.cli.progress import say_bytes
 from skillopt_sleep.errors import UsageError
 from skillopt_sleep.review.wording import count
 
@@ -79,7 +80,7 @@ def _render(report: HarvestReport) -> str:
     lines = [
         f"{count(report.sessions, 'session')} with {count(report.turns, 'prompt')} in"
         f" {count(report.files_read, 'new or changed file')} ({report.files_seen} seen,"
-        f" {report.bytes_read / 1e6:.1f} MB, {report.seconds:.1f} s)"
+        f" {say_bytes(report.bytes_read)}, {report.seconds:.1f} s)"
     ]
     if report.skipped:
         lines.append(f"left out: {count(report.skipped, 'record')} that could not be read")

@@ -55,8 +55,18 @@ def measure(event: Event) -> str:
     count = f"{event.done}/{event.total or '?'}"
     if not event.bytes_total:
         return count
-    size, unit = next((size, unit) for size, unit in _UNITS if event.bytes_total >= size)
+    size, unit = _unit_of(event.bytes_total)
     return f"{count}, {event.bytes_done / size:.1f} of {event.bytes_total / size:.1f} {unit}"
+
+
+def say_bytes(number: int) -> str:
+    """Return a size, for example "20.2 kB"."""
+    size, unit = _unit_of(number)
+    return f"{number / size:.1f} {unit}" if size > 1 else f"{number} {unit}"
+
+
+def _unit_of(number: int) -> tuple[float, str]:
+    return next((unit for unit in _UNITS if number >= unit[0]), _UNITS[-1])
 
 
 class _Lines:

@@ -13,7 +13,7 @@ from skillopt_sleep.paths import locate
 @explain
 def reject(
     proposal: Annotated[str, typer.Argument(help="The id, or its beginning.", metavar="ID")],
-    reason: Annotated[str, typer.Option(help="Why; later nights are told.")],
+    reason: Annotated[str, typer.Option(metavar="TEXT", help="Why; later nights are told.")],
     as_json: Json = False,
 ) -> None:
     """Turn a proposal down for a reason that later nights are told."""

@@ -15,7 +15,7 @@ def revert(
     proposal: Annotated[str, typer.Argument(help="The id, or its beginning.", metavar="ID")],
     as_json: Json = False,
 ) -> None:
-    """Take an applied proposal back; what you changed in the file since then is kept."""
+    """Take an applied proposal back; your changes since then stay."""
     from skillopt_sleep.desk import StoreDesk
 
     change = StoreDesk(locate()).carry_out("revert", proposal)

@@ -8,12 +8,14 @@ import msgspec
 
 from skillopt_sleep.cli.frame import Json, database, explain, show
 from skillopt_sleep.config import load
+from skillopt_sleep.period import as_local
+from skillopt_sleep.review.wording import count
 from skillopt_staging.proposals import State
 
 
 @explain
 def status(as_json: Json = False) -> None:
-    """Tell how the last night went, what was spent, and what waits for your review."""
+    """Tell how the last night went, what was spent, what waits."""
     from skillopt_sleep.store.index import count_sessions
     from skillopt_sleep.store.ledger import read_month, read_spend
     from skillopt_sleep.store.nights import last_night
@@ -51,12 +53,14 @@ def _render(value: dict[str, Any]) -> str:
     if night:
         spend = night["spend"]
         unfinished = " (unfinished: the next run goes on with it)" if night["state"] == "running" else ""
-        lines.append(f"last night {night['id']}: {night['state']}{unfinished}, started {night['started']}")
+        started = as_local(night["started"])
+        lines.append(f"last night {night['id']}: {night['state']}{unfinished}, started {started}")
         if night["gate_mode"] not in {None, value["gate_mode"]}:
             lines.append(f"           its gate mode was {night['gate_mode']}")
         cut_off = spend.reserved_usd
         reserved = f" (${cut_off:.2f} of it may be too much: calls that were cut off)" if cut_off else ""
-        lines.append(f"spend      {spend.calls} calls, {spend.tokens} tokens, ${spend.usd:.2f}{reserved}")
+        calls = count(spend.calls, "call")
+        lines.append(f"spend      {calls}, {spend.tokens} tokens, ${spend.usd:.2f}{reserved}")
         lines += [f"verdict    {v['skill']}: {v['reason']}" for v in night["verdicts"]]
     else:
         lines.append("last night none yet: skillopt-sleep run starts one")

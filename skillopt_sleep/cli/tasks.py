@@ -21,6 +21,8 @@ from skillopt_sleep.review.wording import count
 if TYPE_CHECKING:
     import sqlite3
 
+# What a check is about; of one that has several of these the first.
+_SUBJECTS = ("text", "pattern", "heading", "name", "command", "criterion", "schema", "path")
 _ORIGINS = {"loaded": "the loaded skill", "fits": "the fitting skill", "new": "the new skill"}
 
 
@@ -39,7 +41,7 @@ def tasks(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """List the recurring tasks and what would count as a right result.
+    """List what recurs, and what would count as a right result.
 
     Recurring is judged over all sessions; the filters then keep the tasks that a session they fit asked for.
     """
@@ -95,9 +97,7 @@ def word(check: Check) -> str:
     """Return the check in a few words."""
     fields = msgspec.to_builtins(check)
     kind = fields["type"]
-    subject = next(
-        str(fields[k]) for k in ("text", "pattern", "heading", "name", "command", "path") if k in fields
-    )
+    subject = next((str(fields[name]) for name in _SUBJECTS if fields.get(name)), "")
     return f"{'not ' if check.negate else ''}{kind} {subject!r}"
 
 
@@ -124,7 +124,13 @@ def _show_one(connection: sqlite3.Connection, task: Task, *, as_json: bool) -> N
     origins = [check.origin for check in task.checks if check.origin] + list(task.corrections)
     named = dict.fromkeys([*task.sessions, *(origin.session for origin in origins)])
     sessions = list(find_named(connection, named))
-    show(task, as_json=as_json, render=lambda: preview_task(task, sessions, word=_tell))
+    value = {
+        **describe(task),
+        "client": task.client,
+        "started": task.started,
+        "corrections": task.corrections,
+    }
+    show(value, as_json=as_json, render=lambda: preview_task(task, sessions, word=_tell))
 
 
 def _render(found: list[Task]) -> str:

@@ -9,6 +9,7 @@ from skillopt_gate.vetoes import RECHECK_RUNS
 from skillopt_replay.tasks import is_judged
 from skillopt_sleep.config import Settings
 from skillopt_sleep.night.planned import Forecast, Plan, SkillPlan
+from skillopt_sleep.review.wording import count
 from skillopt_sleep.store.typical import Typical
 
 # A judge is tried on eight samples, with six questions each.
@@ -24,8 +25,8 @@ def make_forecast(
     """
     counts = {"rollout": 0, "optimizer": 0, "judge": 0}
     for skill in plan.skills:
-        for kind, count in _count(skill, settings).items():
-            counts[kind] += count
+        for kind, number in _count(skill, settings).items():
+            counts[kind] += number
     if counts["judge"]:
         counts["judge"] += _TRIAL_QUESTIONS
     wanted = {kind: count for kind, count in counts.items() if count}
@@ -79,9 +80,9 @@ def describe_forecast(forecast: Forecast) -> str:
     if month and forecast.month_usd + forecast.ceiling_usd > month:
         left = max(month - forecast.month_usd, 0.0)
         stop = f"it stops at ${left:.2f}, which is left of the month's ${month:.2f}"
-    calls = [f"{forecast.rollouts} rollouts", f"{forecast.optimizer_calls} optimizer calls"]
+    calls = [count(forecast.rollouts, "rollout"), count(forecast.optimizer_calls, "optimizer call")]
     if forecast.judge_calls:
-        calls.append(f"{forecast.judge_calls} judge calls")
+        calls.append(count(forecast.judge_calls, "judge call"))
     said = f"forecast: up to {', '.join(calls)}"
     if forecast.tokens is None or forecast.minutes is None:
         return f"{said}; no call was paid for yet that would tell the cost; {stop}"

@@ -95,13 +95,15 @@ class _Teller:
         if now - self._told < _TELL_S and not at_end:
             return
         self._told = now
+        found = f"{stats.sessions} session{'' if stats.sessions == 1 else 's'}"
         self._listen(
             Event(
                 stage="harvest",
                 done=stats.files_done or int(at_end),
                 total=stats.files_found or int(at_end),
-                bytes_done=stats.bytes_done,
+                # A compressed file holds more than its size on disk.
+                bytes_done=min(stats.bytes_done, stats.bytes_found),
                 bytes_total=stats.bytes_found,
-                detail=f"{stats.sessions} session{'' if stats.sessions == 1 else 's'}",
+                detail="nothing new" if at_end and not stats.files_found else found,
             )
         )

@@ -53,8 +53,8 @@ def make_plan(
             train = [task for task in usable if sides[task.id] == "train"]
             if len(held_out) < settings.gate.min_tasks or not train:
                 raise _LeftAlone(
-                    f"{len(held_out)} held-out and {len(train)} train tasks are too few: "
-                    f"the gate needs {settings.gate.min_tasks} and training 1"
+                    f"too few tasks: {len(held_out)} held-out and {len(train)} to train on, "
+                    f"where {settings.gate.min_tasks} and 1 are needed"
                 )
             if sum(bool(skill.gate) for skill in skills) >= settings.night.skills:
                 raise _LeftAlone("other skills come first tonight")

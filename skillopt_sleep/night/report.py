@@ -7,6 +7,7 @@ import msgspec
 from skillopt_gate.verdicts import Verdict
 from skillopt_sleep.night.forecast import describe_forecast
 from skillopt_sleep.night.planned import Forecast, Skipped
+from skillopt_sleep.review.wording import count
 
 _NO_NIGHT = {"planned": "What a night would do now", "nothing": "Nothing to work on tonight"}
 
@@ -92,7 +93,7 @@ def to_markdown(report: NightReport) -> str:
             f"- optimizer: {report.optimizer}",
             *([f"- judge: {report.judge}"] if report.judge else []),
             f"- sandbox: {report.sandbox}",
-            f"- {report.tasks} tasks, {report.rollouts} rollouts, {report.tokens} tokens, "
+            f"- {count(report.tasks, 'task')}, {count(report.rollouts, 'rollout')}, {report.tokens} tokens, "
             f"${report.cost_usd:.2f}, {report.seconds:.0f} s",
         ]
     elif report.notes or report.forecast:
@@ -118,7 +119,7 @@ def to_markdown(report: NightReport) -> str:
             lines += ["", f"{fence}diff", skill.diff.rstrip("\n"), fence]
     if report.skipped:
         lines += ["", "## Left alone", ""]
-        lines += [f"- {s.title} ({s.tasks} tasks): {s.reason}" for s in report.skipped]
+        lines += [f"- {s.title} ({count(s.tasks, 'task')}): {s.reason}" for s in report.skipped]
     lines += ["", f"The gate's promise: {_guarantee(report.mode, report.control)}"]
     return "\n".join(lines) + "\n"
 
@@ -130,7 +131,7 @@ def _about(skill: SkillReport, verdict: Verdict) -> list[str]:
         facts.append(f"what holds: {verdict.guarantee}")
     if skill.restarted:
         facts.append("another agent or model runs the tasks than before, so the evidence began anew")
-    sealed = f"; {skill.sealed} more are sealed" if skill.sealed else ""
+    sealed = f"; {count(skill.sealed, 'more task')} sealed" if skill.sealed else ""
     facts.append(f"looks at the held-out tasks of this skill so far: {skill.looks}{sealed}")
     if skill.noise:
         facts.append(skill.noise)

@@ -43,11 +43,11 @@ async def run_night(
     """Work on every skill of the plan, write the report and close the night.
 
     A ceiling ends the night with state "stopped"; what was measured until then is kept as evidence. A skill
-    that cannot be worked on (its project is gone, git refuses) is reported and costs the others nothing;
-    when there is no other, the state is "failed". Anything that may be better later (somebody holds a
-    lock, the disk is full) leaves the night open, so that the next run goes on with it. So does a service
-    that refuses the sign-in, the model or the account: the first such call ends the work and raises
-    ServiceRefused.
+    that cannot be worked on (its project is gone, git refuses) is reported and costs the others nothing; when
+    there is no other, or not one run came to an end, the state is "failed". Anything that may be better later
+    (somebody holds a lock, the disk is full) leaves the night open, so that the next run goes on with it. So
+    does a service that refuses the sign-in, the model or the account: the first such call ends the work and
+    raises ServiceRefused.
     """
     began = time.monotonic()
     ledger = SqliteLedger(connection, night, settings.ceilings)
@@ -70,6 +70,7 @@ async def run_night(
     failed: list[str] = []
     for number, skill in enumerate(plan.skills):
         listen(Event(stage="skills", done=number, total=len(plan.skills), detail=skill.skill))
+        ledger.begin_share()
         try:
             report, stopped = await work_on(skill, bench)
         except CeilingReached as error:
@@ -90,7 +91,9 @@ async def run_night(
     # Last, so that titles never take from what the night is for.
     better = await _better_titles(connection, bench, plan)
     reports = [msgspec.structs.replace(one, title=better.found.get(one.title, one.title)) for one in reports]
-    state = "failed" if len(failed) == len(plan.skills) else "done"
+    # Runs that nobody could judge did come to an end.
+    ran = bool(unfit) or ledger.count("rollout") > 0
+    state = "done" if ran and len(failed) < len(plan.skills) else "failed"
     report_ = make_report(
         settings,
         night,

@@ -118,7 +118,8 @@ async def _train(
             Event(stage=stage, done=done, total=total, detail=plan.skill)
         ),
     )
-    problems = f" ({'; '.join(result.problems[:2])})" if result.problems and not result.candidates else ""
+    untold = [problem for problem in result.problems[:2] if problem not in result.note]
+    problems = f" ({'; '.join(untold)})" if untold and not result.candidates else ""
     report = msgspec.structs.replace(report, note=result.note + problems, train_before=result.incumbent_hard)
     if not result.candidates:
         if result.incumbent_hard >= 1.0 and result.valid == len(plan.train):

@@ -27,7 +27,9 @@ from skillopt_sleep.night.planned import Forecast, Plan
 from skillopt_sleep.night.renewal import renew
 from skillopt_sleep.night.report import NightReport, SkillReport
 from skillopt_sleep.night.run import run_night
+from skillopt_sleep.night.workbenches import check_agent
 from skillopt_sleep.paths import Paths
+from skillopt_sleep.review.wording import count
 from skillopt_sleep.store.candidates import is_settled, read_carried, read_rejected_edits
 from skillopt_sleep.store.index import count_clients, read_splits
 from skillopt_sleep.store.ledger import read_month
@@ -129,12 +131,22 @@ def dry_night(
     except Unavailable as error:
         target = AGENTS[0].name
         notes = (f"{error.message}: this is what a night with one would work on",)
+    else:
+        notes = _say_trouble(target, settings, env)
     unfinished = find_unfinished(connection)
     if unfinished:
         notes = (*notes, f"night {unfinished.id} was cut off: the next run goes on with it first")
     plan = renew(plan_night(connection, settings, env, target, listen), agent=None)
     forecast = _forecast(connection, settings, plan, settings.replay.concurrency) if plan.skills else None
     return msgspec.structs.replace(_make_report(plan, "planned", settings, notes), forecast=forecast)
+
+
+def _say_trouble(target: str, settings: Settings, env: Mapping[str, str]) -> tuple[str, ...]:
+    try:
+        check_agent(target, settings, env)
+    except Unavailable as error:
+        return (f"no night could begin now: {error.message}; this is what one would work on",)
+    return ()
 
 
 def plan_night(
@@ -150,7 +162,7 @@ def plan_night(
     tasks = mine_tasks(connection, settings, env)
     if snapshots is not None:
         keep_mined(connection, snapshots, tasks, listen=listen)
-    listen(Event(stage="mine", done=len(tasks), total=len(tasks), detail=f"{len(tasks)} tasks"))
+    listen(Event(stage="mine", done=len(tasks), total=len(tasks), detail=count(len(tasks), "task")))
     return make_plan(
         tasks,
         read_splits(connection),
@@ -178,7 +190,8 @@ def _make_report(plan: Plan, state: str, settings: Settings, notes: tuple[str, .
             SkillReport(
                 skill=skill.skill,
                 title=skill.title,
-                note=f"would learn from {len(skill.train)} tasks and be judged on {len(skill.gate)} others",
+                note=f"would learn from {count(len(skill.train), 'task')}"
+                f" and be judged on {len(skill.gate)} others",
             )
             for skill in plan.skills
         ),

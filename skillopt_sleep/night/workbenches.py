@@ -19,6 +19,7 @@ from skillopt_sleep.night.choosing import LOCAL
 from skillopt_sleep.paths import Paths, make_private
 
 if TYPE_CHECKING:
+    from skillopt_replay.agents.clients import Client
     from skillopt_replay.protocols import Agent, ChatModel
     from skillopt_replay.sandbox import Endpoint, Sandbox
 
@@ -72,6 +73,27 @@ async def open_workbench(
     return Workbench(agent=opened, sandbox=sandbox, root=make_private(paths.replays))
 
 
+def check_agent(agent: str, settings: Settings, env: Mapping[str, str]) -> str:
+    """Return the name of the agent called `agent`. Raises Unavailable when it could not run, with what to do.
+
+    Nothing is opened and no service is asked.
+    """
+    if agent == CHAT:
+        from skillopt_replay.models.registry import check_model
+
+        return check_model(settings.target.model or LOCAL, env=env, prices=make_prices(settings))
+    if agent == COMMAND:
+        from skillopt_replay.agents.command import find_program
+
+        return find_program(settings.target.command, env).name
+    client = _find_client(BY_NAME[agent], env)
+    if not client.signed_in:
+        raise Unavailable(
+            f"{BY_NAME[agent].title} is not signed in", hint=client.hint or BY_NAME[agent].sign_in
+        )
+    return BY_NAME[agent].title
+
+
 def make_prices(settings: Settings) -> dict[str, Price]:
     """Return the prices that the settings give, by model name."""
     return {name: make_price(values) for name, values in settings.prices.items()}
@@ -93,14 +115,19 @@ def _open_command(settings: Settings, env: Mapping[str, str], sandbox: Sandbox) 
     )
 
 
-def _open_agent(
-    kind: AgentKind, settings: Settings, paths: Paths, env: Mapping[str, str], sandbox: Sandbox
-) -> Agent:
+def _find_client(kind: AgentKind, env: Mapping[str, str]) -> Client:
     client = kind.find(env)
     if client is None:
         raise Unavailable(
             f"{kind.title} is not on the PATH", hint=f"install it ({kind.install}), or set target.agent"
         )
+    return client
+
+
+def _open_agent(
+    kind: AgentKind, settings: Settings, paths: Paths, env: Mapping[str, str], sandbox: Sandbox
+) -> Agent:
+    client = _find_client(kind, env)
     wishes = Wishes(
         model=settings.target.model,
         project_settings=settings.target.settings == "project",

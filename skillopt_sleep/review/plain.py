@@ -150,7 +150,7 @@ def _block(proposal: Proposal) -> Iterator[str]:
     yield from _edits(note.edits)
     yield ""
     hunks = count(len(difference.parts), "hunk")
-    yield f"Diff ({hunks}, {difference.added} lines added, {difference.removed} removed):"
+    yield f"Diff ({hunks}, {count(difference.added, 'line')} added, {difference.removed} removed):"
     yield from _diff(proposal, difference)
     yield ""
     yield from _commands(proposal, difference)

@@ -113,8 +113,9 @@ def _merge_in(live: Path, base: bytes | None, now: bytes | None, chosen: bytes) 
 def _settle(live: Path, base: bytes, now: bytes, wanted: bytes) -> bytes:
     outcome = merge(base, now, wanted)
     if outcome.data is None:
+        places = "the same place" if outcome.conflicts == 1 else f"the same {outcome.conflicts} places"
         raise Conflict(
-            f"{live} was changed in the same place ({outcome.conflicts} conflict(s))",
+            f"{live} was changed in {places}",
             hint="take single hunks, or edit the file so that the change fits",
             marked=outcome.marked.decode(errors="replace"),
         )

@@ -184,11 +184,42 @@ def test_the_check_up_tells_of_copilot_and_of_the_command(paths, tmp_path):
     paths.config.write_text(
         f'[target]\nagent = "command"\ncommand = ["sh"]\n[optimizer]\nmodel = "{SERVER}"\n'
     )
-    assert next(iter(find_backends(paths, env))).detail.startswith("a night would replay with /")
+    assert (
+        next(iter(find_backends(paths, env))).detail
+        == f"a night would replay with {Path('/bin/sh').resolve().name}"
+    )
     paths.config.write_text('[target]\nagent = "command"\n')
     missing = next(iter(find_backends(paths, env)))
     assert not missing.ok
     assert "target.command" in missing.hint
+
+
+@pytest.mark.parametrize("name", list(BY_NAME))
+def test_an_agent_that_is_named_but_cannot_run_is_told_by_the_check_up(paths, tmp_path, name: str):
+    paths.config.parent.mkdir(parents=True, exist_ok=True)
+    paths.config.write_text(f'[target]\nagent = "{name}"\n[optimizer]\nmodel = "{SERVER}"\n')
+    env = {"PATH": f"{tmp_path}/bin:/usr/bin:/bin", "HOME": str(tmp_path)}
+    missing = next(iter(find_backends(paths, env)))
+    assert (missing.ok, missing.detail) == (False, f"{BY_NAME[name].title} is not on the PATH")
+    version = {"claude_code": "2.1.332 (Claude Code)", "codex": "codex-cli 0.171.0", "copilot": "1.0.102"}
+    make_program(tmp_path / "bin" / BY_NAME[name].client, f"echo '{version[name]}'")
+    unknown = next(iter(find_backends(paths, env)))
+    assert (unknown.ok, unknown.detail) == (False, f"{BY_NAME[name].title} is not signed in")
+    assert unknown.hint
+
+
+def test_where_no_client_writes_edits_the_check_up_names_two_ways_out(paths, tmp_path, monkeypatch):
+    def refuse() -> None:
+        raise Unavailable("no runtime", hint="install it")
+
+    monkeypatch.setattr("skillopt_replay.models.serving.require_runtime", refuse)
+    paths.config.parent.mkdir(parents=True, exist_ok=True)
+    paths.config.write_text('[target]\nagent = "command"\ncommand = ["sh"]\n')
+    env = {"PATH": f"{tmp_path}/bin:/usr/bin:/bin", "HOME": str(tmp_path)}
+    optimizer = list(find_backends(paths, env))[1]
+    assert optimizer.detail.startswith("no runtime: your own program is no chat model")
+    assert optimizer.hint.startswith("install it, or name another: ")
+    assert "optimizer.model" in optimizer.hint
 
 
 def test_every_agent_is_in_the_documentation():

@@ -136,6 +136,14 @@ def test_every_command_explains_itself(command: str):
             assert "--json" in done.stdout
 
 
+@pytest.mark.parametrize("group", ["", "config", "gate"])
+def test_a_list_of_commands_cuts_no_sentence_off(group: str, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    listed = invoke(*group.split(), "--help").stdout.partition("Commands:")[2]
+    assert listed
+    assert "..." not in listed
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
@@ -182,7 +190,7 @@ def test_without_an_agent_a_night_says_what_to_do(sleeper: Sleeper):
     assert "hint: " in done.stderr
     refused = CliRunner().invoke(app, ["config", "set", "target.agent", "robot"])
     assert refused.exit_code == 2
-    assert "|copilot|command|chat" in refused.stderr
+    assert "copilot (real CLIs), command" in refused.stderr
 
 
 def test_hunks_that_are_not_there_and_decided_proposals_are_told(slept: str, sleeper: Sleeper):
@@ -412,6 +420,15 @@ def test_the_check_up_passes_where_a_night_can_run_and_fails_where_not(sleeper: 
     missing = {f["name"] for f in json.loads(done.stdout) if f["needed"] and not f["ok"]}
     assert "git" in missing
     assert all(f["hint"] for f in json.loads(done.stdout) if f["needed"] and not f["ok"])
+
+
+def test_the_check_up_tells_of_the_judge_when_there_is_to_be_one(sleeper: Sleeper, model: ChatModel):
+    assert "judge" not in [f["name"] for f in json.loads(sleeper.sleep("doctor", "--json"))]
+    sleeper.set(judge_model=model.spec)
+    assert re.search(r"^ok +judge +scripted at .* would judge", sleeper.sleep("doctor"), re.MULTILINE)
+    sleeper.set(judge_model="local:/not/there.gguf")
+    told = sleeper.sleep("doctor", expect=1)
+    assert re.search(r"^MISSING +judge +the model file /not/there.gguf cannot be read", told, re.MULTILINE)
 
 
 def test_the_check_up_names_the_variable_a_model_needs_and_what_it_would_cost(

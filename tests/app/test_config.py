@@ -16,7 +16,7 @@ def test_a_missing_file_means_defaults(tmp_path: Path):
 
 def test_every_setting_says_what_it_is_for(tmp_path: Path):
     undocumented = [v.key for v in list_values(tmp_path / "config.toml") if not v.description]
-    assert undocumented == ["training.seed"]
+    assert undocumented == []
 
 
 def test_setting_a_value_keeps_comments_and_order(tmp_path: Path):
@@ -59,6 +59,13 @@ def test_a_bad_value_is_refused_and_nothing_is_written(tmp_path: Path, key: str,
     with pytest.raises(UsageError, match=message):
         set_value(path, key, text)
     assert not path.exists()
+
+
+def test_a_choice_that_is_not_there_is_answered_with_those_that_are(tmp_path: Path):
+    with pytest.raises(UsageError) as caught:
+        set_value(tmp_path / "config.toml", "target.agent", "claud")
+    assert caught.value.message.endswith("target.agent cannot be 'claud'")
+    assert "auto, claude_code, codex, copilot" in (caught.value.hint or "")
 
 
 def test_a_mistyped_key_is_answered_with_the_nearest_one(tmp_path: Path):

@@ -280,3 +280,31 @@ async def test_what_last_month_cost_is_over_when_the_month_ends_here(connection,
     finally:
         monkeypatch.undo()
         time.tzset()
+
+
+async def test_a_share_holds_what_its_calls_have_used_and_no_others(connection):
+    ledger = make_ledger(connection)
+    await ledger.once("optimizer", "of another skill", ESTIMATE, Calls(reply(cost=0.5)), Completion)
+    ledger.begin_share()
+    await ledger.once("optimizer", "k", ESTIMATE, Calls(reply(error="429")), Completion)
+    await ledger.once("optimizer", "k", ESTIMATE, Calls(reply()), Completion)
+    assert (ledger.usage().cost_usd, ledger.usage().tokens) == (0.5, 240), "the lost attempt was paid for"
+    assert ledger.spend().usd == 1.0
+
+
+async def test_a_share_counts_what_an_earlier_run_of_the_night_paid_for(connection):
+    night = begin_night(connection, {}, {})
+    await SqliteLedger(connection, night.id, Ceilings()).once(
+        "optimizer", "k", ESTIMATE, Calls(reply()), Completion
+    )
+    ledger = SqliteLedger(connection, night.id, Ceilings())
+    assert ledger.usage().tokens == 0
+    await ledger.once("optimizer", "k", ESTIMATE, Calls(), Completion)
+    assert (ledger.usage().cost_usd, ledger.usage().tokens) == (0.25, 120)
+
+
+async def test_a_share_with_a_price_nobody_knows_has_no_cost(connection):
+    ledger = make_ledger(connection)
+    unpriced = Completion(text="hello", model="m", usage=Usage(100, 20))
+    await ledger.once("optimizer", "k", Usage(1000, 100), Calls(unpriced), Completion)
+    assert (ledger.usage().cost_usd, ledger.usage().tokens) == (None, 120)

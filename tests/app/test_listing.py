@@ -7,14 +7,17 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
+from skillopt_replay.tasks import Check, FileContains
+from skillopt_sleep.cli.tasks import word
 from tests.app.conftest import Sleeper
 from tests.support.transcripts import write_session
 
 NEW_YORK, KATHMANDU, ST_JOHNS = "America/New_York", "Asia/Kathmandu", "America/St_Johns"
+_WORDS = {"text", "pattern", "heading", "name", "command", "path", "schema", "criterion", "reference"}
 
 
 def run(*arguments: str, zone: str = "UTC") -> subprocess.CompletedProcess[str]:
@@ -209,6 +212,26 @@ def test_a_preview_of_a_task_shows_its_checks_whose_words_they_rest_on_and_where
     assert "asked     once, and the agent was corrected" in text
 
 
+def test_a_task_that_only_a_judge_can_check_is_listed_and_shown_with_the_users_words(sleeper: Sleeper):
+    for day in range(3):
+        turns = [(f"Write the release note of part {day}", "One paragraph.")]
+        turns += [("No, bullets instead of prose", "- a")] if day == 1 else []
+        write_session(sleeper.projects / "-w", f"note {day}", turns, cwd=sleeper.project, day=day)
+    sleeper.sleep("harvest")
+    assert "  check: rubric 'No, bullets instead of prose'" in sleeper.sleep("tasks")
+    task = json.loads(run("tasks", "--json").stdout)[0]
+    text, data = show("tasks", task["id"])
+    assert "check     rubric 'No, bullets instead of prose'" in text
+    assert {name: data[name] for name in task} == task
+
+
+def test_every_kind_of_check_can_be_told_in_a_few_words():
+    kinds = get_args(Check)
+    made = [kind(**{name: "x" for name in kind.__struct_fields__ if name in _WORDS}) for kind in kinds]
+    assert all(word(check).endswith("'x'") for check in made)
+    assert word(FileContains(path="Makefile")) == "file 'Makefile'"
+
+
 def test_tasks_are_kept_by_the_sessions_that_asked_for_them_and_stay_the_same(
     sleeper: Sleeper, tmp_path: Path
 ):
@@ -278,3 +301,11 @@ def test_one_of_a_thing_is_told_in_the_singular(sleeper: Sleeper) -> None:
     assert "1 line is not a readable record" in done.stdout
     assert "1 record of an unknown type was skipped: strange" in done.stdout
     assert "1 sessions" not in done.stderr
+
+
+def test_a_harvest_without_news_says_so(sleeper: Sleeper) -> None:
+    write_session(sleeper.projects / "-w", "one", [("do it", "done")], cwd="/w")
+    assert "1 session" in run("harvest").stderr
+    again = run("harvest")
+    assert "nothing new" in again.stderr
+    assert "(1 seen, 0 B, " in again.stdout

@@ -109,6 +109,7 @@ def test_asks_from_two_projects_stay_apart_whatever_was_said_in_the_other(
     here, there = sorted(read_proposals(database), key=lambda proposal: len(proposal.skill))
     assert (here.scope, here.staged.repository) == ("project", str(sleeper.project))
     assert (there.scope, there.staged.repository) == ("project", str(tmp_path / "other"))
+    assert here.note.usage.tokens == there.note.usage.tokens == report["tokens"] / 2
     told = json.loads(sleeper.sleep("tasks", "--json"))
     sessions = {task["root"]: set() for task in told}
     for task in told:
@@ -268,6 +269,13 @@ def test_a_night_without_anything_that_recurs_ends_with_3_and_asks_no_model(
     assert model.requests == []
 
 
+def test_a_dry_run_says_when_the_agent_that_is_named_is_not_there(sleeper: Sleeper):
+    sleeper.work()
+    sleeper.set(target_agent="command")
+    (note,) = sleeper.night("--dry-run")["notes"]
+    assert note.startswith("no night could begin now: no command is named as the agent")
+
+
 def test_a_dry_run_asks_no_model_and_leaves_no_trace_but_the_index(
     sleeper: Sleeper, model: ChatModel, database
 ):
@@ -343,8 +351,8 @@ def test_lost_runs_are_missing_data_and_not_failures(sleeper: Sleeper, model: Ch
 def test_a_server_that_refuses_everything_learns_nothing_and_says_why(sleeper: Sleeper, model: ChatModel):
     sleeper.work()
     model.refuses = lambda r: 501
-    report = sleeper.night()
-    assert report["verdicts"] == []
+    report = sleeper.night(expect=1)
+    assert (report["state"], report["verdicts"]) == ("failed", [])
     assert "the infrastructure failed" in report["skills"][0]["note"]
     assert "HTTP 501" in report["skills"][0]["note"]
 

@@ -93,6 +93,61 @@ def test_a_refused_call_marks_the_turn_and_keeps_the_words(transcript, read):
     assert set(session.turns[0].signals) == {Signal.REFUSAL, Signal.ERROR}
 
 
+def test_a_refusal_survives_the_loss_of_the_record_with_its_call(transcript, read):
+    t = transcript()
+    t.user("install the packages")
+    reason = f"{REFUSED} the user said:\nuse pnpm"
+    t.call(command="npm install", result=reason, error=True, outcome="User rejected tool use")
+    del t.records[1]
+    t.call(command="npm ci", result=f"{reason} 8", error=True)
+    del t.records[2]
+    turn = read(t).turns[0]
+    assert (turn.refusals, turn.signals) == (("use pnpm",), (Signal.REFUSAL,))
+
+
+def test_a_refused_call_that_is_told_twice_is_one_refusal(transcript, read):
+    t = transcript()
+    t.user("install the packages")
+    record = t.call(command="npm install", result=f"{REFUSED} the user said:\nuse pnpm", error=True)
+    t.user(record["message"]["content"])
+    assert read(t).turns[0].refusals == ("use pnpm",)
+
+
+@pytest.mark.parametrize(
+    ("told", "words"),
+    [
+        ({}, ()),
+        ({"toolUseResult": f"Error: {REFUSED}"}, ()),
+        ({"toolUseResult": "User rejected tool use"}, ("use pnpm",)),
+        ({"toolDenialKind": "user-rejected"}, ("use pnpm",)),
+        ({"userFeedback": "use pnpm"}, ("use pnpm",)),
+    ],
+)
+def test_what_another_programs_tool_calls_a_refusal_is_one_only_if_the_client_says_so(
+    transcript, read, told, words
+):
+    t = transcript()
+    t.user("fetch the issues")
+    t.agent({"type": "tool_use", "id": "t1", "name": "mcp__tracker__fetch", "input": {}})
+    text = f"{REFUSED} the user said:\nuse pnpm"
+    t.user([{"type": "tool_result", "tool_use_id": "t1", "content": text, "is_error": True}], **told)
+    turn = read(t).turns[0]
+    assert turn.refusals == words
+    assert (Signal.REFUSAL in turn.signals) is bool(words)
+
+
+def test_a_skill_the_agent_calls_is_no_command_of_the_users(transcript, read):
+    t = transcript()
+    t.user("make a report")
+    t.agent({"type": "tool_use", "id": "t1", "name": "Skill", "input": {"skill": "pdf"}})
+    t.user([{"type": "tool_result", "tool_use_id": "t1", "content": "Launching skill: pdf"}])
+    markup = '<command-message>The "pdf" skill is loading</command-message>\n<command-name>pdf</command-name>'
+    t.user(markup, sourceToolUseID="t1")
+    t.agent("Done.")
+    [turn] = read(t).turns
+    assert (turn.command, turn.answer, turn.skills) == (None, "Done.", ("pdf",))
+
+
 def test_records_that_are_not_the_users_open_no_turn(transcript, read):
     t = transcript()
     t.user("the only prompt")

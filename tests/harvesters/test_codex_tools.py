@@ -112,6 +112,12 @@ def test_a_refused_call_and_what_the_user_says_then(rollout):
     assert session.turns[1].signals == (Signal.CORRECTION,)
 
 
+def test_a_refusal_survives_the_loss_of_the_record_with_its_call(rollout):
+    rollout.item("function_call_output", call_id="lost", output=REFUSED)
+    [turn] = rollout.read().turns
+    assert (turn.signals, turn.tool_calls) == ((Signal.REFUSAL,), ())
+
+
 def test_a_test_run_that_ended_well_verifies_the_turn(rollout):
     rollout.call("pytest -q", "1 failed", code=1)
     assert Signal.VERIFIED not in rollout.read().turns[0].signals

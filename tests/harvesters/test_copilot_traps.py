@@ -179,6 +179,24 @@ def test_a_rejected_call_is_a_refusal_with_the_users_reason(read, error, words):
     assert set(turn.signals) == {Signal.REFUSAL, Signal.ERROR}
 
 
+def test_a_refusal_survives_the_loss_of_the_record_with_its_call(read):
+    events = Events()
+    events.user("install")
+    error = {"message": "The user rejected this tool call. User feedback: use pnpm", "code": "rejected"}
+    events.complete("lost", success=False, error=error)
+    [turn] = read(events).turns
+    assert (turn.refusals, turn.signals) == (("use pnpm",), (Signal.REFUSAL,))
+
+
+def test_what_another_programs_tool_calls_a_refusal_is_a_failure(read):
+    events = Events()
+    events.user("fetch the issues")
+    error = {"message": "The user rejected this tool call. User feedback: use pnpm", "code": "failure"}
+    events.call("tracker-fetch", {}, success=False, error=error)
+    [turn] = read(events).turns
+    assert (turn.refusals, turn.signals) == ((), (Signal.ERROR,))
+
+
 def test_a_refusal_told_twice_counts_once(read):
     events = Events()
     events.user("install")

@@ -65,6 +65,92 @@ def test_a_correction_says_what_was_wanted_and_what_not(text, wanted, unwanted):
 @pytest.mark.parametrize(
     "text",
     [
+        "no, I told you not to use npm",
+        "no, I said to not use npm",
+        "no, try not to use npm",
+        "no, you were not supposed to use npm",
+        "no, I don't want you to use npm",
+        "no, you shouldn't have used npm",
+        "no, nobody told you to run npm",
+        "no, it's forbidden to use npm",
+        "no, it was a mistake to use npm",
+        "no, you can't use npm",
+        "no, we no longer use npm",
+        "no, do not use npm instead of pnpm",
+        "no, stop using npm and commit",
+        "no, make sure you never use npm",
+        "不对，我们不再用 npm",
+        "不对，不要用 npm 代替 pnpm",
+        "不对，你不应该用 npm",
+    ],
+)
+def test_what_is_denied_is_not_what_was_wanted(text):
+    [correction] = find_corrections(text)
+    assert (correction.wanted, correction.unwanted) == (None, "npm")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "no need to use yarn here",
+        "no, you don't have to use yarn",
+        "no, it's not necessary to use yarn here",
+        "no, it's pointless to use yarn",
+        "no, we used to use yarn",
+        "no, unless you have to use yarn",
+        "no, you always use yarn, stop that",
+        "no, don't always use yarn",
+        "no, that's not how we use yarn",
+        "no, you never run make lint",
+        "no, you don't use yarn",
+        "no, you chose not to use yarn",
+        "no, the docs say to use yarn but that is outdated",
+        "no, the error says: use --force",
+        "no, never change tabs to spaces",
+        "no, don't change `a` to `b`",
+        "no, don't replace tabs with spaces",
+        "no, why not use yarn?",
+        "no, npm is not forbidden",
+        'no, you wrote "always use npm, never pnpm", but why?',
+        "no, I asked because you said: use npm not pnpm",
+        "warning: do not use npm, use yarn",
+        "npm WARN please use npx",
+        "no, never omit --strict",
+        "no, don't stop running make lint",
+        "不对，不需要用 yarn",
+        "不对，没必要用 yarn",
+        "不对，不一定要用 yarn",
+        "不对，除非必须用 yarn",
+        "不对，用 yarn 不对",
+        "不对，标题不应该是 Foo",
+        '不对，报错说 "请使用 yarn 而不是 npm"',
+        "不对，文档里说要用 yarn，但那是错的",
+    ],
+)
+def test_what_need_not_be_and_what_is_told_of_the_agent_is_no_rule(text):
+    told = find_corrections(text)
+    assert [(one.wanted, one.unwanted) for one in told] == [(None, None)] * len(told)
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("no, you forgot to use pnpm", "pnpm"),
+        ("no, don't forget to run make lint", "make lint"),
+        ("never forget to run `make lint`", "make lint"),
+        ("no need to use yarn, use pnpm", "pnpm"),
+        ("no, that's not right but you always have to use pnpm", "pnpm"),
+        ("不对，不需要用 yarn，请用 pnpm", "pnpm"),
+    ],
+)
+def test_what_is_wanted_though_something_is_denied_before_it(text, wanted):
+    [correction] = find_corrections(text)
+    assert (correction.wanted, correction.unwanted) == (wanted, None)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
         "no problem",
         "No, thanks",
         "no worries, looks good",
@@ -73,6 +159,7 @@ def test_a_correction_says_what_was_wanted_and_what_not(text, wanted, unwanted):
         "No, that's all",
         "never mind",
         "don't worry about it",
+        "don't worry about the npm warnings",
         "no",
         "now use X",
         "now use pnpm, not npm",
@@ -275,3 +362,50 @@ def test_no_repetition_stalls_a_pattern(piece):
     is_correction(text, Turn(prompt=text, answer=text))
     redact(text)
     normalise(text)
+
+
+NOT_WANTED = (
+    "don't, never, please don't, you must not, we don't, we never, I told you not to, I asked you not to, "
+    "I don't want you to, you're not supposed to, it's forbidden to, there is no need to, you don't have to, "
+    "no reason to, I would prefer you not to, try to never, be sure to never, make sure not to, "
+    "from now on never, our rule is to never, the rule: never, who asked you to, nobody wants you to, "
+    "it is a bad idea to, you shouldn't, you can't, we agreed not to, instead of trying to"
+).split(", ")
+WANTED = (
+    "always, please, you must, you should always, I told you to, I want you to, you have to, make sure to, "
+    "don't forget to, never forget to, from now on, our rule is to, the rule:, only, you forgot to, "
+    "why didn't you, why don't you, you didn't, you never, it is better to, we decided to"
+).split(", ")
+NOT_WANTED_ZH = (
+    "不要 别 请勿 禁止 不准 不能 我说过不要 没让你 不需要 没必要 不用 以后别 绝对不能 为什么要 谁让你 不应该 "
+    "我们不 规定不能 最好不要 一定不要"
+).split()
+WANTED_ZH = (
+    "请 必须 一定要 总是 以后都 应该 我说过要 我们都 规定要 务必 别忘了 不要忘记 为什么不 你没 你忘了".split()
+)
+
+
+@pytest.mark.parametrize("before", ["", "no, ", "wrong. ", "that's wrong, "])
+@pytest.mark.parametrize("named", ["pnpm", "`make lint`", "pytest -q"])
+def test_no_wording_turns_what_is_wanted_into_its_opposite(before, named):
+    for lead in NOT_WANTED:
+        for verb in ("use", "run"):
+            told = find_corrections(f"{before}{lead} {verb} {named}", directed=True)
+            assert [one.wanted for one in told] == [None] * len(told), lead
+    for lead in WANTED:
+        for verb in ("use", "run"):
+            told = find_corrections(f"{before}{lead} {verb} {named}", directed=True)
+            assert [one.unwanted for one in told] == [None] * len(told), lead
+
+
+@pytest.mark.parametrize("before", ["", "不对，", "错了，"])
+@pytest.mark.parametrize("named", ["pnpm", "`make lint`"])
+def test_no_chinese_wording_turns_what_is_wanted_into_its_opposite(before, named):
+    for lead in NOT_WANTED_ZH:
+        for verb in ("用", "使用", "运行"):
+            told = find_corrections(f"{before}{lead}{verb} {named}", directed=True)
+            assert [one.wanted for one in told] == [None] * len(told), lead
+    for lead in WANTED_ZH:
+        for verb in ("用", "使用", "运行"):
+            told = find_corrections(f"{before}{lead}{verb} {named}", directed=True)
+            assert [one.unwanted for one in told] == [None] * len(told), lead

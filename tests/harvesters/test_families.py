@@ -26,6 +26,7 @@ ALIKE = [
     ("Commit the tax rules work", "Make a commit for tax rules"),
     ("Rename `foo` to `bar`", "rename `a.b` to `c`"),
     ("为登录表单编写单元测试", "请帮我为搜索索引编写单元测试"),
+    ("启用功能开关 a", "打开功能开关 b"),
     ("Add the rich package to the project", "Add the httpx package to the project"),
     ("add an entry to CHANGELOG.md", "add a changelog entry for the new button"),
 ]
@@ -38,6 +39,10 @@ UNLIKE = [
     ("add a changelog entry for X", "add a migration for the audit log"),
     ("add docstrings to the tax rules", "add a migration for the tax rules"),
     ("为登录表单编写单元测试", "删除登录表单的旧图标"),
+    ("启用功能开关 a", "禁用功能开关 a"),
+    ("升级依赖 react", "降级依赖 react"),
+    ("导入用户数据", "导出用户数据"),
+    ("给 server.py 加上日志", "删掉 server.py 的日志"),
     ("write a Makefile for this project", "write a Dockerfile for the worker"),
     ("Write a test for session handling", "Add a migration for session handling"),
     ("Write greet.py with a greet function", "greet Bob"),

@@ -77,6 +77,18 @@ def test_forks_and_forks_of_forks_own_what_is_new_in_them(transcript, read, make
     assert prompts == {original.id: ("one", "four"), fork.id: ("two",), second.id: ("three",)}
 
 
+def test_a_copy_is_known_by_its_mark_behind_a_very_long_prompt(transcript, read):
+    original = transcript()
+    original.user("one " + "and so on " * 3_000)
+    original.agent("did one")
+    fork = transcript()
+    fork.records = marked(original, fork)
+    fork.user("two")
+    prompts = read(fork.write(), original.write())
+    assert [len(prompts[made.id]) for made in (original, fork)] == [1, 1]
+    assert prompts[fork.id] == ("two",)
+
+
 @pytest.mark.parametrize("order", [1, -1])
 def test_a_fork_whose_original_is_gone_keeps_what_it_copied(transcript, read, order):
     original = transcript()

@@ -270,3 +270,10 @@ def test_running_out_of_open_files_costs_a_warning(private_home, session):
         [sys.executable, "-c", program, str(private_home)], capture_output=True, text=True, check=False
     )
     assert "Too many open files" in done.stdout, done.stderr
+
+
+def test_what_is_no_regular_file_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe.jsonl")
+    for path in (tmp_path / "pipe.jsonl", Path("/dev/zero")):
+        with pytest.raises(OSError, match="no regular file"):
+            read_file(SOURCES["claude"], path)

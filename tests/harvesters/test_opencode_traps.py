@@ -274,6 +274,14 @@ def test_only_a_person_refuses(store):
     assert Signal.REFUSAL not in sessions[program].turns[0].signals
 
 
+def test_the_words_of_another_programs_tool_are_not_the_users(store):
+    s = store.session()
+    error = f"{REJECTED} with the following feedback: never"
+    store.agent(s, store.user(s, "fetch it"), tool("tracker_fetch", error=error))
+    [turn] = read(store)[s].turns
+    assert turn.refusals == ()
+
+
 def test_an_answer_that_never_ended_was_stopped_if_the_agent_answered_again(store):
     s = store.session()
     store.agent(s, store.user(s, "one"), "half an ans", time={"created": store.clock})

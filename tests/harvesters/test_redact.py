@@ -137,3 +137,41 @@ def test_the_cut_comes_after_the_redaction():
     cut = redact_within(text, 100)
     assert len(cut) <= 100
     assert "ghp_" not in cut
+
+
+def test_of_a_wrapped_token_the_last_line_goes_as_well():
+    token = (
+        "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiIxMjM0NTY3ODkwIiwibmFtZSI6IkpvaG4gRG9lIn0."
+        "SflKxwRJSMeKKF2QT4fwpMeJf36POk6yJV_adQssw5c"
+    )
+    wrapped = "\n".join((token[:60], token[60:120], token[120:]))
+    assert redact(f"token:\n{wrapped}\nand go on") == "token:\n[redacted:base64]\nand go on"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "密码（<secret>）",
+        "密碼是「<secret>」",
+        "密码改为了<secret>",
+        "初始密码都是<secret>哦",
+        "账号密码：admin / <secret>",
+        "用户名/密码: admin/<secret>",
+        "username/password: admin/<secret>",
+        "username/password = admin/<secret>",
+        'new NetworkCredential("bob", "<secret>")',
+        'credentials += Credentials("Realm", "host.io", "bob", "<secret>")',
+    ],
+)
+def test_a_password_does_not_survive_where_people_note_it(text):
+    assert "Tr0ub4dor" not in redact(text.replace("<secret>", "Tr0ub4dor&3xYz"))
+
+
+def test_session_ids_and_assertions_of_a_login_do_not_survive():
+    for name in ("PHPSESSID", "JSESSIONID", "ASP.NET_SessionId", "connect.sid", "SAMLResponse"):
+        assert redact(f"got {name}=0123456789abcdef0123456789 x") == f"got {name}=[redacted:cookie] x"
+
+
+@pytest.mark.parametrize("text", ["密码不能少于8位", "请把密码改成由用户输入", "修改密码 page.tsx 的样式"])
+def test_what_is_said_of_passwords_stays(text):
+    assert redact(text) == text

@@ -8,7 +8,7 @@ import time
 from itertools import product
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from skillopt_harvesters import redact
@@ -128,6 +128,7 @@ def test_redacting_any_text_twice_changes_nothing_more(text):
 )
 @settings(max_examples=200)
 def test_a_cut_is_no_longer_than_it_may_be_and_leaves_no_half_of_a_mark(text, limit):
+    assume("[redacted:" not in text)
     cut = redact_within(f"{text} password=hunter2hunter2 {text}", limit)
     assert len(cut) <= limit
     assert cut.count("[redacted:") == len(IS_MARK.findall(cut))

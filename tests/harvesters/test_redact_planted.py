@@ -335,6 +335,7 @@ ONLY_PASSWORDS: dict[str, Context] = {
     "netrc": lambda n, v: f"machine api.service.io login ana password {v}\n",
     "netrc lines": lambda n, v: f"machine api.service.io\n  login ana\n  password {v}\n",
     "pgpass": lambda n, v: f"db.service.io:5432:app:ana:{v}\n",
+    "pgpass line written": lambda n, v: f'echo "db.service.io:5432:app:ana:{v}" >> ~/.pgpass',
     "sql": lambda n, v: f"CREATE USER ana WITH PASSWORD '{v}';",
     "mysql user": lambda n, v: f"ALTER USER 'ana'@'%' IDENTIFIED BY '{v}';",
     "redis configuration": lambda n, v: f"requirepass {v}\n",

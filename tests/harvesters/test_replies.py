@@ -143,3 +143,47 @@ def make_german() -> Lexicon:
 def test_no_text_crashes_the_reading_of_a_reply(text, asked, answer):
     assert classify_reply(text, asked=asked, answer=answer) in Reply
     is_automatic(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "can't complain",
+        "that's not wrong",
+        "I have no objections",
+        "the error is gone, thanks",
+        "it no longer fails",
+        "tests don't fail now",
+        "you didn't break anything, nice",
+        "nothing is broken",
+        "oops, wrong chat",
+        "you were right, I was wrong",
+        "don't stop, continue",
+        "don't change anything, it's perfect",
+        "this couldn't be better",
+        "没有报错了",
+        "错误没有了，谢谢",
+        "是我错了，你是对的",
+        "我看错了，没问题",
+        "发错了，忽略",
+        "不是你的问题，是我的网络",
+    ],
+)
+def test_what_went_wrong_before_or_with_the_user_is_no_correction(text):
+    assert classify_reply(text, asked="write the config file", answer="Done.") is not Reply.CORRECTION
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "the error is gone but now the build fails",
+        "nothing works",
+        "it doesn't fail, and it should",
+        "the tests no longer fail because you deleted them",
+        "you were right about the port, but the host is wrong",
+        "还是没有报错信息",
+        "错误没有消失",
+    ],
+)
+def test_what_still_is_wrong_is_a_correction(text):
+    assert classify_reply(text, asked="write the config file", answer="Done.") is Reply.CORRECTION

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import msgspec
 import pytest
 
 from skillopt_harvesters import SOURCES, MemoryClaims, Resume, read_file
@@ -91,11 +92,62 @@ def test_a_call_is_found_by_an_id_that_is_not_kept(transcript):
 
 
 @pytest.mark.parametrize(
-    "name", ["msg_01XFDUDYJgAACzvnptvVoY", "a3bf4f1b-2b0b-422c-9d15-d6c15b0f00a0", "#12"]
+    "name",
+    [
+        "msg_01XFDUDYJgAACzvnptvVoY",
+        "msg_26bd402a-645a-4c70-a1b2",
+        "a3bf4f1b-2b0b-422c-9d15-d6c15b0f00a0",
+        "message a3bf4f1b-2b0b-422c-9d15-d6c15b0f00a0",
+        "#12",
+    ],
 )
 def test_ids_as_clients_make_them_are_kept(name):
     assert keep_id(name) == name
     assert keep_id(keep_id(GITHUB)) == keep_id(GITHUB) != GITHUB
+
+
+@pytest.mark.parametrize(
+    "name", ["0123456789abcdef" * 2 + "0123", "msg_sk-ant-api03-aZ09bY18cX27", AWS, GITHUB]
+)
+def test_what_may_be_a_secret_is_no_id_that_is_kept(name):
+    assert name not in keep_id(name)
+
+
+def work_of_two_turns(t):
+    t.user("go")
+    t.call("Bash", "2 passed", command="pytest -q")
+    t.call("Write", file_path="/home/user/project/a.py")
+    t.user("and now?")
+    t.call("Bash", "Error: Exit code 1\nno such file", error=True, command="cat b")
+
+
+def test_calls_that_are_carried_over_are_the_same_as_when_read_at_once(transcript):
+    claims, t = MemoryClaims(), transcript()
+    work_of_two_turns(t)
+    withdrawn = t.agent({"type": "tool_use", "id": "toolu_1", "name": "Read", "input": {}})
+    [reading] = read_file(SOURCES["claude"], t.write(), claims=claims)
+    resume = Resume(offset=reading.offset, state=reading.state, session=reading.session)
+    t.agent("done", retractedMessageUuids=[withdrawn["uuid"]])
+    [grown] = read_file(SOURCES["claude"], t.write(), claims=claims, resume=resume)
+    [whole] = read_file(SOURCES["claude"], t.path, claims=MemoryClaims())
+    assert grown == whole
+    assert [[call.name for call in turn.tool_calls] for turn in whole.session.turns] == [
+        ["Bash", "Write"],
+        ["Bash"],
+    ]
+
+
+def test_a_file_is_read_from_its_start_when_the_stored_session_has_other_calls(transcript):
+    claims, t = MemoryClaims(), transcript()
+    work_of_two_turns(t)
+    [reading] = read_file(SOURCES["claude"], t.write(), claims=claims)
+    first, *others = reading.session.turns
+    turns = (msgspec.structs.replace(first, tool_calls=()), *others)
+    session = msgspec.structs.replace(reading.session, turns=turns)
+    resume = Resume(offset=reading.offset, state=reading.state, session=session)
+    t.agent("done")
+    [again] = read_file(SOURCES["claude"], t.write(), claims=claims, resume=resume)
+    assert [len(turn.tool_calls) for turn in again.session.turns] == [2, 1]
 
 
 @pytest.mark.parametrize("size", range(MAX_ERROR - 60, MAX_ERROR + 20, 3))

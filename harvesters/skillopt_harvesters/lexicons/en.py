@@ -150,8 +150,35 @@ LEXICON = Lexicon(
         (?:leave|keep) it(?: (?:as(?: it)? is|like (?:this|that)))?
         nothing (?:else|to (?:add|change|complain(?: about)?|object)|more)(?: from me| for now)?
         not (?:bad|too shabby)(?: at all)?
-        (?:can|could)(?:n't| not) (?:complain|be (?:better|happier)|ask for more)
-        don't (?:worry|bother|mind)(?: about (?:it|that|this))? / do not worry(?: about (?:it|that|this))?
+        (?:{_THAT} |i )?(?:can't|cannot|can not|couldn't|could not) (?:complain|be (?:better|happier)\
+        |ask for more)
+        {_THAT} not (?:wrong|bad|incorrect|broken)(?: at all)?
+        i (?:have|see) no (?:more |further )?(?:objections?|complaints?|problems?|issues?)
+        (?:(?:the|that|all|those|these|this|your|my) )?(?:\w+ ){{0,2}}(?:errors?|bugs?|problems?|issues?\
+        |warnings?|\
+        failures?|crash(?:es)?|leaks?)(?:'s| is| are| has| have)(?: now| all| finally| completely)* (?:gone\
+        |fixed|\
+        solved|resolved|disappeared|vanished)(?: now| too)?
+        (?:it|that|this|everything|(?:the |all )?(?:\w+ )?(?:tests?|builds?|pages?|apps?|scripts?\
+        |commands?)) no longer \
+        (?:fails?|crash(?:es)?|breaks?|hangs?|leaks?|errors?|throws?|complains?)
+        (?:(?:it|that|this|everything|(?:the |all )?(?:\w+ )?(?:tests?|builds?|pages?|apps?|scripts?\
+        |commands?)) )?\
+        (?:doesn't|don't|does not|do not|never) (?:fail|crash|break|hang|leak|throw\
+        |complain)(?:e?s)? (?:now|anymore|\
+        any ?more|any longer)
+        you (?:didn't|did not|haven't|have not) (?:break|broken|miss(?:ed)?|forg[eo]t(?:ten)?|lose|lost\
+        |skip(?:ped)?) \
+        (?:anything|a thing)
+        nothing(?:'s| is| was| seems)? (?:broken|wrong|missing|failing|fails|broke|breaks)(?: now| here\
+        | anymore)?
+        (?:i|we) (?:was|were) (?:wrong|mistaken|confused)(?: about [\w' -]{{1,60}})?
+        you(?:'re| are| were) (?:right|correct)(?: about [\w' -]{{1,60}})?
+        (?:that was |it was )?my (?:bad|mistake|fault|error)
+        (?:it(?:'s| has) )?never (?:been|looked|worked) better
+        (?:don't|do not) (?:stop|change (?:anything|a thing))(?: now)?
+        don't (?:worry|bother|mind)(?: about (?:it|that|this))?
+        (?:don't|do not) worry(?: about [\w' -]{{1,60}})?
         not (?:needed|necessary) / always (?:great|good|nice|a pleasure)
         (?:it )?doesn't get better(?: than this)?
         """
@@ -171,6 +198,8 @@ LEXICON = Lexicon(
     ),
     drops=phrases(
         r"""
+        (?:sorry )?wrong (?:window|chat|tab|terminal|session|thread|project|repo)
+        ignore (?:that|this|it|me|my last (?:message|prompt))
         never ?mind / nvm / forget (?:about )?(?:it|that|this)
         (?:scratch|scrap|drop|skip|cancel|abort) (?:that|it|this)
         let's (?:drop|skip|leave|scrap|forget) (?:it|that|this)
@@ -236,6 +265,7 @@ LEXICON = Lexicon(
         (?:why|how come) [^?]{0,60}\b(?:still|again) / why (?:the (?:hell|heck)|on earth)
         why (?:did|are|do) you (?:not|ignore|keep|insist) / why (?:not|didn't|don't|isn't|aren't|doesn't)
         what the (?:hell|heck) / are you (?:kidding|serious) / really
+        didn't i (?:say|tell|ask|mention)
         """
     ),
     steps=phrases(
@@ -359,8 +389,14 @@ LEXICON = Lexicon(
         r"""
         {wanted_quoted}\s*,?\s+{not}\s+(?:[\w-]+ ){0,3}{unwanted_quoted}
         \A(?:no|nope|nah|wrong|incorrect|i (?:said|meant|asked for|wanted))\b[\s,.!:;–—-]*(?:i (?:said|\
-        meant|want(?:ed)?)\s+)?{fill}{wanted}\s*,?\s+{not}\s+{fill}{unwanted}{end}
-        \b{do}\s+{fill}{wanted}\s*,?\s+{not}\s+{fill}{unwanted}{end}
+        meant|want(?:ed)?)\s+)?{fill}(?!\W*(?:to|not|try|i|i'd|better|please|you|you're|we|it|it's|that\
+        |that's|\
+        this|do|just|rather|let's|would|should|must|can|could|but|there|there's|don't|didn't|doesn't|never\
+        |stop|avoid|why|using)\b){wanted}\
+        (?<! is)(?<! are)(?<! was)(?<! were)(?<! do)(?<! does)(?<! did)(?<! can)(?<! should)(?<! must)\
+        (?<! will)(?<! would)(?<! may)(?<! has)(?<! have)(?<! you)(?<! we)\
+        \s*,?\s+{not}\s+(?!(?:to |ever )?{do}\b){fill}{unwanted}{end}
+        \b{do}\s+{fill}(?!to\b){wanted}\s*,?\s+{not}\s+{fill}{unwanted}{end}
         \b(?:don't|do not|never|stop|avoid|not)\s+(?:{do}\s+)?{fill}{unwanted}\s*[,;.:–—-]+\s*(?:but |\
         please |just |instead,? |rather |always |you should )*{do}\s+{fill}{wanted}{end}
         \breplace\s+{fill}{unwanted}\s+(?:with|by)\s+{fill}{wanted}{end}
@@ -379,7 +415,8 @@ LEXICON = Lexicon(
         \balways\b[^`\"“]{0,60}?(?P<wanted>{quoted}|(?<!\S)--[a-z][\w-]{1,40})
         (?:\A|[,;:.!?–—-]\s*|\bno\s+|\bsaid (?:to )?|\bplease\s+|\bjust\s+|\binstead,?\s+|\
         \bshould (?:have )?|\bmust\s+|\bto\s+|\bwe\s+(?:only\s+|all\s+)?)(?:use|used|run|call|prefer|\
-        switch to|go with|stick (?:to|with))\s+{fill}{wanted}{end}
+        switch to|go with|stick (?:to|with))\s+{fill}\
+        (?!(?:neither|either|nothing|anything|none|of)\b){wanted}{end}
         """
     ),
     unwanted=phrases(
@@ -387,6 +424,8 @@ LEXICON = Lexicon(
         \b(?:don't|do not|never|stop|avoid|shouldn't (?:have )?|\
         should not (?:have )?)\s*(?:ever\s+)?(?:use|used|using|run|running|call|calling|say|saying|write|\
         writing|import|install|add)\s+{fill}{unwanted}{end}
+        \b(?:cannot|can't|can not|mustn't|must not|may not|rather not|better not|to not|no longer|\
+        (?<!why )not to)\s+(?:ever\s+)?(?:use|run|call|say|write|import|install|add)\s+{fill}{unwanted}{end}
         \b(?:don't|do not|never|stop|avoid)\b[^`\"“]{0,40}?(?P<unwanted>{quoted}|(?<!\S)--[a-z][\w-]{1,40})
         (?:\A|[,;:.]\s*)(?:the\s+)?{unwanted}\s+(?:is|are)\s+(?:not allowed|forbidden|prohibited|banned)\b
         """
@@ -394,6 +433,47 @@ LEXICON = Lexicon(
     unwanted_commands=phrases(
         r"\b(?:never|don't|do not|no more|no|stop|avoid)\s+(?:ever\s+)?{unwanted}{end}"
     ),
+    # "Forgot to use X" wants it, whatever else is said.
+    negations=phrases(
+        r"""
+        (?:not|never|nobody|no one|\w+n't|cannot|refuse|forbidden|prohibited|wrong|mistake|hate|avoid|stop\w*\
+        |too \w+|refrain|who (?:asked|told|wants?|says?|said)|of (?:trying|having|wanting) to|insane|silly\
+        |stupid|dangerous|unsafe|risky|bad(?: idea)?)\b(?!.*\b(?:forg[eo]t(?:ten)?\
+        |fail(?:ed)?|neglect(?:ed)?|remember(?:ed)?|bother(?:ed)?|manage(?:d)?) to\b)
+        """
+    ),
+    voids=phrases(
+        r"""
+        (?:no|any|little|without) (?:\w+ )?(?:need|reason|point|sense|obligation)
+        (?:not|never|\w+n't|without|if|unless|when|whenever|hate) .*\b(?:have|had|having|need|needed|\
+        necessary|required|obliged|got|mandatory) to
+        (?:not|\w+n't) (?:\w+ )?(?:(?:have|need|got) to|necessary|required|obliged)
+        why (?:\w+n't|not|do not|did not) / unless / pointless / useless / needless / used to / (?:not\
+        |\w+n't) always
+        (?:you|it|he|she|they) (?:still |just |also |keep |kept |have )*always(?! (?:have|need|must|should))
+        \A\W*(?:(?:no|and|because) )?(?:you|it|that|this|which) (?:still |just |simply |again )*(?:never\
+        |(?:do|did|does)(?:n't| not))
+        (?:not|\w+n't) (?:how|what|the way|where|why|when|because)
+        (?:not|\w+n't|never) (?:mind|object|matter|care) .*
+        (?:ok(?:ay)?|fine|allowed|free|possible) (?:not )?to
+        (?:you|it|he|she|they) (?:just |even |also |had |have )*(?:wrote|said|told|suggested|claimed|answered\
+        |replied|proposed|recommended|mentioned)
+        you (?:\w+ )?(?:chose|choose|decided|opted|preferred|seem|seemed|tend|happened) (?:not )?to
+        (?:docs?|documentation|tutorial|error|warning|message|log|output|linter|compiler|\
+        internet|blog|guide|ticket|issue|answer|page|post)s? .*\b(?:say|says|\
+        said|tell|tells|told|claims?|wants?|suggests?|recommends?)
+        """
+    ),
+    keepings=phrases(
+        r"""
+        forg[eo]t(?:ten)? / omit(?:ting)? / skip(?:ping)? / leav(?:e|ing) (?:out|off|away) / drop(?:ping)?
+        remov(?:e|ing) / delet(?:e|ing) / los(?:e|ing) / miss(?:ing)? / without
+        (?:not|\w+n't|never) stop(?:ping)?
+        fail(?:ing)? to / neglect(?:ing)? / disabl(?:e|ing) / ignor(?:e|ing) / hid(?:e|ing) / break(?:ing)?
+        strip(?:ping)? / comment(?:ing)? out / chang(?:e|ing) / replac(?:e|ing) / renam(?:e|ing)
+        """
+    ),
+    joints=phrases(r"but / instead / so / then / rather than / and / because"),
     facts=phrases(
         r"""
         \b(?:it|that|this|the [\w -]{1,40}?|answer|result|output)\s+(?:should|must|needs? to|has to|\

@@ -92,6 +92,10 @@ class Lexicon(msgspec.Struct, frozen=True, kw_only=True):
     wanted: tuple[str, ...] = ()
     unwanted: tuple[str, ...] = ()
     unwanted_commands: tuple[str, ...] = ()  # "never {unwanted}": when the fragment is a command line
+    negations: tuple[str, ...] = ()  # told you not to: what is said to be wanted behind it is not
+    voids: tuple[str, ...] = ()  # no need to: what stands behind it is neither wanted nor unwanted
+    keepings: tuple[str, ...] = ()  # forget, remove: what must not be done so is not unwanted
+    joints: tuple[str, ...] = ()  # but, instead: what stands before them does not bear on what follows
     facts: tuple[str, ...] = ()  # "it should be {wanted}": about one answer
     printed: tuple[str, ...] = ()  # "it must print {wanted}": text to the end of the sentence
     tool_nouns: tuple[str, ...] = ()  # tool

@@ -177,11 +177,18 @@ def _told_before(plain: str, done: int, begin: int, end: int) -> Edit | None:
     told = None
     if before != " ":
         told = _VALUE_BEFORE.search(plain[far:start]) if plain.find("alue", far, start) >= 0 else None
-    elif any(plain.find(word, max(done, start - 80), start) >= 0 for word in (" is ", " as ", " (")):
+    elif _says_whose(plain[max(done, start - 80) : start]):
         told = _TOLD_BEFORE.search(plain[far:start])
     if told is None or look_at(told["value"]) < Look.NUMBERED or classify(plain[start:end]) is Strength.NONE:
         return None
     return (far + told.start("value"), far + told.end("value"), "secret")
+
+
+def _says_whose(before: str) -> bool:
+    """Tell whether "is the", "as my" or the like can stand before a name."""
+    return (" is " in before or " as " in before or " (" in before) and (
+        "the " in before or "my " in before or "our " in before
+    )
 
 
 def _read_values(plain: str, start: int, name: str, strength: Strength, joint: Joint) -> list[Edit]:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _QUOTED = r"\\{0,63}[\"'](?P<value>[^\"'\n\\]{3,256})"
 _STRING = r"\\{0,63}[\"'][^\"'\n]{1,128}[\"']"
+_TYPED = r"(?P<value>(?:(?![\"'`,;<>])[!-~]){4,128})"
 _JSON = r"\\{0,63}\"\s{0,8}:\s{0,8}\\{0,63}\""
 _SAID = r"(?:(?<=with )|(?<=as )|(?<=use )|(?<=the )|(?<=my )|(?<=our ))"
 _CRYPT = re.compile(
@@ -80,7 +81,7 @@ _PLACES = (
         ":5432:|:*:|:5433:|:6432:",
         r":(?:[0-9]{2,5}|\*):[\w*-]{1,128}:[\w*-]{1,128}:(?P<value>[^\s:]\S{2,256})",
         Look.CODE,
-        before=r"[ \t]{0,8}[\w.*-]{1,253}",
+        before=r"(?:[^\n]*[\s\"'`])?[\w.*-]{1,253}",
     ),
     _place(
         "credential|creds|log in|login|sign in",
@@ -93,6 +94,29 @@ _PLACES = (
         r"(?:_?auth|login|credentials)(?: ?= ?[\w.]{0,40})? ?"
         rf"\(\s{{0,8}}{_STRING}\s{{0,4}},\s{{0,8}}{_QUOTED}",
         Look.NUMBERED,
+    ),
+    _place(
+        "密码|密碼|口令",
+        r"(?:密码|密碼|口令)(?:\s|[(:=（「『【《“：＝\"'`]|都是|就是|是|(?:改|设|設|换|換|重置)[为為成]了?|为|為){1,6}"
+        rf"{_TYPED}",
+        Look.NUMBERED,
+    ),
+    _place(
+        "密码|密碼|口令|/password|/pass|/pw",
+        r"(?:密码|密碼|口令|/pass(?:word)?|/pw)\s?[:=：是为為]?\s?(?:[\w.@-]{1,64}|\[redacted:[a-z-]{1,40}\])"
+        rf"\s?/\s?{_TYPED}",
+        Look.NUMBERED,
+    ),
+    _place(
+        "credential(|credentials(",
+        rf"credentials?\(\s{{0,8}}(?:{_STRING}\s{{0,4}},\s{{0,8}}){{1,3}}{_QUOTED}",
+        Look.NUMBERED,
+    ),
+    _place(
+        "sessid=|sessionid=|connect.sid=|samlresponse=",
+        r"[a-z.]{5,16}=(?P<value>[\w%+/=.-]{16,8192})",
+        bool,
+        "cookie",
     ),
     _place(
         "connect(",
@@ -159,13 +183,26 @@ for _each in _PLACES:
 _ANY_WORD = re.compile("|".join(re.escape(word) for word in sorted(_BY_WORD, key=len, reverse=True)))
 
 # Parts of the words, as few as may be, and a sign that is with each: most texts have none of them.
-_NAME_NEEDLES = ("pass", "securestr", "secretkeyspec(", "cred", "login", "auth", "jwt.")
+_NAME_NEEDLES = (
+    "pass",
+    "securestr",
+    "secretkeyspec(",
+    "cred",
+    "login",
+    "auth",
+    "jwt.",
+    "密码",
+    "密碼",
+    "口令",
+    "/pw",
+)
 _NEEDLES = (
     (" ", ("identified", "machine", "log in", "sign in")),
     (":", (":543", ":*:", ":6432:", "jdbc:o", "wifi:", "scrypt:", "pbkdf2:")),
     ("(", ("connect(", "btoa(", "b64encode(", "buffer.from(", "base64_encode(")),
     ("{", ("{s",)),
     ("_", ("pbkdf2_",)),
+    ("=", ("sessid=", "sessionid=", "connect.sid=", "samlresponse=")),
 )
 
 

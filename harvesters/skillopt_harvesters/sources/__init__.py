@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from skillopt_harvesters.claims import Claims, MemoryClaims
+from skillopt_harvesters.files import open_regular
 from skillopt_harvesters.sources.base import Marks, Reading, Resume, Source
 from skillopt_harvesters.sources.claude import ClaudeSource
 from skillopt_harvesters.sources.codex import CodexSource
@@ -58,6 +59,6 @@ def load_sources(warn: Callable[[str], None] | None = None) -> dict[str, Source]
 def read_file(
     source: Source, path: Path, *, claims: Claims | None = None, resume: Resume | None = None
 ) -> list[Reading]:
-    """Open and read one transcript. Raises OSError when the file cannot be opened."""
-    with path.open("rb", buffering=1024 * 1024) as file:
+    """Open and read one transcript. Raises OSError when it cannot be opened, or is a pipe or a device."""
+    with open_regular(path, buffering=1024 * 1024) as file:
         return list(source.read(file, path, claims=claims or MemoryClaims(), resume=resume))

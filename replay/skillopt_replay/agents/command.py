@@ -67,7 +67,8 @@ def find_program(command: Sequence[str], env: Mapping[str, str]) -> Program:
     if found is None:
         raise Unavailable(
             f"{command[0]} is not there, or may not be run",
-            hint="set target.command to the absolute path of a program, or to a name on the PATH",
+            hint="set target.command to the absolute path of a program, or to a name on the PATH;"
+            ' arguments stand apart: ["my-agent", "--flag"]',
         )
     program = Path(found).resolve()
     scripts = (Path(argument) for argument in command[1:])

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -23,22 +25,36 @@ def locate(name: str, folder: Path, progress: Callable[[int, int], None]) -> Ent
     "" is the default model. What ends in .gguf or has a slash is a path; "~" is the home folder. The digest
     of an own file is remembered in `folder`, never beside the file. Raises Unavailable.
     """
+    found = look_up(name)
+    if isinstance(found, Entry):
+        return found
+    with _readable(found):
+        size = found.stat().st_size
+        sha256 = digest_of(found, folder / "digests", lambda done: progress(done, size))
+    return found, found.stem, sha256
+
+
+def look_up(name: str) -> Entry | Path:
+    """Return what `name` means as `locate` does, without a digest. Raises Unavailable."""
     name = name.strip()
     if not (name.endswith(".gguf") or "/" in name or name.startswith("~")):
         return find_entry(name or DEFAULT)
     path = Path(name).expanduser()
+    with _readable(path), path.open("rb") as stream:
+        magic = stream.read(len(_MAGIC))
+    if magic != _MAGIC:
+        raise Unavailable(f"{path} is not a GGUF file", hint="llama.cpp reads models in the GGUF format")
+    return path
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
     try:
-        with path.open("rb") as stream:
-            magic = stream.read(len(_MAGIC))
-        size = path.stat().st_size
-        if magic != _MAGIC:
-            raise Unavailable(f"{path} is not a GGUF file", hint="llama.cpp reads models in the GGUF format")
-        sha256 = digest_of(path, folder / "digests", lambda done: progress(done, size))
+        yield
     except OSError as error:
         raise Unavailable(
             f"the model file {path} cannot be read: {error.strerror or error}", hint="give its full path"
         ) from error
-    return path, path.stem, sha256
 
 
 def is_loopback(url: str) -> bool:

@@ -16,6 +16,7 @@ from skillopt_replay.errors import Unavailable
 from skillopt_replay.models.catalogue import Entry, Source
 from skillopt_replay.models.fetch import Progress, fetch
 from skillopt_replay.models.places import locate as locate_local
+from skillopt_replay.models.places import look_up
 from skillopt_replay.models.presets import ANTHROPIC, BY_NAME, PRESETS, Preset
 from skillopt_replay.models.prices import Price, find_price
 from skillopt_replay.models.servers import describe_server, locate_server, make_remedies
@@ -114,6 +115,7 @@ def check_model(spec: str, *, env: Mapping[str, str], prices: Mapping[str, Price
         from skillopt_replay.models.serving import require_runtime
 
         require_runtime()
+        look_up(rest)
         return f"{spec}, on this machine"
     if kind in CLIENTS:
         return f"{spec} {CLIENTS[kind](env).version}"

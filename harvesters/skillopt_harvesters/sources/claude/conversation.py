@@ -24,6 +24,8 @@ from skillopt_harvesters.turns import CallDraft, TurnDraft, digest_of
 _SHELL_TOOLS = frozenset({"Bash", "PowerShell"})
 _WRITING_TOOLS = frozenset({"Write", "Edit", "MultiEdit", "NotebookEdit"})
 _TOLD_TOOLS = _SHELL_TOOLS | _WRITING_TOOLS | {"Skill"}
+# How the names of tools begin that are another program's.
+_FOREIGN_TOOL = "mcp__"
 _EXIT_CODE = re.compile(r"(?:Error: )?Exit code (\d{1,3})\b")
 _SKILL_FOLDER = re.compile(r"\s*Base directory for this skill: (?P<folder>[^\n]+)")
 _LISTED_SKILL = re.compile(r"^- ([\w:.-]{1,100}): ", re.MULTILINE)
@@ -59,15 +61,20 @@ class Conversation:
                 if message.usage is not None:
                     usage[keep_id(message.id or source)] = message.usage
                 model = message.model or model
-                only = _only_block(message)
-                if only is None or only.type == "text":
+                content = message.content
+                only = content[0] if isinstance(content, list) and len(content) == 1 else None
+                # Nearly all have one block.
+                if not isinstance(only, Block):
                     self._take_blocks(turn, message, source)
                 elif only.type == "tool_use":
                     self._take_call(turn, only, source)
+                elif only.type == "text" and (text := only.text) and not text.isspace():
+                    turn.say(message.id or source, text, source)
                 continue
             elif record.type == "user":
-                only = _only_block(message)
-                if only is not None and only.type == "tool_result":
+                content = message.content
+                only = content[0] if isinstance(content, list) and len(content) == 1 else None
+                if isinstance(only, Block) and only.type == "tool_result":
                     # Nearly all are this: the result of one call, and no words.
                     self._take_result(record, only)
                     continue
@@ -100,7 +107,8 @@ class Conversation:
                     picture = True
         if not (texts or picture):
             return
-        if record.is_meta:
+        if record.is_meta or record.source_tool_use_id is not NULL:
+            # A tool's doing: a skill that the agent called comes in as if its command had been typed.
             self._note_skill(texts)
         elif not (
             record.is_compact_summary
@@ -130,6 +138,9 @@ class Conversation:
     def _take_result(self, record: Record, block: Block) -> None:
         call = self._find_call(block.tool_use_id or "")
         if call is None:
+            if block.is_error and not self._is_known(block.tool_use_id or ""):
+                # The record with the call is lost; what the user said to it is not.
+                self._note_refusal(record, records.join_text(block.content), "")
             return
         call.closed = True
         if not block.is_error:
@@ -141,13 +152,21 @@ class Conversation:
         call.fail(text)
         code = _EXIT_CODE.match(text)
         call.exit_code = int(code[1]) if code and call.name in _SHELL_TOOLS else None
+        self._note_refusal(record, text, call.name)
+
+    def _note_refusal(self, record: Record, text: str, tool: str) -> None:
         feedback = records.decode_any(record.user_feedback)
         refusal = words.find_refusal(text, feedback if isinstance(feedback, str) else None)
         turn = self.session.turn
-        if refusal and turn:
-            turn.signals.add(Signal.REFUSAL)
-            if refusal.words and len(turn.refusals) < _MAX_NAMES:
-                turn.refusals.append(refusal.words)
+        if not refusal or not turn:
+            return
+        is_told = evidence.is_refused(record)
+        if tool.startswith(_FOREIGN_TOOL) and not is_told:
+            # A server may call its error whatever it likes.
+            return
+        turn.signals.add(Signal.REFUSAL)
+        if refusal.words and (tool or is_told) and len(turn.refusals) < _MAX_NAMES:
+            turn.refusals.append(refusal.words)
 
     def take_assistant(self, record: Record, *, copied: bool) -> None:
         message = record.message
@@ -251,6 +270,9 @@ class Conversation:
                     return call
         return None
 
+    def _is_known(self, call_id: str) -> bool:
+        return any(turn.find_call(call_id) for turn in self.session.turns)
+
     def take_attachment(self, record: Record, attachment: Attachment, *, copied: bool) -> None:
         if attachment.type == "queued_command":
             ours = attachment.command_mode not in {None, "prompt"} or attachment.is_meta
@@ -271,10 +293,3 @@ class Conversation:
             turn = self.session.turn
             if match and turn:
                 self._load_skill(turn, PureWindowsPath(match["folder"].strip()).name)
-
-
-def _only_block(message: Message) -> Block | None:
-    """Return the block of a message that has one, as nearly all have."""
-    content = message.content
-    only = content[0] if isinstance(content, list) and len(content) == 1 else None
-    return only if isinstance(only, Block) else None

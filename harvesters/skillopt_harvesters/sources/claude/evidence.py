@@ -17,6 +17,15 @@ def is_from_client(origin: msgspec.Raw) -> bool:
     return kind is not None and kind != "human"
 
 
+def is_refused(record: records.Record) -> bool:
+    """Whether the client itself says, beside the result, that the user refused a call."""
+    return (
+        record.tool_use_result == "User rejected tool use"
+        or records.decode_any(record.tool_denial_kind) == "user-rejected"
+        or isinstance(records.decode_any(record.user_feedback), str)
+    )
+
+
 def has_ended_well(outcome: object) -> bool:
     """Whether a command line ran to its end and well: not stopped, not sent to the background.
 

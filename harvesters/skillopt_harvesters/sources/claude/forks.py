@@ -7,6 +7,7 @@ tells, if there is one: it is younger than the copies.
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from typing import BinaryIO
@@ -21,15 +22,18 @@ _QUEUED = b'"queue-operation"'
 _RECORD = re.compile(rb'"uuid":\s?"')
 # So much of a fork is looked through for its first own record.
 _MAX_COPIES = 64 * 1024 * 1024
+# The first records stand in so much of it, with the line that goes beyond.
+_FIRST = 16 * 1024
 
 
 def find_fork(head: bytes, file: BinaryIO, path: Path) -> str | None:
     """Return when the session of a fork began, as far as the file tells; None for any other file."""
-    if path.name.startswith("agent-") or path.parent.name == "subagents":
+    folder, name = os.path.split(path)
+    if name.startswith("agent-") or os.path.basename(folder) == "subagents":  # noqa: PTH119
         return None
     named = _SESSION.search(head)
-    own = path.stem.encode("utf-8", "surrogateescape")
-    if (named is not None and named[1] != own) or (_FORKED in head and _COPIED.search(head)):
+    own = os.fsencode(name.removesuffix(".jsonl"))
+    if (named is not None and named[1] != own) or _has_copies(head):
         return _find_first(file, own) or UNDATED
     # Only what stands before the first record matters.
     first = _RECORD.search(head)
@@ -39,6 +43,12 @@ def find_fork(head: bytes, file: BinaryIO, path: Path) -> str | None:
     began = find_time(head, head.rfind(b"\n", 0, queued) + 1)
     earliest = find_time(head, head.rfind(b"\n", 0, first.start()) + 1)
     return began if began and earliest and earliest < began else None
+
+
+def _has_copies(head: bytes) -> bool:
+    """Tell whether a file begins with marked copies; its first records are, or none is."""
+    end = head.find(b"\n", _FIRST)
+    return head.find(_FORKED, 0, end if end > 0 else len(head)) >= 0 and _COPIED.search(head) is not None
 
 
 def _find_first(file: BinaryIO, own: bytes) -> str | None:

@@ -125,6 +125,8 @@ class Record(msgspec.Struct, frozen=True, rename="camel", kw_only=True, gc=False
     prompt_source: str | None = None
     origin: msgspec.Raw = NULL
     user_feedback: msgspec.Raw = NULL
+    tool_denial_kind: msgspec.Raw = NULL
+    source_tool_use_id: msgspec.Raw = msgspec.field(default=NULL, name="sourceToolUseID")
     retracted_message_uuids: msgspec.Raw = NULL
     supersedes_uuids: msgspec.Raw = NULL
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from itertools import compress
+from operator import attrgetter
 
 import msgspec
 
@@ -19,6 +20,7 @@ from skillopt_harvesters.sources.claude.records import NULL, Block, Record
 from skillopt_harvesters.sources.lined import Reader
 
 _READ = frozenset({"user", "assistant", "system", "attachment"})
+_uuid_of = attrgetter("uuid")
 
 
 class ClaudeReader(Reader[Memory]):
@@ -73,8 +75,7 @@ class ClaudeReader(Reader[Memory]):
     def _take_records(self, found: list[Record]) -> None:
         """Take records in order. What can be done for many at once is: most have nothing to tell but that."""
         found = [record for record in found if record.type in _READ or self._pass_over(record)]
-        unnamed = [record for record in found if not record.uuid]
-        if unnamed or not self._take_new(found):
+        if not (all(map(_uuid_of, found)) and self._take_new(found)):
             for record in found:
                 self._take_one(record)
 
@@ -85,7 +86,7 @@ class ClaudeReader(Reader[Memory]):
 
     def _take_new(self, found: list[Record]) -> bool:
         """Take records if each comes for the first time; else take none."""
-        marks = marks_of([record.uuid or "" for record in found])
+        marks = marks_of(list(map(_uuid_of, found)))
         if not self.copies.see_all(marks):
             return False
         openers = [record.type != "assistant" and _may_open_turn(record) for record in found]

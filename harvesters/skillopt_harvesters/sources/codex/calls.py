@@ -80,9 +80,14 @@ class CallBook:
     def close(self, told: Output) -> None:
         """Note what an output says."""
         found = self._find(keep_id(told.call_id or ""))
-        if found is None or found[1].closed:
+        if found is None:
+            # The record with the call is lost; what the user said to it is not.
+            if self.session.turn and read_output(told.output).refused:
+                self.session.turn.signals.add(Signal.REFUSAL)
             return
         turn, call = found
+        if call.closed:
+            return
         outcome = read_output(told.output)
         call.closed = True
         self._end(call, outcome.exit_code, outcome.error)

@@ -293,9 +293,10 @@ class CopilotReader(Reader[Memory]):
 
     def _take_result(self, _event: Event, data: Data) -> None:
         call = self._find_call(data.tool_call_id or "")
-        if call is None or call.closed:
+        if call is not None and call.closed:
             return
-        refusal = tools.close_call(call, data)
+        # The record with the call may be lost; what the user said to it is not.
+        refusal = tools.find_refusal(data) if call is None else tools.close_call(call, data)
         if refusal is not None and data.tool_call_id not in self.memory.refused:
             self._note_refusal(refusal)
 

@@ -16,6 +16,7 @@ _WRITERS_TEXT = (
 )
 _WRITERS = frozenset(_WRITERS_TEXT.split())
 _PATCHERS = frozenset({"apply_patch"})
+_FAILED = "failure"
 _READERS = frozenset({"view", "read_file"})
 
 
@@ -65,9 +66,8 @@ def close_call(call: CallDraft, data: Data) -> str | None:
         edited = [clip(edit.path, MAX_ERROR) for edit in data.file_edits if edit.path]
         call.files = list(dict.fromkeys(edited))[: words.MAX_FILES]
     if data.success is False:
-        error = clip(_find_error(data), MAX_ERROR)
-        call.fail(error)
-        return words.find_refusal(error)
+        call.fail(clip(_find_error(data), MAX_ERROR))
+        return find_refusal(data)
     if data.shell_execution is not None:
         call.exit_code = data.shell_execution.exit_code
     if call.exit_code or (call.name in SHELLS and call.exit_code is None):
@@ -79,6 +79,17 @@ def close_call(call: CallDraft, data: Data) -> str | None:
             # The tool succeeded in running a command that did not.
             call.fail(output)
     return None
+
+
+def find_refusal(data: Data) -> str | None:
+    """Return the user's words in the error of a call that the user rejected; None for any other end.
+
+    A tool of another program may call its error whatever it likes, but not give it the client's code.
+    """
+    if data.success is not False:
+        return None
+    told = decode_as(data.error, ToolResult)
+    return None if told and told.code == _FAILED else words.find_refusal(clip(_find_error(data), MAX_ERROR))
 
 
 def _find_error(data: Data) -> str:

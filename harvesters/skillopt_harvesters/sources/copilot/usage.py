@@ -14,6 +14,7 @@ from skillopt_harvesters.drafts import SessionDraft
 from skillopt_harvesters.records import Tokens
 from skillopt_harvesters.sources.copilot.records import Usage
 from skillopt_harvesters.sources.loose import coerce
+from skillopt_harvesters.tokens import Spent
 
 _MESSAGE = "message "
 
@@ -21,7 +22,7 @@ _MESSAGE = "message "
 class Place(Protocol):
     """Where calls are counted: a turn or a session."""
 
-    usage: dict[str, Tokens]
+    usage: dict[str, Spent]
 
     def count(self, call: str, tokens: Tokens) -> None: ...
 

@@ -32,7 +32,7 @@ def add_tool(turn: TurnDraft, part: Part, *, typed: bool) -> None:
         turn.skills[clip(given.name, _MAX_NAME)] = None
     if part.error is not None:
         call.error = clip(part.error, MAX_ERROR)
-        _note_refusal(turn, part.error, typed=typed)
+        _note_refusal(turn, part, typed=typed)
     elif call.exit_code:
         call.fail_at_end(part.output or f"exit code {call.exit_code}")
     turn.add_call(call)
@@ -47,10 +47,13 @@ def find_line(parts: list[Part]) -> str | None:
     return None
 
 
-def _note_refusal(turn: TurnDraft, error: str, *, typed: bool) -> None:
-    """Only a person refuses: `opencode run` turns down what it may not ask about in the same words."""
-    refusal = find_refusal(error) if typed else None
+def _note_refusal(turn: TurnDraft, part: Part, *, typed: bool) -> None:
+    """Only a person refuses: `opencode run` turns down what it may not ask about in the same words.
+
+    Another program's tool, which is named after its server, may call its error whatever it likes.
+    """
+    refusal = find_refusal(part.error or "") if typed else None
     if refusal:
         turn.signals.add(Signal.REFUSAL)
-        if refusal.words:
+        if refusal.words and ("_" not in part.name or part.name in _WRITERS):
             turn.refusals.append(refusal.words)
