@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from skillopt_replay.copying import copy_tree
 from skillopt_replay.folders import PRIVATE_PREFIX, make_folder, remove_tree
 from skillopt_replay.git import EMPTY_TREE, GitFailed, run_git
 
@@ -70,6 +71,29 @@ async def renew(baseline: Baseline) -> Baseline:
         file.writelines(lines)
     await _stage(baseline)
     return msgspec.structs.replace(baseline, start=(await _git(baseline, "write-tree")).strip())
+
+
+async def follow(baseline: Baseline, root: Path, commit: str | None) -> Baseline:
+    """Return the same baseline for `root`, a copy of the workspace, and bring both indexes up to date."""
+    # No threads: they would go on when this is cancelled, and leave something behind.
+    folder = make_folder(root.parent, PRIVATE_PREFIX)
+    copy = Baseline(folder, root, baseline.start)
+    try:
+        await copy_tree(baseline.folder, folder)
+        # Both know files by their times and numbers; without them git would read every file of the project
+        # whenever it is asked something. It says no when a file is not as the index has it.
+        refresh = ("update-index", "-q", "--refresh")
+        with contextlib.suppress(GitFailed):
+            await run_git(root, *refresh)
+        if commit is not None and baseline.start == commit:
+            shutil.copy2(root / ".git" / "index", folder / "index")
+        else:
+            with contextlib.suppress(GitFailed):
+                await _git(copy, *refresh)
+    except BaseException:
+        remove_tree(folder)
+        raise
+    return copy
 
 
 async def show_changes(baseline: Baseline, hidden: Sequence[str] = ()) -> tuple[str, tuple[str, ...]]:

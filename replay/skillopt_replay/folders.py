@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import os
 import shutil
 import stat
@@ -35,20 +33,6 @@ def remove_tree(path: Path) -> None:
             raise error
         _make_writable(path)
         time.sleep(0.05 * attempt)
-
-
-async def discard(path: Path) -> tuple[str, ...]:
-    """Remove a folder even while being cancelled; return a note when a part of it stays."""
-    removing = asyncio.ensure_future(asyncio.to_thread(remove_tree, path))
-    try:
-        await asyncio.shield(removing)
-    except asyncio.CancelledError:
-        with contextlib.suppress(OSError):
-            await removing
-        raise
-    except OSError as error:
-        return (f"{path} could not be removed: {error.strerror}",)
-    return ()
 
 
 def clear_leftovers(root: Path, older_than: float = 24 * 3600.0) -> int:

@@ -136,10 +136,14 @@ async def _wait(child: _Child, tree: Tree, deadline: float, bounds: Bounds) -> s
     disk = DiskWatch(bounds)
     scope = Scope()
     ends = [child.exited, child.flooded, child.stopped]
-    while not any(end.done() for end in ends):
+    while True:
         left = deadline - time.monotonic()
         if left <= 0:
             return _TIME
+        # Most of our own programs, and many a run, have ended before the first look.
+        await asyncio.wait(ends, timeout=min(left, _LOOK_SECONDS), return_when=asyncio.FIRST_COMPLETED)
+        if any(end.done() for end in ends):
+            break
         excess = find_excess(bounds, tree.look())
         if excess is None and bounds.processes is not None:
             excess = scope.look(tree.pid)
@@ -147,11 +151,6 @@ async def _wait(child: _Child, tree: Tree, deadline: float, bounds: Bounds) -> s
             excess = await asyncio.to_thread(disk.look)
         if excess is not None:
             return excess
-        await asyncio.wait(
-            ends,
-            timeout=min(left, _LOOK_SECONDS),
-            return_when=asyncio.FIRST_COMPLETED,
-        )
     # The one that was killed may have been the one that the others lived by.
     return scope.look(tree.pid) if bounds.processes is not None else None
 

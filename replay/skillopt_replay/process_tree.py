@@ -7,6 +7,7 @@ import contextlib
 import os
 import signal
 import sys
+from pathlib import Path
 
 import psutil
 
@@ -40,8 +41,10 @@ class Tree:
             with contextlib.suppress(psutil.Error):
                 if process.is_running():
                     running[process.pid] = process
-                for child in process.children(recursive=True):
-                    running.setdefault(child.pid, self._seen.get(child.pid, child))
+                for pid in _find_below(process):
+                    found = running.get(pid) or self._seen.get(pid) or _process(pid)
+                    if found is not None:
+                        running[pid] = found
         self._seen = {pid: process for pid, process in running.items() if pid != self.pid}
         return list(running.values())
 
@@ -68,6 +71,43 @@ class Tree:
     def _signal_group(self, number: signal.Signals) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, number)
+
+
+def _find_below(process: psutil.Process) -> list[int]:
+    """Return the numbers of all that descends from it."""
+    found: list[int] = []
+    waiting = [process.pid]
+    try:
+        while waiting:
+            below = _find_children(waiting.pop())
+            found += below
+            waiting += below
+    except FileNotFoundError:
+        return [child.pid for child in process.children(recursive=True)]
+    return found
+
+
+def _find_children(pid: int) -> list[int]:
+    """Return its children. Raises FileNotFoundError where the system does not keep lists of them."""
+    # Looking through all processes of the machine takes a hundred times as long.
+    found: list[int] = []
+    threads = f"/proc/{pid}/task"
+    try:
+        names = os.listdir(threads)  # noqa: PTH208 - twice a second, for each process of a run
+    except FileNotFoundError:
+        if sys.platform.startswith("linux"):
+            return []  # it has ended
+        raise
+    for name in names:
+        try:
+            with open(f"{threads}/{name}/children", "rb") as file:  # noqa: PTH123
+                found += map(int, file.read().split())
+        except ProcessLookupError:
+            continue
+        except FileNotFoundError:
+            if Path(threads, name).exists():
+                raise
+    return found
 
 
 def _is_dead(process: psutil.Process) -> bool:

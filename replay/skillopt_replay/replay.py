@@ -16,8 +16,8 @@ from skillopt_replay.folders import RUN_PREFIX, make_folder
 from skillopt_replay.masking import mask
 from skillopt_replay.rollouts import CheckResult, Fault, Outcome, Rollout, Score, Usage
 from skillopt_replay.sandbox.contract import Toolchains
-from skillopt_replay.setup import Setup, set_up
-from skillopt_replay.workspace import Workspace, prepare
+from skillopt_replay.setup import Setup, prepare_with
+from skillopt_replay.workspace import Workspace
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from skillopt_replay.sandbox.contract import Sandbox
     from skillopt_replay.skills import Skill
     from skillopt_replay.tasks import Task
+    from skillopt_replay.templates import Templates
 
 _MAX_REASON = 200
 _KEY_VERSION = 1
@@ -41,38 +42,51 @@ async def replay(
     limits: Limits,
     toolchains: Toolchains = Toolchains(),  # noqa: B008 - frozen
     setup: Setup | None = None,
+    templates: Templates | None = None,
 ) -> Rollout:
     """Run the task with exactly this skill in a new workspace under `root`, and score it.
 
-    `setup` makes the workspace ready before the run. A run that hit its limit scores 0; an infrastructure
-    failure, also one of the workspace or of a check, has no score. What the agent's runs are lent is masked
-    in the rollout. The workspace is removed in every case, cancelled runs included. Raises ValueError for a
-    task without checks, before anything is spent.
+    `setup` makes the workspace ready before the run; `templates` for the same `root` lend it. A run that hit
+    its limit scores 0; an infrastructure failure, also one of the workspace or of a check, has no score. What
+    the agent's runs are lent is masked in the rollout. The workspace is removed or given back in every case,
+    cancelled runs included. Raises ValueError for a task without checks, before anything is spent.
     """
     if not task.checks:
         raise ValueError(f"task {task.id} has no checks, so it cannot be scored")
     started = time.monotonic()
     try:
-        workspace = await _prepare(task, agent, root)
+        if not agent.needs_workspace and not needs_files(task.checks):
+            folder = await asyncio.to_thread(make_folder, root, RUN_PREFIX)
+            workspace = Workspace(folder, folder)
+        elif templates is not None:
+            workspace = await templates.take(task, setup, sandbox, toolchains)
+        else:
+            workspace = await prepare_with(setup, task, root, sandbox, toolchains)
     except (ReplayError, OSError) as error:
         return _unprepared(task, skill, agent, str(error), time.monotonic() - started)
+    again = False
     try:
-        if setup is not None and task.project and workspace.baseline is not None:
-            try:
-                workspace = await set_up(workspace, setup, sandbox, toolchains)
-            except (ReplayError, OSError) as error:
-                return _unprepared(task, skill, agent, str(error), time.monotonic() - started)
         notes = [*workspace.notes, *_sandbox_notes(task, agent, sandbox)]
         rollout = await agent.run(task, skill, workspace.path, limits)
         notes += rollout.notes
+        untouched = False
         if agent.needs_workspace and workspace.baseline is not None:
             # Before the checks, whose commands leave files of their own.
-            diff, trouble = await show_changes(workspace.baseline, workspace.hidden)
-            rollout = msgspec.structs.replace(rollout, diff=diff)
-            notes += trouble
+            untouched = templates is not None and await templates.is_untouched(workspace)
+            if not untouched:
+                diff, trouble = await show_changes(workspace.baseline, workspace.hidden)
+                rollout = msgspec.structs.replace(rollout, diff=diff)
+                notes += trouble
         rollout = await _score(task, rollout, workspace.path, sandbox, toolchains)
+        # What was stopped half-way is not looked into, and checks may have left something too.
+        again = untouched and rollout.outcome is Outcome.FINISHED
+        if again and templates is not None and needs_files(task.checks):
+            again = await templates.is_untouched(workspace)
     finally:
-        left = await workspace.dispose()
+        if templates is not None:
+            left = await templates.give_back(workspace, untouched=again)
+        else:
+            left = await workspace.dispose()
     return mask(msgspec.structs.replace(rollout, notes=(*notes, *left)), agent.secrets)
 
 
@@ -102,13 +116,6 @@ def replay_key(task: Task, skill: Skill | None, agent_identity: str, repeat: int
         *([setup] if setup else []),
     ]
     return hashlib.sha256(msgspec.json.encode(parts)).hexdigest()
-
-
-async def _prepare(task: Task, agent: Agent, root: Path) -> Workspace:
-    if agent.needs_workspace or needs_files(task.checks):
-        return await prepare(task, root)
-    folder = await asyncio.to_thread(make_folder, root, RUN_PREFIX)
-    return Workspace(folder, folder)
 
 
 async def _score(

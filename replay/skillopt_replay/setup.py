@@ -18,13 +18,16 @@ import msgspec
 from skillopt_replay import process
 from skillopt_replay.baseline import renew
 from skillopt_replay.bounds import Bounds
+from skillopt_replay.copying import copy_tree
 from skillopt_replay.errors import ReplayError
 from skillopt_replay.folders import PRIVATE_PREFIX, make_folder, remove_tree
 from skillopt_replay.sandbox.reach import Endpoint
+from skillopt_replay.workspace import Workspace, prepare
 
 if TYPE_CHECKING:
+    from skillopt_replay.origins import Origin
     from skillopt_replay.sandbox.contract import Sandbox, Toolchains
-    from skillopt_replay.workspace import Workspace
+    from skillopt_replay.tasks import Task
 
 KEPT = 8  # results, the most recently used
 _FOLDER = "setups"
@@ -45,6 +48,25 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True):
     disk_bytes: int = 4 << 30
 
 
+async def prepare_with(
+    setup: Setup | None,
+    task: Task,
+    root: Path,
+    sandbox: Sandbox,
+    toolchains: Toolchains,
+    origin: Origin | None = None,
+) -> Workspace:
+    """Make a new workspace under `root`, and set it up if it holds a project; see `prepare` and `set_up`."""
+    workspace = await prepare(task, root, origin)
+    if setup is None or not task.project:
+        return workspace
+    try:
+        return await set_up(workspace, setup, sandbox, toolchains)
+    except BaseException:
+        await workspace.dispose()
+        raise
+
+
 async def set_up(workspace: Workspace, setup: Setup, sandbox: Sandbox, toolchains: Toolchains) -> Workspace:
     """Run the command, or lay out what it left at this commit before; return the workspace as it is now.
 
@@ -61,7 +83,9 @@ async def set_up(workspace: Workspace, setup: Setup, sandbox: Sandbox, toolchain
         async with _running.setdefault(key, asyncio.Lock()):
             if kept.is_dir():
                 os.utime(kept)
-                await _copy(kept, workspace.root)
+                # A link that the project holds leads out of the workspace, and nobody confined copies.
+                await asyncio.to_thread(_clear_way, kept, workspace.root)
+                await copy_tree(kept, workspace.root)
                 note += ", as kept"
             else:
                 await _run(workspace, setup, sandbox, toolchains, kept)
@@ -168,21 +192,6 @@ def _clear_way(kept: Path, root: Path) -> None:
                 _clear_way(Path(entry.path), there)
             else:
                 remove_tree(there)
-
-
-async def _copy(kept: Path, root: Path) -> None:
-    # A link that the project holds leads out of the workspace, where the copy is made by nobody confined.
-    await asyncio.to_thread(_clear_way, kept, root)
-    # The system's own program shares blocks where the file system can.
-    options = ["-a", "--reflink=auto"] if sys.platform.startswith("linux") else ["-a"]
-    finished = await process.run(
-        ["cp", *options, f"{kept}/.", f"{root}/"],
-        cwd=root,
-        env={"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C"},
-        seconds=600.0,
-    )
-    if finished.returncode != 0:
-        raise ReplayError(f"what set-up left could not be copied: {finished.stderr.strip()[-300:]}")
 
 
 def _prune(folder: Path) -> None:

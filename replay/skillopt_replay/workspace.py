@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import re
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,10 +13,12 @@ import msgspec
 from skillopt_replay.baseline import Baseline, keep
 from skillopt_replay.copying import TooLarge, copy_folder, holds_settings
 from skillopt_replay.errors import ReplayError
-from skillopt_replay.folders import RUN_PREFIX, discard, make_folder, remove_tree
-from skillopt_replay.git import ask_git, run_git
+from skillopt_replay.folders import RUN_PREFIX, make_folder, remove_tree
+from skillopt_replay.git import run_git
 from skillopt_replay.large_files import fill_large_files
+from skillopt_replay.origins import Origin, locate
 from skillopt_replay.submodules import fill_submodules
+from skillopt_replay.trash import discard
 
 if TYPE_CHECKING:
     from skillopt_replay.tasks import Task
@@ -35,7 +36,6 @@ _CONFIG = """\
 [gc]
 	auto = 0
 """
-_COMMIT = re.compile(r"[0-9a-fA-F]{7,64}\Z")
 
 
 class Workspace(msgspec.Struct, frozen=True):
@@ -72,19 +72,19 @@ def root_of(path: Path) -> Path:
     return path
 
 
-async def prepare(task: Task, root: Path) -> Workspace:
-    """Make a new workspace for the task under the folder `root`.
+async def prepare(task: Task, root: Path, origin: Origin | None = None) -> Workspace:
+    """Make a new workspace for the task under the folder `root`, from its origin.
 
     A project under git is fetched at the task's commit into a repository with its own objects: no link
-    to the original, no later commits, no remotes, no hooks, no uncommitted files. When the commit is not
-    known or gone, the last one before the task started is taken, else the newest. Submodules and large files
+    to the original, no later commits, no remotes, no hooks, no uncommitted files. Submodules and large files
     come along as far as the project's own repository holds them. Another folder is copied; without a project
     the workspace is empty. The project's own skill of the task's name is taken out, so that a run has exactly
     the skill it is given. Raises ReplayError when git fails, and when the project is gone.
     """
+    origin = origin or await locate(task)
     folder = make_folder(root, RUN_PREFIX)
     try:
-        return await _fill(folder, task)
+        return await _fill(folder, origin, task.skill)
     except BaseException:
         # A fetch that was cut off may still be writing; it was killed before we get here.
         with contextlib.suppress(OSError):
@@ -92,37 +92,29 @@ async def prepare(task: Task, root: Path) -> Workspace:
         raise
 
 
-async def _fill(folder: Path, task: Task) -> Workspace:
+async def _fill(folder: Path, origin: Origin, skill: str) -> Workspace:
     await _start_repository(folder)
-    if not task.project:
-        return await _keep(Workspace(folder, folder, ("no project: an empty folder",)), None)
-    source = _real(task.project)
-    if not source.is_dir():
-        raise ReplayError(f"the project {source} is gone")
-    found = await ask_git(source, "rev-parse", "--show-toplevel", "--git-common-dir")
-    if found is None:
-        note = await _copy(source, folder)
-        hidden = await _hide_skill(folder, folder, task.skill)
+    if origin.source is None:
+        return await _keep(Workspace(folder, folder, (origin.note,)), None)
+    if origin.common is None:
+        note = await _copy(origin.source, folder)
+        hidden = await _hide_skill(folder, folder, skill)
         return await _keep(Workspace(folder, folder, (note,), hidden=hidden), None)
-    top, _, common = found.partition("\n")
-    # Of a linked worktree the folder that holds its objects is another one's.
-    git_dir = (source / common).resolve()
-    inside = source.relative_to(_real(top))
-    commit, note = await _find_commit(source, task)
-    if commit is None:
-        return await _keep(Workspace(folder, folder, (note,)), None)
-    notes = [note]
-    await _fetch(folder, git_dir, commit)
-    notes += await fill_submodules(folder, git_dir, _fetch_submodule)
-    notes += await fill_large_files(folder, git_dir)
-    path = folder / inside
+    if origin.commit is None:
+        return await _keep(Workspace(folder, folder, (origin.note,)), None)
+    notes = [origin.note]
+    await _fetch(folder, origin.common, origin.commit)
+    notes += await fill_submodules(folder, origin.common, _fetch_submodule)
+    notes += await fill_large_files(folder, origin.common)
+    path = folder / origin.inside
     if not path.resolve().is_relative_to(folder):
-        raise ReplayError(f"{inside} leads out of the project in commit {commit[:12]}")
+        raise ReplayError(f"{origin.inside} leads out of the project in commit {origin.commit[:12]}")
     if not path.is_dir():
         path.mkdir(parents=True)
-        notes.append(f"{inside} is not in that commit")
-    hidden = await _hide_skill(folder, path, task.skill)
-    return await _keep(Workspace(folder, path, tuple(notes), commit, hidden), git_dir / "objects")
+        notes.append(f"{origin.inside} is not in that commit")
+    hidden = await _hide_skill(folder, path, skill)
+    workspace = Workspace(folder, path, tuple(notes), origin.commit, hidden)
+    return await _keep(workspace, origin.common / "objects")
 
 
 async def _keep(workspace: Workspace, objects: Path | None) -> Workspace:
@@ -143,27 +135,6 @@ async def _start_repository(folder: Path) -> None:
 def _configure(folder: Path) -> None:
     with (folder / ".git/config").open("a", encoding="utf-8") as config:
         config.write(_CONFIG)
-
-
-async def _find_commit(source: Path, task: Task) -> tuple[str | None, str]:
-    """Return the commit to replay at and a note that says which it is; None in an empty repository."""
-    gone = ""
-    if task.commit:
-        name = task.commit if _COMMIT.match(task.commit) else ""
-        found = (
-            await ask_git(source, "rev-parse", "--quiet", "--verify", f"{name}^{{commit}}") if name else None
-        )
-        if found:
-            return found, f"commit {found[:12]}"
-        gone = f"commit {task.commit[:12]} is gone; "
-    if task.started:
-        found = await ask_git(source, "rev-list", "-1", f"--before={task.started}", "HEAD")
-        if found:
-            return found, f"{gone}commit {found[:12]}, the last one before the task"
-    found = await ask_git(source, "rev-parse", "--quiet", "--verify", "HEAD^{commit}")
-    if found:
-        return found, f"{gone}commit {found[:12]}, the newest"
-    return None, f"{gone}the repository has no commit: an empty folder"
 
 
 async def _fetch(folder: Path, source: Path, commit: str) -> None:
@@ -207,10 +178,6 @@ async def _copy(source: Path, folder: Path) -> str:
 def _empty(folder: Path) -> None:
     remove_tree(folder)
     folder.mkdir(mode=0o700)
-
-
-def _real(path: str) -> Path:
-    return Path(path).expanduser().resolve()
 
 
 async def _hide_skill(root: Path, path: Path, name: str) -> tuple[str, ...]:

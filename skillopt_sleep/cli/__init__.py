@@ -14,6 +14,7 @@ from skillopt_sleep.cli import (
     config,
     demo,
     doctor,
+    evaluate,
     gate,
     harvest,
     reject,
@@ -23,6 +24,7 @@ from skillopt_sleep.cli import (
     sessions,
     status,
     tasks,
+    train,
 )
 
 app = typer.Typer(
@@ -66,8 +68,10 @@ for _module in (
     sessions,
     tasks,
     doctor,
+    train,
 ):
     app.command()(getattr(_module, _module.__name__.rpartition(".")[2]))
+app.command("eval")(evaluate.evaluate)
 app.add_typer(gate.app, name="gate")
 app.add_typer(config.app, name="config")
 
@@ -78,3 +82,15 @@ def main() -> None:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     app()
+
+
+def main_train() -> None:
+    """Entry point of `skillopt-train`: `skillopt-sleep train`."""
+    sys.argv.insert(1, "train")
+    main()
+
+
+def main_eval() -> None:
+    """Entry point of `skillopt-eval`: `skillopt-sleep eval`."""
+    sys.argv.insert(1, "eval")
+    main()

@@ -28,7 +28,11 @@ async def open_executor(agent: str, settings: Settings, workbench: Workbench) ->
     """Open the executor of the settings; close it at the end. Raises Unavailable with what to do."""
     where = settings.replay.executor
     if not where.startswith(_DASK):
-        yield LocalExecutor(workbench, slots=settings.replay.concurrency)
+        local = LocalExecutor(workbench, slots=settings.replay.concurrency)
+        try:
+            yield local
+        finally:
+            await local.close()
         return
     from skillopt_replay.executors.dask import open_dask
 

@@ -99,12 +99,12 @@ def render_evidence(failures: Sequence[Failure], max_tokens: int) -> str:
     """Return the failures as text of about `max_tokens` (characters / 4); long texts lose their middle."""
     quotes = list(dict.fromkeys(quote for failure in failures for quote in failure.quotes))
     size = max_tokens * 4
-    words = _fit([_mark(USER, quote.origin.quote) for quote in quotes], size // 2)
+    words = fit([mark(USER, quote.origin.quote) for quote in quotes], size // 2)
     texts = []
     for failure in failures:
         answer = failure.rollout.answer.strip() or "(no answer)"
-        texts += [_mark(USER, failure.task.prompt), _mark(DATA, answer), _mark(DATA, _list_calls(failure))]
-    texts = _fit(texts, size - sum(map(len, words)))
+        texts += [mark(USER, failure.task.prompt), mark(DATA, answer), mark(DATA, _list_calls(failure))]
+    texts = fit(texts, size - sum(map(len, words)))
     parts = []
     for index, failure in enumerate(failures):
         prompt, answer, calls = texts[index * 3 : index * 3 + 3]
@@ -194,12 +194,12 @@ def _fragment(check: Check) -> str:
     return str(getattr(check, _FRAGMENTS[type(check)]))
 
 
-def _mark(prefix: str, text: str) -> str:
+def mark(prefix: str, text: str) -> str:
     """Return the text with the prefix before each line, whatever ends its lines."""
     return "\n".join(f"{prefix}{line.rstrip()}" for line in text.strip().splitlines() if line.strip())
 
 
-def _fit(texts: Sequence[str], size: int) -> list[str]:
+def fit(texts: Sequence[str], size: int) -> list[str]:
     """Return the texts within `size` characters in all: short ones whole, long ones to equal shares."""
     shares: dict[int, int] = {}
     left = max(size, 0)

@@ -43,8 +43,8 @@ def read_reply(completion: Completion) -> Reply:
     return Reply(reasoning.strip() if isinstance(reasoning, str) else "", tuple(edits), tuple(faults))
 
 
-def find_object(text: str) -> dict[str, Any]:
-    """Return the first JSON object with edits in the text. Raises ReplyMalformed when there is none."""
+def find_object(text: str, key: str = "edits") -> dict[str, Any]:
+    """Return the first JSON object with the key in the text. Raises ReplyMalformed when there is none."""
     decoder = json.JSONDecoder()
     start = text.find("{")
     while start >= 0:
@@ -52,10 +52,10 @@ def find_object(text: str) -> dict[str, Any]:
             value, _ = decoder.raw_decode(text, start)
         except (ValueError, RecursionError):
             value = None
-        if isinstance(value, dict) and "edits" in value:
+        if isinstance(value, dict) and key in value:
             return value
         start = text.find("{", start + 1)
-    raise ReplyMalformed('the reply holds no whole JSON object with "edits" (if it was cut off, write less)')
+    raise ReplyMalformed(f'the reply holds no whole JSON object with "{key}" (if it was cut off, write less)')
 
 
 def _read_edit(entry: object) -> tuple[list[Edit], str]:

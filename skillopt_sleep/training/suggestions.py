@@ -15,7 +15,7 @@ from skillopt_sleep.training.markdown import fold
 from skillopt_sleep.training.select import clip_ranked
 
 Kind = Literal["add_rule", "remove_rule", "merge_rules", "reorganize", "compress", "clarify"]
-_KINDS: tuple[Kind, ...] = get_args(Kind)
+KINDS: tuple[Kind, ...] = get_args(Kind)
 _PRIORITIES = {"high": 0, "medium": 1, "low": 2}
 
 
@@ -76,8 +76,8 @@ def read_suggestions(
 def _find_fault(entry: object) -> str:
     if not isinstance(entry, dict):
         return "it is not an object"
-    if entry.get("type") not in _KINDS:
-        return f'"type" is {entry.get("type")!r}: it must be one of {", ".join(_KINDS)}'
+    if entry.get("type") not in KINDS:
+        return f'"type" is {entry.get("type")!r}: it must be one of {", ".join(KINDS)}'
     return "" if _text(entry, "instruction") else '"instruction" is empty'
 
 

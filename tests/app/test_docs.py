@@ -8,11 +8,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 import typer
 
 from skillopt_sleep.cli import app
 from skillopt_sleep.config import Settings, get_value
+from skillopt_sleep.training import Config
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(
@@ -122,11 +124,24 @@ def test_every_relative_link_on_the_page_leads_somewhere(page: Path):
             assert anchor in slugs, f"{name(page)}: {target}"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name)
+TRAINING = ROOT / "docs" / "training.md"
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page != TRAINING], ids=name)
 def test_every_setting_on_the_page_exists(page: Path, tmp_path: Path):
     sections = "|".join(Settings.__struct_fields__)
     for key in re.findall(rf"`(?:{sections})\.[a-z_]+", page.read_text(encoding="utf-8")):
         get_value(tmp_path / "config.toml", key.strip("`"))
+
+
+def test_every_setting_of_a_training_run_on_its_page_exists():
+    sections = {field.name: field.type for field in msgspec.structs.fields(Config)}
+    pattern = rf"\b({'|'.join(sections)})\.([a-z_]+)"
+    spans = _CODE.findall(TRAINING.read_text(encoding="utf-8"))
+    found = [pair for span in spans for pair in re.findall(pattern, span)]
+    assert len(found) > 20
+    for section, key in found:
+        assert key in {field.name for field in msgspec.structs.fields(sections[section])}, key
 
 
 def test_the_exit_codes_in_help_and_on_the_page_are_the_same():

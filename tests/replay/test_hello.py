@@ -125,7 +125,7 @@ def test_the_relay_calls_nobody_for_a_connection_that_asks_for_another(monkeypat
             target=lambda: [relay._pass_on(listener.accept()[0], SERVICE) for _ in range(2)], daemon=True
         ).start()
         for _ in range(2):
-            relay._free.acquire(blocking=False)
+            relay.free.pop()
         with socket.create_connection(listener.getsockname()) as evil:
             evil.sendall(say_hello("evil.example.com"))
             with contextlib.suppress(ConnectionResetError):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import sys
 import threading
+from contextlib import closing
 
 import pytest
 
@@ -102,7 +103,7 @@ def proxy(monkeypatch):
 
 
 def test_a_proxy_is_asked_for_the_service_and_told_who_asks(proxy):
-    with dial(("good.example", 443)) as connection:
+    with closing(dial(("good.example", 443))) as connection:
         connection.sendall(b"hello")
         assert connection.recv(100) == b"HELLO"
     assert proxy[0].startswith("CONNECT good.example:443 HTTP/1.1\r\nHost: good.example:443\r\n")

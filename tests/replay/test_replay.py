@@ -15,6 +15,7 @@ from skillopt_replay.rollouts import Outcome, Rollout, Usage
 from skillopt_replay.sandbox.none import NoSandbox
 from skillopt_replay.skills import new_skill
 from skillopt_replay.tasks import CommandSucceeds, Contains, FileContains, Origin, Task
+from skillopt_replay.templates import Templates
 
 SKILL = new_skill("heron-greet", "Use when greeting somebody.", "Say HERON.")
 
@@ -73,6 +74,47 @@ def play(tmp_path):
         return await replay(task, skill, agent, **options)
 
     return run
+
+
+@pytest.fixture
+async def lending(play, tmp_path):
+    """Plays with workspaces that are copied and lent again."""
+    templates = Templates(tmp_path / "runs", slots=1)
+
+    async def run(task, agent, skill=None) -> Rollout:
+        return await play(task, agent, skill, templates=templates)
+
+    yield run
+    assert await templates.close() == ()
+    assert list((tmp_path / "runs").iterdir()) == []
+
+
+async def test_rollouts_with_lent_workspaces_are_those_with_new_ones(play, lending, make_task, repository):
+    def work(workspace: Path) -> str:
+        assert (workspace / "README.md").read_text() == "# Project\n"
+        (workspace / "README.md").write_text("HERON\n")
+        return "HERON"
+
+    checks = (FileContains(path="README.md", text="HERON"), CommandSucceeds(command="touch left; git status"))
+    task = make_task(project=str(repository), checks=checks)
+    for agent in (Worker(work), Worker(lambda _: "HERON"), Worker(work, Outcome.LIMIT)):
+        wanted = await play(task, agent, SKILL)
+        for _ in range(3):
+            rollout = await lending(task, agent, SKILL)
+            same = dict.fromkeys(("seconds",))
+            assert msgspec.structs.replace(rollout, **same) == msgspec.structs.replace(wanted, **same)
+
+
+async def test_what_a_check_leaves_comes_to_no_other_run(lending, make_task, repository):
+    task = make_task(
+        project=str(repository), checks=(CommandSucceeds(command="test ! -e left && touch left"),)
+    )
+    agent = Worker(lambda _: "done")
+    for _ in range(3):
+        rollout = await lending(task, agent)
+        assert rollout.score is not None
+        assert rollout.score.hard == 1.0, rollout.score
+        assert rollout.diff == ""
 
 
 async def test_what_the_agent_did_to_the_project_is_scored_and_thrown_away(

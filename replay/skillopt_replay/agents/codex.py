@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import shlex
 from pathlib import Path
@@ -132,13 +133,10 @@ class Codex:
 
     def _furnish(self, home: Path, skill: Skill | None, workspace: Path) -> None:
         """Lay out the private home and, with a skill, the folder where the client looks for it."""
-        import tomlkit
-
         home.mkdir(parents=True)
         if self._credentials.file is not None:
             _write_private(home / CREDENTIAL_FILE, self._credentials.file)
-        config = tomlkit.dumps(self._config(workspace))
-        _write_private(home / "config.toml", config.encode("utf-8"))
+        _write_private(home / "config.toml", _write_toml(msgspec.json.encode(self._config(workspace))))
         # Commands run in a login shell, where the system's profile sets the search path anew.
         path = f"export PATH={shlex.quote(self._path)}\n"
         for name in (".profile", ".zprofile"):
@@ -215,6 +213,14 @@ def name_provider(credentials: Credentials) -> dict[str, Any]:
         "wire_api": "responses",
     }
     return {**route, "model_provider": "service", "model_providers": {"service": service}}
+
+
+@functools.lru_cache(maxsize=8)
+def _write_toml(config: bytes) -> bytes:
+    """Return a configuration, given as JSON, as TOML. One run's is mostly the next one's too."""
+    import tomlkit
+
+    return tomlkit.dumps(msgspec.json.decode(config)).encode("utf-8")
 
 
 def _write_private(path: Path, content: bytes) -> None:

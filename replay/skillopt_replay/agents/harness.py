@@ -13,10 +13,11 @@ from skillopt_replay import process
 from skillopt_replay.agents.faults import fault_of
 from skillopt_replay.bounds import Bounds
 from skillopt_replay.errors import ReplayError
-from skillopt_replay.folders import PRIVATE_PREFIX, discard, make_folder
+from skillopt_replay.folders import PRIVATE_PREFIX, make_folder
 from skillopt_replay.rollouts import Fault, Outcome, Rollout, Usage
 from skillopt_replay.sandbox.launching import find_failure
 from skillopt_replay.sandbox.reach import Endpoint
+from skillopt_replay.trash import discard
 from skillopt_replay.workspace import root_of
 
 if TYPE_CHECKING:

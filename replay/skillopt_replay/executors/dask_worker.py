@@ -11,6 +11,7 @@ from distributed import Event, WorkerPlugin, get_client, get_worker
 
 from skillopt_replay.executors.contract import Job
 from skillopt_replay.executors.local import run_here
+from skillopt_replay.templates import Templates
 
 if TYPE_CHECKING:
     from skillopt_replay.executors.contract import Opener, Workbench
@@ -23,17 +24,21 @@ class Workbenches(WorkerPlugin):
 
     def setup(self, worker: Any) -> None:
         self._stack = AsyncExitStack()
-        self._opened: dict[Opener, Workbench] = {}
+        self._slots = worker.state.nthreads
+        self._opened: dict[Opener, tuple[Workbench, Templates]] = {}
         self._opening = asyncio.Lock()
 
     async def teardown(self, worker: Any) -> None:
         await self._stack.aclose()
 
-    async def open(self, opener: Opener) -> Workbench:
-        """Return the opener's workbench, opened at most once. Raises what the opener raises."""
+    async def open(self, opener: Opener) -> tuple[Workbench, Templates]:
+        """Return the opener's workbench, opened at most once, and its templates. Raises what it raises."""
         async with self._opening:
             if opener not in self._opened:
-                self._opened[opener] = await self._stack.enter_async_context(opener())
+                workbench = await self._stack.enter_async_context(opener())
+                templates = Templates(workbench.root, slots=self._slots)
+                self._stack.push_async_callback(templates.close)
+                self._opened[opener] = workbench, templates
             return self._opened[opener]
 
 
@@ -51,8 +56,8 @@ async def run_job(data: bytes, opener: Opener, key: str) -> bytes:
     workbenches = get_worker().plugins[Workbenches.name]
     if not isinstance(workbenches, Workbenches):
         raise TypeError(f"the worker has another plugin named {Workbenches.name}")
-    workbench = await workbenches.open(opener)
-    running = asyncio.ensure_future(run_here(msgspec.msgpack.decode(data, type=Job), workbench))
+    workbench, templates = await workbenches.open(opener)
+    running = asyncio.ensure_future(run_here(msgspec.msgpack.decode(data, type=Job), workbench, templates))
     stopping = asyncio.ensure_future(stop.wait())
     try:
         await asyncio.wait([running, stopping], return_when=asyncio.FIRST_COMPLETED)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import TYPE_CHECKING
 
 from skillopt_replay.replay import replay
+from skillopt_replay.templates import Templates
 
 if TYPE_CHECKING:
     from skillopt_replay.executors.contract import Job, Workbench
     from skillopt_replay.rollouts import Rollout
+
+_LOG = logging.getLogger(__name__)
 
 
 class LocalExecutor:
@@ -19,6 +23,7 @@ class LocalExecutor:
         if slots < 1:
             raise ValueError(f"an executor needs a slot, not {slots}")
         self._workbench = workbench
+        self._templates = Templates(workbench.root, slots=slots)
         self._free = asyncio.Semaphore(slots)
         self.slots = slots
         self.name = "this machine"
@@ -26,10 +31,15 @@ class LocalExecutor:
     async def run(self, job: Job) -> Rollout:
         """Return the rollout; see Executor.run."""
         async with self._free:
-            return await run_here(job, self._workbench)
+            return await run_here(job, self._workbench, self._templates)
+
+    async def close(self) -> None:
+        """Remove what was kept for further runs. What cannot be removed is logged: the runs are done."""
+        for note in await self._templates.close():
+            _LOG.warning("%s", note)
 
 
-async def run_here(job: Job, workbench: Workbench) -> Rollout:
+async def run_here(job: Job, workbench: Workbench, templates: Templates) -> Rollout:
     """Make the rollout in this process."""
     return await replay(
         job.task,
@@ -40,4 +50,5 @@ async def run_here(job: Job, workbench: Workbench) -> Rollout:
         limits=job.limits,
         toolchains=workbench.toolchains,
         setup=job.setup,
+        templates=templates,
     )

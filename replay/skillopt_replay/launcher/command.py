@@ -8,8 +8,8 @@ could not be laid out; then the program was never started.
 
 from __future__ import annotations
 
+import _signal  # type: ignore[import-not-found]
 import os
-import signal
 import sys
 
 from skillopt_replay.launcher import tree
@@ -48,7 +48,7 @@ def main(arguments: list[str]) -> NoReturn:
     sys.stderr.flush()
     if os.WIFSIGNALED(status):
         number = os.WTERMSIG(status)
-        signal.signal(number, signal.SIG_DFL) if number not in (signal.SIGKILL, signal.SIGSTOP) else None
+        _signal.signal(number, _signal.SIG_DFL) if number not in (_signal.SIGKILL, _signal.SIGSTOP) else None
         os.kill(os.getpid(), number)
     os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
 

@@ -6,7 +6,7 @@ there by asking for it, so only connections that ask for the right one are passe
 
 from __future__ import annotations
 
-import socket
+import _socket
 
 from skillopt_replay.launcher.upstream import LOOPBACK, Address
 
@@ -15,7 +15,7 @@ _LONGEST = 65_536
 _SECONDS = 30.0
 
 
-def read_opening(connection: socket.socket, service: Address) -> bytes:
+def read_opening(connection: _socket.socket, service: Address) -> bytes:
     """Return what the client says first, once it is known to ask for `service`.
 
     Nothing is read for services named by a number or on this machine, nor where the client does not begin
@@ -72,7 +72,7 @@ def find_name(hello: bytes) -> str | None:
     return None
 
 
-def _read(connection: socket.socket, size: int) -> bytes:
+def _read(connection: _socket.socket, size: int) -> bytes:
     said = b""
     while len(said) < size:
         piece = connection.recv(size - len(said))

@@ -7,10 +7,9 @@ inside, and what the run sends to `https://service` is its own encrypted connect
 
 from __future__ import annotations
 
-import contextlib
+import _socket
 import fcntl
 import os
-import socket
 import struct
 import time
 
@@ -24,6 +23,7 @@ _NEWUSER, _NEWNET = 0x10000000, 0x40000000
 _NS_GET_USERNS = 0xB701
 _SIOCGIFFLAGS, _SIOCSIFADDR, _SIOCGIFINDEX = 0x8913, 0x8916, 0x8933
 _IFF_UP = 1
+_DESCRIPTOR = struct.Struct("i")
 _SECONDS = 10.0
 _NAMES = "127.0.64."
 _HOSTS = "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n"
@@ -56,8 +56,10 @@ def start_inside(program: list[str], reach: list[Address]) -> int:
         return child  # it ended before it made a sandbox, and has said why
     for listener, service in _listen(inner, places):
         serve(listener, service)
-    with contextlib.suppress(BrokenPipeError):
+    try:
         os.write(gate_end, b"1")
+    except BrokenPipeError:
+        pass
     os.close(gate_end)
     return child
 
@@ -91,8 +93,8 @@ def _read_child(info: int) -> int | None:
     return int(said.partition(b'"child-pid":')[2].partition(b",")[0])
 
 
-def _listen(inner: int, places: list[Place]) -> list[tuple[socket.socket, Address]]:
-    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+def _listen(inner: int, places: list[Place]) -> list[tuple[_socket.socket, Address]]:
+    ours, theirs = _socket.socketpair(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
     pid = os.fork()
     if pid == 0:
         try:
@@ -101,7 +103,7 @@ def _listen(inner: int, places: list[Place]) -> list[tuple[socket.socket, Addres
             for address, port, _ in places:
                 try:
                     listener = _open(address, port)
-                    socket.send_fds(theirs, [b"+"], [listener.fileno()])
+                    _hand_over(theirs, listener)
                 except OSError:
                     if address != "::1":
                         raise
@@ -113,14 +115,19 @@ def _listen(inner: int, places: list[Place]) -> list[tuple[socket.socket, Addres
     theirs.close()
     listeners = []
     for _, _, service in places:
-        said, descriptors, _, _ = socket.recv_fds(ours, 1000, 1)
-        if descriptors:
-            listeners.append((socket.socket(fileno=descriptors[0]), service))
+        said, extra, _, _ = ours.recvmsg(1000, _socket.CMSG_LEN(_DESCRIPTOR.size))
+        if extra:
+            listeners.append((_socket.socket(fileno=_DESCRIPTOR.unpack(extra[0][2])[0]), service))
         elif said != b"0":
             raise OSError(said[1:].decode() or "the helper ended early")
     ours.close()
     os.waitpid(pid, 0)
     return listeners
+
+
+def _hand_over(channel: _socket.socket, listener: _socket.socket) -> None:
+    rights = (_socket.SOL_SOCKET, _socket.SCM_RIGHTS, _DESCRIPTOR.pack(listener.fileno()))
+    channel.sendmsg([b"+"], [rights])
 
 
 def _enter(inner: int) -> None:
@@ -139,22 +146,25 @@ def _await_loopback() -> None:
     """Wait for bwrap, which sets the loopback up at the same time and fails when somebody else has."""
     deadline = time.monotonic() + _SECONDS
     request = struct.pack("16sH14x", b"lo", 0)
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
+    control = _socket.socket(_socket.AF_INET, _socket.SOCK_DGRAM)
+    try:
         while not struct.unpack("16sH14x", fcntl.ioctl(control, _SIOCGIFFLAGS, request))[1] & _IFF_UP:
             if time.monotonic() > deadline:
                 raise OSError("the sandbox does not set its loopback up")
             time.sleep(0.001)
+    finally:
+        control.close()
 
 
-def _open(address: str, port: int) -> socket.socket:
+def _open(address: str, port: int) -> _socket.socket:
     is_v6 = ":" in address
     if not address.startswith("127.") and address != "::1":
         _own(address)
-    family = socket.AF_INET6 if is_v6 else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    family = _socket.AF_INET6 if is_v6 else _socket.AF_INET
+    listener = _socket.socket(family, _socket.SOCK_STREAM)
+    listener.setsockopt(_socket.SOL_SOCKET, _socket.SO_REUSEADDR, 1)
     if is_v6:
-        listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        listener.setsockopt(_socket.IPPROTO_IPV6, _socket.IPV6_V6ONLY, 1)
     listener.bind((address, port))
     listener.listen(64)
     return listener
@@ -163,21 +173,24 @@ def _open(address: str, port: int) -> socket.socket:
 def _own(address: str) -> None:
     """Give the sandbox's loopback the address of a service that is named by its number."""
     if ":" in address:
-        with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as control:
-            request = struct.pack("16si12x", b"lo", 0)
-            index = struct.unpack("16si12x", fcntl.ioctl(control, _SIOCGIFINDEX, request))[1]
-            packed = socket.inet_pton(socket.AF_INET6, address)
-            fcntl.ioctl(control, _SIOCSIFADDR, struct.pack("=16sIi", packed, 128, index))
-        return
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
-        label = f"lo:{int.from_bytes(socket.inet_aton(address)[2:], 'big'):x}".encode()
-        request = struct.pack("16sH2s4s8x", label, socket.AF_INET, b"", socket.inet_aton(address))
+        control = _socket.socket(_socket.AF_INET6, _socket.SOCK_DGRAM)
+        request = struct.pack("16si12x", b"lo", 0)
+        index = struct.unpack("16si12x", fcntl.ioctl(control, _SIOCGIFINDEX, request))[1]
+        packed = _socket.inet_pton(_socket.AF_INET6, address)
+        fcntl.ioctl(control, _SIOCSIFADDR, struct.pack("=16sIi", packed, 128, index))
+    else:
+        control = _socket.socket(_socket.AF_INET, _socket.SOCK_DGRAM)
+        label = f"lo:{int.from_bytes(_socket.inet_aton(address)[2:], 'big'):x}".encode()
+        request = struct.pack("16sH2s4s8x", label, _socket.AF_INET, b"", _socket.inet_aton(address))
         fcntl.ioctl(control, _SIOCSIFADDR, request)
+    control.close()
 
 
 def _is_number(host: str) -> bool:
-    for family in (socket.AF_INET, socket.AF_INET6):
-        with contextlib.suppress(OSError):
-            socket.inet_pton(family, host)
-            return True
+    for family in (_socket.AF_INET, _socket.AF_INET6):
+        try:
+            _socket.inet_pton(family, host)
+        except OSError:
+            continue
+        return True
     return False

@@ -9,7 +9,7 @@ import threading
 
 from skillopt_replay.launcher import tree
 from skillopt_replay.launcher.hello import read_opening
-from skillopt_replay.launcher.relay import MAX_CONNECTIONS, join, tell
+from skillopt_replay.launcher.relay import free, join, tell
 from skillopt_replay.launcher.upstream import LOOPBACK, dial, strip_proxies
 
 TYPE_CHECKING = False
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from skillopt_replay.launcher.upstream import Address
 
 _LONGEST_HEAD = 16_384
-_free = threading.BoundedSemaphore(MAX_CONNECTIONS)
 
 
 def start_behind_proxy(program: list[str], reach: list[Address]) -> int:
@@ -38,7 +37,9 @@ def start_behind_proxy(program: list[str], reach: list[Address]) -> int:
 def _accept(listener: socket.socket, allowed: set[Address]) -> None:
     while True:
         connection, _ = listener.accept()
-        if not _free.acquire(blocking=False):
+        try:
+            free.pop()
+        except IndexError:
             connection.close()
             continue
         threading.Thread(target=_answer, args=(connection, allowed), daemon=True).start()
@@ -60,7 +61,7 @@ def _answer(connection: socket.socket, allowed: set[Address]) -> None:
                 tell(service, error)
                 connection.sendall(b"HTTP/1.1 502 The service cannot be reached\r\n\r\n")
                 return
-            with far:
+            with contextlib.closing(far):
                 connection.settimeout(None)
                 connection.sendall(b"HTTP/1.1 200 Connected\r\n\r\n")
                 try:
@@ -70,7 +71,7 @@ def _answer(connection: socket.socket, allowed: set[Address]) -> None:
                     return
                 join(connection, far)
     finally:
-        _free.release()
+        free.append(None)
 
 
 def _read_head(connection: socket.socket) -> tuple[str, str]:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
-import socket
+import _socket
+import _thread
 import sys
-import threading
 
 from skillopt_replay.launcher.hello import read_opening
 from skillopt_replay.launcher.upstream import dial
@@ -16,38 +15,43 @@ if TYPE_CHECKING:
 
 MAX_CONNECTIONS = 64
 _PIECE = 65536
-_free = threading.BoundedSemaphore(MAX_CONNECTIONS)
 _told: set[Address] = set()
+# One for each connection there may be; taking from a list is one step, whoever else does.
+free = [None] * MAX_CONNECTIONS
 
 
-def serve(listener: socket.socket, service: Address) -> None:
+def serve(listener: _socket.socket, service: Address) -> None:
     """Pass every connection that comes to `listener` on to `service`, until the process ends."""
-
-    def accept() -> None:
-        while True:
-            connection, _ = listener.accept()
-            if not _free.acquire(blocking=False):
-                connection.close()
-                continue
-            threading.Thread(target=_pass_on, args=(connection, service), daemon=True).start()
-
-    threading.Thread(target=accept, daemon=True).start()
+    _thread.start_new_thread(_accept, (listener, service))
 
 
-def _pass_on(connection: socket.socket, service: Address) -> None:
+def _accept(listener: _socket.socket, service: Address) -> None:
+    while True:
+        descriptor, _ = listener._accept()  # type: ignore[attr-defined]
+        connection = _socket.socket(fileno=descriptor)
+        try:
+            free.pop()
+        except IndexError:
+            connection.close()
+            continue
+        _thread.start_new_thread(_pass_on, (connection, service))
+
+
+def _pass_on(connection: _socket.socket, service: Address) -> None:
+    far = None
     try:
-        with connection, contextlib.suppress(OSError):
-            try:
-                opening = read_opening(connection, service)
-                far = dial(service)
-            except OSError as error:
-                tell(service, error)
-                return
-            with far:
-                far.sendall(opening)
-                join(connection, far)
+        opening = read_opening(connection, service)
+        far = dial(service)
+        far.sendall(opening)
+        join(connection, far)
+    except OSError as error:
+        if far is None:
+            tell(service, error)
     finally:
-        _free.release()
+        if far is not None:
+            far.close()
+        connection.close()
+        free.append(None)
 
 
 def tell(service: Address, error: OSError) -> None:
@@ -58,17 +62,29 @@ def tell(service: Address, error: OSError) -> None:
         sys.stderr.flush()
 
 
-def join(near: socket.socket, far: socket.socket) -> None:
+def join(near: _socket.socket, far: _socket.socket) -> None:
     """Copy both ways until both sides have said all they have to say."""
-    back = threading.Thread(target=_copy, args=(far, near), daemon=True)
-    back.start()
+    back = _thread.allocate_lock()
+    back.acquire()
+    _thread.start_new_thread(_copy_back, (far, near, back))
     _copy(near, far)
-    back.join()
+    back.acquire()
 
 
-def _copy(source: socket.socket, target: socket.socket) -> None:
-    with contextlib.suppress(OSError):
+def _copy_back(source: _socket.socket, target: _socket.socket, done: _thread.LockType) -> None:
+    try:
+        _copy(source, target)
+    finally:
+        done.release()
+
+
+def _copy(source: _socket.socket, target: _socket.socket) -> None:
+    try:
         while piece := source.recv(_PIECE):
             target.sendall(piece)
-    with contextlib.suppress(OSError):
-        target.shutdown(socket.SHUT_WR)
+    except OSError:
+        pass
+    try:
+        target.shutdown(_socket.SHUT_WR)
+    except OSError:
+        pass

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import _socket
 import os
-import socket
 
 Address = tuple[str, int]  # host and port
 
@@ -19,14 +19,11 @@ def strip_proxies(env: dict[str, str]) -> dict[str, str]:
     return {name: value for name, value in env.items() if name not in (*_PROXIES, *_OTHERS)}
 
 
-def dial(service: Address) -> socket.socket:
+def dial(service: Address) -> _socket.socket:
     """Connect to the service. Raises OSError when it cannot be reached."""
     host, port = service
     proxy = find_proxy(dict(os.environ), host, port)
-    if proxy is None:
-        connection = socket.create_connection(service, timeout=_SECONDS)
-    else:
-        connection = _dial_through(proxy, service)
+    connection = _connect(service) if proxy is None else _dial_through(proxy, service)
     connection.settimeout(None)
     return connection
 
@@ -43,7 +40,25 @@ def find_proxy(env: dict[str, str], host: str, port: int) -> str | None:
     return next((env[name] for name in names if env.get(name)), None)
 
 
-def _dial_through(proxy: str, service: Address) -> socket.socket:
+def _connect(place: Address) -> _socket.socket:
+    """Connect to the first of the host's addresses that answers."""
+    failure = OSError(f"{place[0]} has no address")
+    # Given text, Python would load all it takes to write names in any script.
+    name = place[0].encode("ascii" if place[0].isascii() else "idna")
+    for family, kind, protocol, _, address in _socket.getaddrinfo(name, place[1], 0, _socket.SOCK_STREAM):
+        connection = _socket.socket(family, kind, protocol)
+        connection.settimeout(_SECONDS)
+        try:
+            connection.connect(address)
+        except OSError as error:
+            connection.close()
+            failure = error
+        else:
+            return connection
+    raise failure
+
+
+def _dial_through(proxy: str, service: Address) -> _socket.socket:
     import base64
     from urllib.parse import unquote, urlsplit
 
@@ -55,7 +70,7 @@ def _dial_through(proxy: str, service: Address) -> socket.socket:
     if parts.username:
         pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
         request += f"Proxy-Authorization: Basic {base64.b64encode(pair.encode()).decode()}\r\n"
-    connection = socket.create_connection((parts.hostname, parts.port or 80), timeout=_SECONDS)
+    connection = _connect((parts.hostname, parts.port or 80))
     try:
         connection.sendall(f"{request}\r\n".encode())
         said = _read_reply(connection).partition(b"\r\n")[0].decode("latin-1")
@@ -67,7 +82,7 @@ def _dial_through(proxy: str, service: Address) -> socket.socket:
     return connection
 
 
-def _read_reply(connection: socket.socket) -> bytes:
+def _read_reply(connection: _socket.socket) -> bytes:
     # Byte by byte: what follows the reply belongs to the run.
     reply = b""
     while not reply.endswith(b"\r\n\r\n"):

@@ -15,12 +15,13 @@ from skillopt_replay.agents.claude_cli import CREDENTIAL_FILE, make_environment
 from skillopt_replay.agents.claude_usage import ModelTokens, Tokens, add_up
 from skillopt_replay.agents.faults import fault_of
 from skillopt_replay.errors import Unavailable
-from skillopt_replay.folders import PRIVATE_PREFIX, discard, make_folder
+from skillopt_replay.folders import PRIVATE_PREFIX, make_folder
 from skillopt_replay.masking import mask
 from skillopt_replay.models.completing import conclude
 from skillopt_replay.protocols import Completion
 from skillopt_replay.rollouts import Fault, Usage
 from skillopt_replay.sandbox.contract import SYSTEM_PATH
+from skillopt_replay.trash import discard
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

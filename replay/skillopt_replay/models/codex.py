@@ -17,7 +17,7 @@ from skillopt_replay.agents.codex_log import FILTER, LogReader
 from skillopt_replay.agents.codex_words import find_fault, find_words
 from skillopt_replay.agents.traces import Trace
 from skillopt_replay.errors import Unavailable
-from skillopt_replay.folders import PRIVATE_PREFIX, discard, make_folder
+from skillopt_replay.folders import PRIVATE_PREFIX, make_folder
 from skillopt_replay.masking import mask
 from skillopt_replay.models.claude import ENTRYPOINT, render
 from skillopt_replay.models.completing import conclude
@@ -25,6 +25,7 @@ from skillopt_replay.models.schemas import simplify
 from skillopt_replay.protocols import Completion
 from skillopt_replay.rollouts import Fault, Usage
 from skillopt_replay.sandbox.contract import SYSTEM_PATH
+from skillopt_replay.trash import discard
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -23,13 +23,14 @@ def show_program(binary: Path) -> Path:
     """
     folder = binary.resolve().parent
     shared = folder.name in _SHARED and any(folder.is_relative_to(home) for home in homes())
-    return binary.resolve() if shared or _opens_home(folder) else folder
+    return binary.resolve() if shared or _opens_home(folder, homes()) else folder
 
 
 def refuse_homes(paths: Iterable[Path]) -> None:
     """Raise ReplayError when one of the folders is a home, or holds one."""
+    found = homes()
     for path in paths:
-        if _opens_home(path.resolve()):
+        if _opens_home(path.resolve(), found):
             raise ReplayError(
                 f"{path} holds the home folder, so no run may be given it",
                 hint="name the folder that is needed in it",
@@ -49,5 +50,5 @@ def homes() -> set[Path]:
     return {home for home in found if home != Path(home.anchor)}
 
 
-def _opens_home(folder: Path) -> bool:
-    return folder == Path(folder.anchor) or any(home.is_relative_to(folder) for home in homes())
+def _opens_home(folder: Path, found: Iterable[Path]) -> bool:
+    return folder == Path(folder.anchor) or any(home.is_relative_to(folder) for home in found)

@@ -1,0 +1,87 @@
+"""`eval`: one skill on a split, with intervals, and beside another on the same tasks."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Annotated, Any
+
+import msgspec
+import typer
+
+from skillopt_sleep.cli.frame import Json, explain, show, stoppable
+from skillopt_sleep.cli.train import read_skill
+from skillopt_sleep.cli.training import ConfigFile, Overrides, as_list, open_school
+from skillopt_sleep.errors import UsageError
+from skillopt_sleep.events import Event, Listener
+
+if TYPE_CHECKING:
+    from skillopt_sleep.training.comparing import Comparison
+    from skillopt_sleep.training.config import Config
+
+
+@explain
+def evaluate(
+    skill: Annotated[str, typer.Option(metavar="FILE", help="The skill to evaluate.")],
+    overrides: Overrides = None,
+    config: ConfigFile = None,
+    split: Annotated[str, typer.Option(help="train, val or test.")] = "test",
+    against: Annotated[
+        str, typer.Option(metavar="FILE", help="Another skill, on the same tasks (empty: env.skill_init).")
+    ] = "",
+    samples: Annotated[int, typer.Option(metavar="N", min=1, help="Runs of each task.")] = 1,
+    as_json: Json = False,
+) -> None:
+    """Score a skill on a split, beside another.
+
+    The score has an interval, and the tasks are those of the configuration.
+
+    It is compared task by task with another skill: that of --against, or else the one training begins with.
+    """
+    from skillopt_sleep.cli.progress import follow
+    from skillopt_sleep.training.environments import read_split
+    from skillopt_sleep.training.reading import read
+
+    settings = read(config, as_list(overrides))
+    wanted = read_split(split)
+    with stoppable(), follow(quiet=as_json) as listen:
+        found = asyncio.run(_evaluate(settings, skill, against, wanted, samples, listen))
+    value: dict[str, Any] = msgspec.to_builtins(found)
+    show(value, as_json=as_json, render=lambda: _render(found))
+
+
+async def _evaluate(
+    config: Config, skill: str, against: str, split: str, samples: int, listen: Listener
+) -> Comparison:
+    from skillopt_sleep.training.comparing import compare_skills
+
+    text = read_skill(skill)
+    if text is None:
+        raise UsageError("--skill names no file")
+    async with open_school(config, optimizer=False) as school:
+        return await compare_skills(
+            school.environment,
+            config,
+            text,
+            read_skill(against or config.env.skill_init),
+            split=split,
+            samples=samples,
+            report=lambda stage, done, total: listen(Event(stage=stage, done=done, total=total)),
+        )
+
+
+def _render(found: Comparison) -> str:
+    lines = []
+    for name, one in (("the skill", found.skill), ("the other", found.other)):
+        low, high = one.interval
+        lost = f", {one.lost} runs lost" if one.lost else ""
+        lines.append(
+            f"{name}: {one.hard:.1%} ({low:.1%} to {high:.1%}) hard, {one.soft:.1%} soft,"
+            f" {one.n_items} tasks of {found.split}{lost}"
+        )
+    difference = found.difference
+    low, high = difference.interval
+    lines.append(
+        f"difference: {difference.effect:+.1%} ({low:+.1%} to {high:+.1%}), {difference.wins} won,"
+        f" {difference.losses} lost, {difference.ties} even, p = {difference.p_value:.2g}"
+    )
+    return "\n".join(lines)

@@ -1,0 +1,73 @@
+"""What `train` and `eval` share: configuration, secrets, models and environment."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from skillopt_sleep.paths import locate, make_private
+
+if TYPE_CHECKING:
+    from skillopt_replay.protocols import ChatModel
+    from skillopt_sleep.training.config import Config
+    from skillopt_sleep.training.contract import Environment
+
+ConfigFile = Annotated[
+    Path | None, typer.Option("--config", metavar="FILE", help="YAML with the run's settings.")
+]
+Overrides = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[SECTION.KEY=VALUE]...", help="Settings that replace the file's."),
+]
+
+
+@dataclass(frozen=True)
+class School:
+    """What a command trains or evaluates with."""
+
+    environment: Environment
+    optimizer: ChatModel | None
+
+
+@asynccontextmanager
+async def open_school(config: Config, *, optimizer: bool) -> AsyncIterator[School]:
+    """Open the models and the environment of the configuration; close them at the end.
+
+    Secrets come from the environment, else from `.env` in the working folder. Raises Unavailable, UsageError.
+    """
+    from skillopt_replay.models.registry import open_model
+    from skillopt_sleep.training.dotenv import read_env
+    from skillopt_sleep.training.environments import open_environment
+    from skillopt_sleep.training.naming import name_optimizer, name_target
+
+    paths = locate()
+    env = read_env(Path.cwd(), os.environ)
+    async with AsyncExitStack() as stack:
+        opened: dict[str, ChatModel] = {}
+
+        async def model(name: str) -> ChatModel:
+            if name not in opened:
+                context = open_model(
+                    name,
+                    env=env,
+                    cache_dir=paths.models,
+                    slots=config.env.workers,
+                    work=make_private(paths.replays),
+                )
+                opened[name] = await stack.enter_async_context(context)
+            return opened[name]
+
+        target = await model(name_target(config.model))
+        writer = await model(name_optimizer(config.model)) if optimizer else None
+        yield School(open_environment(config, target), writer)
+
+
+def as_list(overrides: Sequence[str] | None) -> list[str]:
+    """Return the overrides of a command line."""
+    return list(overrides or ())

@@ -1,0 +1,83 @@
+"""Evaluate a skill on a split beside another, with a ledger of its own when the run has a folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from skillopt_replay.ledger import MemoryLedger
+from skillopt_replay.protocols import Ledger
+from skillopt_sleep.files import write_atomically
+from skillopt_sleep.training.config import Config
+from skillopt_sleep.training.contract import Environment
+from skillopt_sleep.training.preparing import load_splits, make_initial
+from skillopt_sleep.training.rolling import Runner
+from skillopt_sleep.training.rounds import Report
+from skillopt_sleep.training.run_ledger import RunLedger
+from skillopt_sleep.training.summary import Difference, Evaluation, contrast, describe, evaluate
+
+
+class Comparison(msgspec.Struct, frozen=True, kw_only=True):
+    """A skill and another on the tasks of a split, and how they differ task by task."""
+
+    split: str
+    skill: Evaluation
+    other: Evaluation
+    difference: Difference
+
+
+async def compare_skills(
+    environment: Environment,
+    config: Config,
+    skill: str,
+    other: str | None,
+    *,
+    split: str,
+    samples: int = 1,
+    report: Report | None = None,
+) -> Comparison:
+    """Return how the skill does on the split beside the other (None: an empty one).
+
+    With `env.out_root` the runs are kept in its `evaluations.db`, and `eval_summary.json` is written there.
+    Raises TrainingError, CeilingReached, ServiceRefused.
+    """
+    tasks = load_splits(environment, config)[split]
+    one = make_initial(skill, environment.name, config)
+    two = make_initial(other, environment.name, config)
+    model, root = config.model, Path(config.env.out_root) if config.env.out_root else None
+    stored = None
+    if root is not None:
+        stored = RunLedger(
+            root / "evaluations.db",
+            max_usd=model.max_usd,
+            max_tokens=model.max_tokens,
+            max_calls=model.max_calls,
+        )
+    ledger: Ledger = stored or MemoryLedger(
+        max_usd=model.max_usd or None, max_tokens=model.max_tokens or None, max_calls=model.max_calls or None
+    )
+    try:
+        runner = Runner(
+            environment,
+            ledger,
+            None,
+            workers=config.env.workers,
+            attempts=config.env.attempts,
+            report=report,
+        )
+        new = await evaluate(one, tasks, runner, samples=samples)
+        old = await evaluate(two, tasks, runner, samples=samples)
+    finally:
+        if stored is not None:
+            stored.close()
+    found = Comparison(
+        split=split,
+        skill=describe(one, tasks, new),
+        other=describe(two, tasks, old),
+        difference=contrast(tasks, old, new),
+    )
+    if root is not None:
+        text = msgspec.json.format(msgspec.json.encode(found), indent=2).decode()
+        write_atomically(root / "eval_summary.json", text + "\n")
+    return found

@@ -1,0 +1,177 @@
+"""Aggregate what the minibatches propose: a tree of merges, in which the failure side wins."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from skillopt_replay.protocols import Message
+from skillopt_replay.skills import Skill
+from skillopt_sleep.training.analyst_prompts import make_edits_schema
+from skillopt_sleep.training.analysts import Insight
+from skillopt_sleep.training.asking import Optimizer, Unreachable, make_object
+from skillopt_sleep.training.markdown import fold
+from skillopt_sleep.training.records import Edit
+from skillopt_sleep.training.replies import ReplyMalformed
+
+Patch = tuple[Edit, ...]
+
+
+class Merged(msgspec.Struct, frozen=True, kw_only=True):
+    """One patch of all.
+
+    `levels` is the depth of the tree; `problems` say which merges had to do without a model: their edits
+    stand side by side instead.
+    """
+
+    edits: Patch
+    levels: int = 0
+    problems: tuple[str, ...] = ()
+
+
+async def merge(
+    optimizer: Optimizer,
+    skill: Skill,
+    insights: Sequence[Insight],
+    *,
+    batch_size: int,
+    memory: str = "",
+    rejected: str = "",
+) -> Merged:
+    """Return the patches merged: failures and contrasts among each other, successes, then both.
+
+    Edits that are the same up to case and spaces count once, with the support of all. Each merge of several
+    patches is one question; the tree and its order depend on the insights alone. Raises CeilingReached,
+    ServiceRefused.
+    """
+    failures = [dedupe(i.edits) for i in insights if i.kind != "success" and i.edits]
+    successes = [dedupe(i.edits) for i in insights if i.kind == "success" and i.edits]
+    tree = _Tree(optimizer, skill, batch_size, memory, rejected)
+    first, second = await asyncio.gather(
+        tree.reduce(failures, "failures"), tree.reduce(successes, "successes")
+    )
+    if first and second:
+        edits = await tree.join([first, second], "failures first, then successes")
+    else:
+        edits = first or second
+    return Merged(edits=dedupe(edits), levels=tree.levels, problems=tuple(sorted(tree.problems)))
+
+
+def dedupe(edits: Sequence[Edit]) -> Patch:
+    """Return each distinct edit once, in the order given, with the support of all its occurrences."""
+    known: dict[tuple[str, str, str], Edit] = {}
+    for edit in edits:
+        key = (edit.op, fold(edit.content), fold(edit.target))
+        first = known.get(key)
+        if first is None:
+            known[key] = edit
+            continue
+        source = "failure" if "failure" in (first.source, edit.source) else "success"
+        known[key] = msgspec.structs.replace(first, support=first.support + edit.support, source=source)
+    return tuple(known.values())
+
+
+class _Tree:
+    def __init__(self, optimizer: Optimizer, skill: Skill, size: int, memory: str, rejected: str) -> None:
+        self._optimizer = optimizer
+        self._skill = skill
+        self._size = max(size, 2)
+        self._memory = memory
+        self._rejected = rejected
+        self.levels = 0
+        self.problems: set[str] = set()
+
+    async def reduce(self, patches: Sequence[Patch], what: str) -> Patch:
+        level = 0
+        while len(patches) > 1:
+            level += 1
+            groups = [patches[i : i + self._size] for i in range(0, len(patches), self._size)]
+            patches = await asyncio.gather(*(self.join(group, what) for group in groups))
+        self.levels = max(self.levels, level)
+        return patches[0] if patches else ()
+
+    async def join(self, patches: Sequence[Patch], what: str) -> Patch:
+        """Return one patch of several."""
+        if len(patches) == 1:
+            return patches[0]
+        pool = [edit for patch in patches for edit in patch]
+        try:
+            reply = await self._optimizer.ask("merge", self._build(patches, what), _SCHEMA)
+        except (Unreachable, ReplyMalformed) as error:
+            self.problems.add(f"{what} were put together without a merge: {error}")
+            return dedupe(pool)
+        edits = _read(reply.value.get("edits"), pool)
+        if not edits:
+            self.problems.add(f"{what} were put together without a merge: the reply left no edit")
+            return dedupe(pool)
+        return edits
+
+    def _build(self, patches: Sequence[Patch], what: str) -> list[Message]:
+        listed = [
+            [
+                {
+                    "op": e.op,
+                    "target": e.target,
+                    "content": e.content,
+                    "support": e.support,
+                    "source": e.source,
+                }
+                for e in patch
+            ]
+            for patch in patches
+        ]
+        parts = [f"The skill as it is:\n\n{self._skill.body.strip()}"]
+        parts += [f"What was tried before and turned down:\n{self._rejected}"] * bool(self._rejected)
+        parts += [f"Your own notes from earlier epochs:\n{self._memory}"] * bool(self._memory)
+        parts.append(f"The patches ({what}), as JSON:\n{msgspec.json.encode(listed).decode()}")
+        return [Message("system", _SYSTEM), Message("user", "\n\n".join(parts))]
+
+
+_SYSTEM = """\
+Several analysts each proposed a patch of the same skill document. Make one patch of them.
+- Edits that mean the same become one; its support is the sum of theirs.
+- No two edits touch the same place.
+- Where edits contradict each other, the one whose source is failure stands.
+- Keep an edit that stands alone; write nothing that none of them asks for.
+Reply with JSON: "reasoning" (a sentence or two) and "edits", each with op, target, content, support and \
+source (failure or success)."""
+
+
+def _make_schema() -> dict[str, Any]:
+    edits = make_edits_schema(None)
+    item = edits["items"]
+    properties = {**item["properties"], "source": {"enum": ["failure", "success"]}}
+    return make_object(
+        {"reasoning": {"type": "string"}, "edits": {**edits, "items": make_object(properties)}}
+    )
+
+
+_SCHEMA = _make_schema()
+
+
+def _read(raw: object, pool: Sequence[Edit]) -> Patch:
+    """Return the usable edits of a merge; none can claim more support than all of the pool has."""
+    most = sum(edit.support for edit in pool)
+    edits = []
+    for number, entry in enumerate(raw if isinstance(raw, list) else ()):
+        try:
+            fields = dict(entry)
+            op = "add" if fields.get("op") == "append" else fields.get("op")
+            edit = msgspec.convert(
+                {
+                    "op": op,
+                    "target": fields.get("target") or "",
+                    "content": "" if op == "delete" else fields.get("content") or "",
+                    "support": min(max(int(fields.get("support") or 1), 1), most),
+                    "source": "success" if fields.get("source") == "success" else "failure",
+                    "rank": number,
+                },
+                Edit,
+            )
+        except (msgspec.ValidationError, TypeError, ValueError):
+            continue
+        edits.append(edit)
+    return tuple(edits)

@@ -1,0 +1,80 @@
+"""What a run begins with: its tasks, its first skill, and the settings its results depend on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from skillopt_replay.skills import Skill, SkillInvalid, find_problems, new_skill
+from skillopt_replay.tasks import Task
+from skillopt_sleep.training.config import Config
+from skillopt_sleep.training.contract import SPLITS, Environment, TrainingError
+
+
+def load_splits(environment: Environment, config: Config) -> dict[str, list[Task]]:
+    """Return the tasks of each split, cut as the configuration says.
+
+    Raises TrainingError for splits that are empty, share tasks, or are too small for the gate.
+    """
+    splits = {split: list(environment.load(split)) for split in SPLITS}
+    if config.env.limit:
+        splits = {split: tasks[: config.env.limit] for split, tasks in splits.items()}
+    for split, most in (("val", config.evaluation.sel_env_num), ("test", config.evaluation.test_env_num)):
+        splits[split] = splits[split][:most] if most else splits[split]
+    seen: set[str] = set()
+    for split, tasks in splits.items():
+        for task in tasks:
+            if task.id in seen:
+                raise TrainingError(f"task {task.id} of {split} comes twice: ids are unique over all splits")
+            seen.add(task.id)
+    size = config.train.train_size
+    if size and size != len(splits["train"]):
+        raise TrainingError(f"train.train_size is {size}, but the split has {len(splits['train'])} tasks")
+    if not splits["train"]:
+        raise TrainingError("there are no train tasks")
+    gate = config.evaluation
+    least = gate.gate_min_tasks if gate.use_gate and gate.gate_mode == "one-night" else 1
+    if len(splits["val"]) < least:
+        raise TrainingError(
+            f"{len(splits['val'])} val tasks are too few for the gate, which needs {least}",
+            hint="give it more, or set evaluation.gate_mode=strict, which lets luck pass as well",
+        )
+    return splits
+
+
+def make_initial(skill: Skill | str | None, name: str, config: Config) -> Skill:
+    """Return the skill that training begins with. Raises TrainingError when it is not legal."""
+    wanted = config.env.skill_name or "".join(c if c.isalnum() else "-" for c in name.lower()).strip("-")
+    try:
+        if isinstance(skill, Skill):
+            problems = find_problems(skill)
+            if problems:
+                raise SkillInvalid(f"skill {skill.name}: {'; '.join(problems)}")
+            return skill
+        if skill and skill.lstrip("\ufeff").startswith("---"):
+            front = Skill(wanted, skill).front_matter
+            return make_initial(Skill(str(front.get("name") or wanted), skill), name, config)
+        title = wanted.replace("-", " ").capitalize()
+        description = f"Use for every task of {name}."
+        return new_skill(wanted, description, skill if skill and skill.strip() else f"# {title}")
+    except SkillInvalid as error:
+        raise TrainingError(error.message) from error
+
+
+def list_settings(config: Config) -> dict[str, Any]:
+    """Return the settings that results depend on: not where they go, how fast, or how much may be spent."""
+    values: dict[str, Any] = msgspec.to_builtins(config)
+    values.pop("model")
+    for section, key in (
+        ("env", "out_root"),
+        ("env", "workers"),
+        ("env", "attempts"),
+        ("env", "data_path"),
+        ("env", "split_dir"),
+        ("env", "skill_init"),
+        ("gradient", "analyst_workers"),
+        ("gradient", "attempts"),
+    ):
+        del values[section][key]
+    return values

@@ -1,0 +1,145 @@
+"""Read a run's configuration: YAML with `_base_`, then `section.key=value` overrides."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import yaml
+
+from skillopt_sleep.errors import UsageError
+from skillopt_sleep.training.config import Config, check
+
+_BASE = "_base_"
+# Keys of the reference implementation that only belong to one of its own backends, or never had an effect.
+_GONE = {
+    "gradient.max_analyst_rounds": "it never had an effect: leave it out",
+    "optimizer.meta_learning_rate": "it never had an effect: leave it out",
+    "model.reasoning_effort": "how a model thinks is its service's setting: leave it out",
+    "model.rewrite_reasoning_effort": "how a model thinks is its service's setting: leave it out",
+    "model.rewrite_max_completion_tokens": "set gradient.reply_tokens, which holds for every question",
+    "evaluation.use_semantic_density": "it rewards words rather than results: leave it out",
+    "evaluation.semantic_density_weight": "it rewards words rather than results: leave it out",
+    "evaluation.leading_words": "it rewards words rather than results: leave it out",
+    "env.split_output_dir": "splits are made in memory: leave it out",
+    "env.exec_timeout": "limits of a run belong to the environment: set them in env.options",
+    "env.max_turns": "limits of a run belong to the environment: set them in env.options",
+}
+_BACKEND_WORDS = ("azure", "qwen", "minimax", "codex", "claude", "cursor", "copilot")
+
+
+def read(path: Path | None, overrides: Sequence[str] = ()) -> Config:
+    """Return the configuration of the file (None: the defaults) with the overrides applied in turn.
+
+    Raises UsageError with a suggestion for a key that is unknown, and for a value that does not fit.
+    """
+    values = _load(path, ()) if path is not None else {}
+    for override in overrides:
+        values = _merge(values, _parse(override))
+    return make(values)
+
+
+def make(values: Mapping[str, Any]) -> Config:
+    """Return the configuration of nested values. Raises UsageError."""
+    _check_keys(values)
+    try:
+        config = msgspec.convert(values, Config)
+    except msgspec.ValidationError as error:
+        raise UsageError(f"configuration: {error}") from error
+    return check(config)
+
+
+def dump(config: Config) -> str:
+    """Return the configuration as YAML, as `read` takes it. It holds no secret: no key of it is one."""
+    return yaml.safe_dump(msgspec.to_builtins(config), sort_keys=False, allow_unicode=True)
+
+
+def _load(path: Path, seen: tuple[Path, ...]) -> dict[str, Any]:
+    path = path.resolve()
+    if path in seen:
+        raise UsageError(f"{path}: the {_BASE} files include each other in a circle")
+    try:
+        values = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8"
+        raise UsageError(f"{path} cannot be read: {reason}") from error
+    except yaml.YAMLError as error:
+        raise UsageError(f"{path} is not YAML: {' '.join(str(error).split())}") from error
+    if not isinstance(values, dict):
+        raise UsageError(f"{path} is not a mapping of sections")
+    base = values.pop(_BASE, None)
+    if base is None:
+        return values
+    if not isinstance(base, str):
+        raise UsageError(f"{path}: {_BASE} is the path of one file")
+    return _merge(_load(path.parent / base, (*seen, path)), values)
+
+
+def _merge(base: Mapping[str, Any], child: Mapping[str, Any]) -> dict[str, Any]:
+    merged = dict(base)
+    for key, value in child.items():
+        below = merged.get(key)
+        both = isinstance(below, Mapping) and isinstance(value, Mapping)
+        merged[key] = _merge(below, value) if both else value  # type: ignore[arg-type]
+    return merged
+
+
+def _parse(override: str) -> dict[str, Any]:
+    name, separator, text = override.partition("=")
+    path = name.strip().split(".")
+    if not separator or len(path) < 2 or not all(path):
+        raise UsageError(
+            f"{override!r} is no override", hint="write section.key=value, as in train.num_epochs=2"
+        )
+    try:
+        value = yaml.safe_load(text) if text.strip() else ""
+    except yaml.YAMLError as error:
+        raise UsageError(f"the value of {name} is not YAML: {text!r}") from error
+    nested: dict[str, Any] = {path[-1]: value}
+    for key in reversed(path[:-1]):
+        nested = {key: nested}
+    return nested
+
+
+def _check_keys(values: Mapping[str, Any]) -> None:
+    """Raise UsageError for all keys that do not exist, each with what to do."""
+    sections = {field.name: field.type for field in msgspec.structs.fields(Config)}
+    known = {name: [f.name for f in msgspec.structs.fields(kind)] for name, kind in sections.items()}
+    places = [f"{section}.{key}" for section, keys in known.items() for key in keys]
+    faults: list[tuple[str, str]] = []
+    for section, entries in values.items():
+        if section not in sections:
+            faults.append((f"no section is called {section}", _suggest(str(section), list(sections))))
+        elif not isinstance(entries, Mapping):
+            faults.append((f"{section} is a section", "its keys go below it"))
+        else:
+            names = [f"{section}.{key}" for key in entries if key not in known[section]]
+            faults += [_explain(name, places) for name in names]
+    if faults:
+        first, hint = faults[0]
+        others = "".join(f"\n  {message}: {advice}" for message, advice in faults[1:])
+        raise UsageError(f"configuration: {first}{': ' + hint if others else ''}{others}", hint=hint)
+
+
+def _explain(name: str, places: Sequence[str]) -> tuple[str, str]:
+    section, _, key = name.partition(".")
+    if name in _GONE:
+        return f"{name} is not used", _GONE[name]
+    if section == "model" and key.removeprefix("optimizer_").removeprefix("target_").startswith(
+        _BACKEND_WORDS
+    ):
+        return f"{name} is not used", (
+            "keys and addresses of services come from the environment or .env, and the models are named in"
+            " model.target and model.optimizer"
+        )
+    return f"no key is called {name}", _suggest(name, places)
+
+
+def _suggest(name: str, known: Sequence[str]) -> str:
+    last = name.rpartition(".")[2]
+    elsewhere = [one for one in known if one.rpartition(".")[2] == last]
+    close = elsewhere or difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    return f"did you mean {close[0]}?" if close else f"known are {', '.join(known[:40])}"

@@ -1,0 +1,142 @@
+"""The folder of a run: what users of the reference expect in it, and the state a resume goes on from.
+
+Every file is replaced as a whole, and the state is written last: what it names is there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from skillopt_replay.skills import Skill
+from skillopt_replay.tasks import Task
+from skillopt_sleep.files import write_atomically
+from skillopt_sleep.training.contract import TrainingError
+from skillopt_sleep.training.gating import Measure
+from skillopt_sleep.training.rejected import RejectedEdits
+
+
+class RunState(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a run stands. Skills are named by their file below the run's folder.
+
+    `step` steps are complete, and the ends of `epochs_ended` epochs. `epoch_start` is the skill at the end of
+    the epoch before. `idle` counts the steps since the last acceptance. `compared` counts comparisons on val.
+    """
+
+    fingerprint: dict[str, str]
+    skill_name: str
+    step: int = 0
+    epochs_ended: int = 0
+    current: str
+    best: str
+    epoch_start: str
+    baseline: Measure | None = None
+    current_measure: Measure | None = None
+    best_measure: Measure | None = None
+    best_step: int = 0
+    current_origin: str = "initial"
+    best_origin: str = "initial"
+    memory: str = ""
+    rejected: RejectedEdits = RejectedEdits()
+    notes: tuple[str, ...] = ()
+    idle: int = 0
+    compared: int = 0
+    stopped: str = ""
+
+
+class RunFolder:
+    """Reads and writes one run's folder; all paths in its files are relative to it."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.ledger = root / "calls.db"
+        self.lock = root / "run.lock"
+
+    def step(self, number: int) -> Path:
+        """Return the folder of a step."""
+        return self.root / "steps" / f"step_{number:04d}"
+
+    def epoch_end(self, kind: str, epoch: int) -> Path:
+        """Return the folder of an epoch's `slow_update` or `meta_skill`."""
+        return self.root / kind / f"epoch_{epoch:02d}"
+
+    def write_json(self, path: Path, value: object) -> None:
+        """Replace a file with the value as indented JSON."""
+        write_atomically(path, msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n")
+
+    def read_json(self, path: Path) -> Any:
+        """Return the value of a JSON file. Raises TrainingError when it is damaged."""
+        try:
+            return msgspec.json.decode(path.read_bytes())
+        except msgspec.DecodeError as error:
+            raise TrainingError(f"{path} is damaged: {error}") from error
+
+    def write_text(self, path: Path, text: str) -> None:
+        """Replace a file with the text."""
+        write_atomically(path, text)
+
+    def save_skill(self, skill: Skill, name: str) -> str:
+        """Write the skill as `skills/<name>.md`; return that path as the state names it."""
+        relative = f"skills/{name}.md"
+        write_atomically(self.root / relative, skill.text)
+        return relative
+
+    def load_skill(self, relative: str, name: str) -> Skill:
+        """Return the skill of a file the state names. Raises TrainingError when it is gone."""
+        try:
+            return Skill(name, (self.root / relative).read_bytes().decode())
+        except (OSError, UnicodeDecodeError) as error:
+            raise TrainingError(f"{self.root / relative} cannot be read, so the run cannot go on") from error
+
+    def load_state(self) -> RunState | None:
+        """Return the state, None when the run has none yet. Raises TrainingError when it is damaged."""
+        path = self.root / "runtime_state.json"
+        try:
+            return msgspec.json.decode(path.read_bytes(), type=RunState)
+        except FileNotFoundError:
+            return None
+        except msgspec.DecodeError as error:
+            raise TrainingError(
+                f"{path} is damaged: {error}", hint="choose another env.out_root, or remove the folder"
+            ) from error
+
+    def save_state(self, state: RunState) -> None:
+        """Write the state: from now on a resume begins here."""
+        self.write_json(self.root / "runtime_state.json", state)
+
+    def load_history(self, steps: int) -> list[dict[str, Any]]:
+        """Return the records of the first `steps` steps."""
+        records = [self.read_json(self.step(n + 1) / "step_record.json") for n in range(steps)]
+        return [record for record in records if isinstance(record, dict)]
+
+
+def fingerprint(
+    config: Mapping[str, Any], splits: Mapping[str, Sequence[Task]], skill: Skill, target: str, optimizer: str
+) -> dict[str, str]:
+    """Return a digest of each thing that a run's results depend on, by what it is."""
+    parts: dict[str, object] = {
+        "config": config,
+        "skill": skill.text,
+        "target": target,
+        "optimizer": optimizer,
+    }
+    digests = {name: _digest(part) for name, part in parts.items()}
+    return {**digests, **{f"{name} tasks": _digest(tasks) for name, tasks in splits.items()}}
+
+
+def check_fingerprint(known: Mapping[str, str], now: Mapping[str, str], root: Path) -> None:
+    """Raise TrainingError when a run would go on with something else than it began with."""
+    changed = [name for name in sorted({*known, *now}) if known.get(name) != now.get(name)]
+    if changed:
+        raise TrainingError(
+            f"{root} holds a run with other settings or data: {', '.join(changed)} changed",
+            hint="choose another env.out_root, or go back to what it began with",
+        )
+
+
+def _digest(part: object) -> str:
+    return hashlib.sha256(msgspec.json.encode(part, order="sorted")).hexdigest()[:16]

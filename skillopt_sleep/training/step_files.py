@@ -1,0 +1,44 @@
+"""The files of a step, and the lines a run says about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from skillopt_sleep.training.run_folder import RunFolder
+from skillopt_sleep.training.step_parts import Plan
+from skillopt_sleep.training.stepping import StepResult
+
+Say = Callable[[str], None]
+
+
+def write_step(folder: RunFolder, plan: Plan, result: StepResult, record: dict[str, Any]) -> None:
+    """Write what a step made; the record comes last."""
+    path = folder.step(plan.step)
+    folder.write_json(path / "merged_patch.json", result.merged)
+    folder.write_json(path / "ranked_edits.json", result.selected)
+    folder.write_json(path / "edit_apply_report.json", result.results)
+    if result.decision is not None:
+        folder.write_json(path / "lr_decision.json", result.decision)
+    if result.notes:
+        folder.write_json(path / "appendix_notes.json", result.notes)
+    if result.candidate is not None:
+        folder.write_text(path / "candidate_skill.md", result.candidate.text)
+    folder.write_json(path / "trajectory_digest.json", {"step": plan.step, **result.digest})
+    folder.write_json(path / "step_record.json", record)
+
+
+def tell_step(say: Say, plan: Plan, steps: int, record: dict[str, Any]) -> None:
+    """Say in a line for each stage how the step went."""
+    lost = f", {record['rollout_lost']} lost" if record["rollout_lost"] else ""
+    said = f"step {plan.step}/{steps} (epoch {plan.epoch})"
+    say(f"{said} rollout: {record['rollout_hard']:.1%} of {record['rollout_n']} runs passed{lost}")
+    say(f"{said} reflect: {record['n_patches']} patches, {record['n_edits_merged']} edits merged")
+    summary = record["edit_apply_summary"]
+    say(f"{said} update: {summary['applied']} of {summary['total']} selected edits applied")
+    gate = record.get("gate")
+    score = record.get("candidate_gate_score")
+    why = f": {gate['reason']}" if gate else "" if score is None else f" with {score:.1%}"
+    say(f"{said} gate: {record['action']}{why}")
+    for problem in record["problems"][:3]:
+        say(f"{said} note: {problem}")

@@ -1,0 +1,119 @@
+"""What the optimizer is shown of rollouts: whole traces within a budget of tokens, as quoted data.
+
+What a check wants is not shown, and the text of an exact answer is masked wherever the run wrote it, unless
+the configuration says that the optimizer may see it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import msgspec
+
+from skillopt_replay.rollouts import Called, Outcome, Rollout, RolloutCall
+from skillopt_replay.tasks import Exact, Task
+from skillopt_sleep.training.evidence import DATA, describe_check, fit, mark
+
+WITHHELD = "[withheld]"
+_SHORT = 3  # an exact answer of fewer characters is only masked when it is the whole line
+
+
+class Trace(msgspec.Struct, frozen=True):
+    """A scored rollout of a task; `sample` numbers its runs, from 0."""
+
+    task: Task
+    rollout: Rollout
+    sample: int = 0
+
+    @property
+    def hard(self) -> float:
+        return self.rollout.score.hard if self.rollout.score else 0.0
+
+    @property
+    def passed(self) -> bool:
+        return self.hard >= 1.0
+
+
+def render(traces: Sequence[Trace], max_tokens: int, *, show_gold: bool = False) -> str:
+    """Return the traces as text of about `max_tokens` (characters / 4); long parts lose their middle.
+
+    Each begins with its id, t1 and on; lines of the task, the agent and its tools begin with a bar.
+    """
+    parts: list[str] = []
+    for trace in traces:
+        hide = str if show_gold else _Mask(trace.task)
+        parts += [trace.task.prompt, hide(_list_steps(trace.rollout)), hide(trace.rollout.answer.strip())]
+        parts.append(hide(trace.rollout.diff.strip()))
+    texts = fit([mark(DATA, part) for part in parts], max_tokens * 4)
+    shown = []
+    for index, trace in enumerate(traces):
+        prompt, steps, answer, diff = texts[index * 4 : index * 4 + 4]
+        lines = [f"[t{index + 1}] {_say_outcome(trace)}. The task:", prompt]
+        lines += ["What the agent did:", steps] if steps else []
+        lines += ["What it answered:", answer or f"{DATA}(nothing)"]
+        lines += ["What it changed:", diff] if diff else []
+        shown.append("\n".join([*lines, *_say_checks(trace, show_gold=show_gold)]))
+    return "\n\n".join(shown)
+
+
+def _say_outcome(trace: Trace) -> str:
+    run = f" (run {trace.sample + 1})" if trace.sample else ""
+    if trace.passed:
+        return f"Passed{run}"
+    soft = trace.rollout.score.soft if trace.rollout.score else 0.0
+    limit = ", out of time, turns or money" if trace.rollout.outcome is Outcome.LIMIT else ""
+    return f"Failed{run}, with {soft:.0%} of what was asked{limit}"
+
+
+def _say_checks(trace: Trace, *, show_gold: bool) -> list[str]:
+    results = trace.rollout.score.results if trace.rollout.score else ()
+    lines = []
+    for check, result in zip(trace.task.checks, results, strict=False):
+        if not result.passed:
+            detail = f" {' '.join(result.detail.split())}: {_wanted(check)}" if show_gold else ""
+            lines.append(f"Not met: {describe_check(check)}{detail}")
+    return lines
+
+
+def _wanted(check: object) -> str:
+    return msgspec.json.encode(check).decode()
+
+
+def _list_steps(rollout: Rollout) -> str:
+    steps = rollout.steps or tuple(Called(index) for index in range(len(rollout.calls)))
+    lines = []
+    for step in steps:
+        if isinstance(step, Called):
+            if step.call < len(rollout.calls):
+                lines += _list_call(rollout.calls[step.call])
+        else:
+            lines.append(step.text.strip())
+    return "\n".join(lines)
+
+
+def _list_call(call: RolloutCall) -> list[str]:
+    first = f"$ {call.command}" if call.command else f"{call.name} {call.arguments}".rstrip()
+    lines = [first, *([call.output.strip()] if call.output.strip() else [])]
+    if call.error:
+        lines.append(f"failed: {call.error}")
+    elif call.exit_code:
+        lines.append(f"exit status {call.exit_code}")
+    return lines
+
+
+class _Mask:
+    def __init__(self, task: Task) -> None:
+        golds = sorted(
+            {c.text.strip() for c in task.checks if isinstance(c, Exact) and c.text.strip()}, key=len
+        )
+        patterns = []
+        for gold in reversed(golds):
+            words = r"\s+".join(map(re.escape, gold.split()))
+            around = (r"(?<!\w)", r"(?!\w)") if len(gold) > _SHORT else (r"^[ \t]*", r"[ \t]*$")
+            patterns.append(f"{around[0]}{words}{around[1]}")
+        flags = re.IGNORECASE | re.MULTILINE
+        self._pattern = re.compile("|".join(patterns), flags) if patterns else None
+
+    def __call__(self, text: str) -> str:
+        return self._pattern.sub(WITHHELD, text) if self._pattern else text

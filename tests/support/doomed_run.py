@@ -1,0 +1,50 @@
+"""A training run that kills itself: at the n-th question or rollout of a stage, or before its n-th write.
+
+python -m tests.support.doomed_run FOLDER STAGE N
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+
+from skillopt_sleep.training import Trainer, run_folder
+from tests.support.school import School, Teacher, name_stage
+from tests.training.test_resume import CONFIG
+
+_SPACES = ("rollout", "selection", "recheck", "slow_rollout", "test")
+
+
+def main(folder, stage, number):
+    seen = 0
+
+    def note(happened):
+        nonlocal seen
+        seen += happened == stage
+        if happened == stage and seen == number:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    class DoomedSchool(School):
+        async def rollout(self, task, skill, sample):
+            note(_SPACES[sample // 1_000_000])
+            return await super().rollout(task, skill, sample)
+
+    class DoomedTeacher(Teacher):
+        async def complete(self, messages, **more):
+            note(name_stage(more["schema"]))
+            return await super().complete(messages, **more)
+
+    write = run_folder.write_atomically
+
+    def write_or_die(path, text, **more):
+        note("write")
+        write(path, text, **more)
+
+    run_folder.write_atomically = write_or_die
+    asyncio.run(Trainer(DoomedSchool(), DoomedTeacher(), CONFIG, out=folder).train())
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2], int(sys.argv[3]))

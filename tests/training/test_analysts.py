@@ -1,0 +1,100 @@
+"""What becomes of an analyst's reply."""
+
+from __future__ import annotations
+
+import json
+
+from skillopt_replay.ledger import MemoryLedger
+from skillopt_replay.skills import new_skill
+from skillopt_replay.tasks import Contains, Exact
+from skillopt_sleep.training import make_task
+from skillopt_sleep.training.analyst_prompts import EXAMPLE, Brief, Minibatch
+from skillopt_sleep.training.analysts import cut, reflect
+from skillopt_sleep.training.asking import Optimizer
+from skillopt_sleep.training.traces import Trace
+from tests.support.school import Teacher
+from tests.training.test_traces import make_trace
+
+SKILL = new_skill("sums", "Use for sums.", "# Sums\n\n- Add from the left.")
+
+
+def edit(op="add", content="Carry the one.", target=""):
+    return {"op": op, "target": target, "content": content, "support": 9}
+
+
+FAILED = make_trace(Exact(text="4")).rollout
+
+
+async def ask(*replies, skill=SKILL, kind="failure", traces=(), **brief):
+    answers = iter([{"reasoning": "", "patterns": [], "edits": list(edits)} for edits in replies])
+    schemas = []
+
+    class Analyst(Teacher):
+        async def complete(self, messages, *, schema=None, **more):
+            schemas.append(schema)
+            return await super().complete(messages, schema=schema, **more)
+
+    teacher = Analyst(answers={"analyst": lambda _m: next(answers)})
+    traces = tuple(traces) or (make_trace(Exact(text="4"), hard=float(kind == "success")),) * 2
+    optimizer = Optimizer(teacher, MemoryLedger(), workers=1)
+    insight = await reflect(optimizer, Brief(skill=skill, budget=4, **brief), Minibatch(kind, traces))
+    return insight, teacher, schemas
+
+
+async def test_an_edit_cannot_claim_more_tasks_than_were_shown():
+    insight, _, _ = await ask([edit()])
+    assert [(e.content, e.support, e.source) for e in insight.edits] == [("Carry the one.", 1, "failure")]
+
+
+async def test_a_missed_place_is_told_with_the_lines_it_could_be_and_repaired():
+    insight, teacher, _ = await ask(
+        [edit("replace", target="Add from the right")], [edit("replace", target="Add from the left.")]
+    )
+    assert "- Add from the left." in teacher.asked[1][1][-1].content
+    assert insight.edits[0].target == "Add from the left."
+
+
+async def test_a_rule_whose_place_is_not_found_twice_is_added_at_the_end():
+    insight, _, _ = await ask(*[[edit("insert_after", target="Multiply.")]] * 2)
+    assert [(e.op, e.target) for e in insight.edits] == [("add", "")]
+    assert "not in the skill" in insight.problem
+
+
+async def test_of_an_empty_skill_there_is_only_to_add():
+    _, _, (schema, *_) = await ask([edit()], skill=new_skill("sums", "Use for sums.", "# Sums"))
+    assert schema["properties"]["edits"]["items"]["properties"]["op"] == {"enum": ["add"]}
+    _, _, (schema, *_) = await ask([edit()])
+    assert "replace" in json.dumps(schema)
+
+
+async def test_the_example_is_no_edit():
+    insight, _, _ = await ask([edit(content=EXAMPLE)], [edit(content=EXAMPLE), edit()])
+    assert [e.content for e in insight.edits] == ["Carry the one."]
+
+
+async def test_a_rule_that_repeats_one_task_is_told_back_and_left_out():
+    tasks = [
+        Trace(
+            make_task(f"{n}", f"Write the command that runs the tests of the module {n}.", Exact(text="4")), r
+        )
+        for n, r in (("login", FAILED), ("cache", FAILED))
+    ]
+    copied = edit(content="Write the command that runs the tests of the module login: pytest login")
+    shared = edit(content="To write the command that runs the tests of the module, use make.")
+    insight, teacher, _ = await ask(*[[copied, shared]] * 2, traces=tasks)
+    assert [e.content for e in insight.edits] == [shared["content"]]
+    assert "about a single task" in teacher.asked[1][1][-1].content
+
+
+async def test_no_more_edits_than_the_learning_rate_in_force():
+    insight, _, _ = await ask([edit(content=f"Rule {n}.") for n in range(9)])
+    assert len(insight.edits) == 4
+
+
+def test_minibatches_depend_on_the_seed_alone():
+    base = make_trace(Contains(text="x"))
+    traces = [Trace(make_task(f"{n}", "?", Contains(text="x")), base.rollout) for n in range(10)]
+    batches = cut(traces, size=4, seed=3)
+    assert [len(batch.traces) for batch in batches] == [4, 4, 2]
+    assert batches == cut(traces, size=4, seed=3)
+    assert batches != cut(traces, size=4, seed=4)

@@ -1,0 +1,114 @@
+"""A run that is killed goes on to the same end, wherever it was, and pays for nothing twice."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from skillopt_sleep.training import Trainer
+from skillopt_sleep.training.reading import make
+from tests.support.school import School, Teacher
+
+ROOT = Path(__file__).parents[2]
+CONFIG = make(
+    {
+        "train": {"num_epochs": 2, "batch_size": 4, "accumulation": 1},
+        "optimizer": {"learning_rate": 1, "min_learning_rate": 1},
+        "gradient": {"minibatch_size": 2, "merge_batch_size": 2},
+        "evaluation": {"gate_mode": "strict"},
+        "env": {"workers": 2},
+    }
+)
+_UNLIKE = re.compile(r'"(timing|wall_time_s)": (\{[^}]*\}|[\d.]+),?')
+
+
+def read_tree(folder):
+    """Return the text of every file but the ledger and the lock, without what took how long."""
+    return {
+        str(path.relative_to(folder)): _UNLIKE.sub("", path.read_text())
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and not path.name.startswith(("calls.db", "run.lock"))
+    }
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """The files of a run that nothing interrupted, and how many calls it paid for."""
+    import asyncio
+
+    folder = tmp_path_factory.mktemp("whole") / "run"
+    asyncio.run(Trainer(School(), Teacher(), CONFIG, out=folder).train())
+    return read_tree(folder), count_paid(folder)
+
+
+def count_paid(folder):
+    with sqlite3.connect(folder / "calls.db") as connection:
+        (count,) = connection.execute("SELECT count(*) FROM calls WHERE state = 'done'").fetchone()
+    connection.close()
+    return count
+
+
+def kill_at(folder, stage, number):
+    ended = subprocess.run(
+        [sys.executable, "-m", "tests.support.doomed_run", str(folder), stage, str(number)],
+        cwd=ROOT,
+        env=dict(os.environ),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert ended.returncode == -9, ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("stage", "number"),
+    [
+        ("selection", 3),  # the baseline
+        ("rollout", 2),
+        ("analyst", 1),
+        ("analyst", 5),
+        ("merge", 1),
+        ("ranking", 1),
+        ("selection", 20),  # the gate of the first step
+        ("slow_rollout", 3),
+        ("slow_update", 1),
+        ("meta_skill", 1),
+        ("test", 5),
+        *(("write", number) for number in (1, 2, 5, 8, 9, 10, 11, 12, 25, 40, 50)),
+    ],
+)
+async def test_a_killed_run_goes_on_to_the_same_end(tmp_path, whole, stage, number):
+    files, paid = whole
+    folder = tmp_path / "run"
+    kill_at(folder, stage, number)
+    await Trainer(School(), Teacher(), CONFIG, out=folder).train()
+    assert read_tree(folder) == files
+    assert count_paid(folder) == paid
+
+
+async def test_what_was_paid_for_before_the_kill_is_not_asked_again(tmp_path, whole):
+    folder = tmp_path / "run"
+    kill_at(folder, "merge", 1)
+    before = count_paid(folder)
+    school, teacher = School(), Teacher()
+    await Trainer(school, teacher, CONFIG, out=folder).train()
+    assert len(school.rolled) + len(teacher.asked) == whole[1] - before
+
+
+async def test_a_damaged_state_is_told_and_not_trained_over(tmp_path):
+    from skillopt_sleep.training.contract import TrainingError
+
+    folder = tmp_path / "run"
+    folder.mkdir()
+    (folder / "runtime_state.json").write_text('{"step": 1')
+    with pytest.raises(TrainingError, match="damaged"):
+        await Trainer(School(), Teacher(), CONFIG, out=folder).train()
+    assert json.loads(json.dumps((folder / "runtime_state.json").read_text())) == '{"step": 1'

@@ -1,0 +1,93 @@
+"""The ledger of a run: on disk, over processes, and never paying twice."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from skillopt_replay.errors import CeilingReached, ServiceRefused
+from skillopt_replay.protocols import Completion
+from skillopt_replay.rollouts import Fault, Usage
+from skillopt_sleep.training.run_ledger import RunLedger
+
+ESTIMATE = Usage(input_tokens=10, cost_usd=0.5)
+USAGE = Usage(input_tokens=4, cost_usd=0.1)
+
+
+async def ask(ledger, key, *, error=None, fault=None, calls=None):
+    async def make():
+        if calls is not None:
+            calls.append(key)
+        await asyncio.sleep(0)
+        return Completion(text="" if error else key, model="m", usage=USAGE, error=error, fault=fault)
+
+    return await ledger.once("optimizer", key, ESTIMATE, make, Completion)
+
+
+async def test_what_ended_well_is_there_after_a_restart(tmp_path):
+    calls = []
+    for _ in range(2):
+        ledger = RunLedger(tmp_path / "calls.db")
+        assert (await ask(ledger, "a", calls=calls)).text == "a"
+        ledger.close()
+    assert calls == ["a"]
+
+
+async def test_two_that_ask_the_same_at_once_pay_once(tmp_path):
+    ledger, calls = RunLedger(tmp_path / "calls.db"), []
+    await asyncio.gather(*(ask(ledger, "a", calls=calls) for _ in range(5)))
+    assert calls == ["a"]
+    ledger.close()
+
+
+async def test_what_the_infrastructure_failed_is_spent_but_tried_again(tmp_path):
+    ledger, calls = RunLedger(tmp_path / "calls.db"), []
+    await ask(ledger, "a", error="503", calls=calls)
+    assert (await ask(ledger, "a", calls=calls)).text == "a"
+    assert (calls, ledger.calls, ledger.spent.input_tokens) == (["a", "a"], 2, 8)
+    ledger.close()
+
+
+async def test_a_ceiling_holds_over_restarts_and_before_a_call(tmp_path):
+    for number in range(3):
+        ledger = RunLedger(tmp_path / "calls.db", max_usd=0.7)
+        await ask(ledger, f"call {number}")
+        ledger.close()
+    ledger = RunLedger(tmp_path / "calls.db", max_usd=0.7)
+    calls = []
+    with pytest.raises(CeilingReached, match=r"0\.80"):
+        await ask(ledger, "one more", calls=calls)
+    assert calls == []
+    ledger.close()
+
+
+async def test_a_call_that_was_under_way_when_the_process_died_counts_with_its_estimate(tmp_path):
+    ledger = RunLedger(tmp_path / "calls.db")
+    started = asyncio.Event()
+
+    async def hang():
+        started.set()
+        await asyncio.sleep(60)
+        raise AssertionError
+
+    task = asyncio.ensure_future(ledger.once("rollout", "a", ESTIMATE, hang, Completion))
+    await started.wait()
+    other = RunLedger(tmp_path / "calls.db")
+    assert other.spent == ESTIMATE
+    other.close()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert ledger.spent == ESTIMATE
+    ledger.close()
+
+
+async def test_a_refused_service_is_asked_no_more(tmp_path):
+    ledger, calls = RunLedger(tmp_path / "calls.db"), []
+    with pytest.raises(ServiceRefused):
+        await ask(ledger, "a", error="401", fault=Fault.SIGN_IN, calls=calls)
+    with pytest.raises(ServiceRefused):
+        await ask(ledger, "b", calls=calls)
+    assert calls == ["a"]
+    ledger.close()

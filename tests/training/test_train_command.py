@@ -1,0 +1,179 @@
+"""`train` and `eval` as they are called, with a model behind a server on loopback."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from skillopt_replay.protocols import Message
+from skillopt_sleep.cli import app
+from tests.support.chat_server import serve
+from tests.support.school import FAMILIES, Teacher, rule
+
+
+class SchoolServer:
+    """Pupil and teacher behind one address: the one is asked for text, the other for JSON."""
+
+    def __init__(self):
+        self.url = ""
+        self.answered = []
+        self.release = threading.Event()
+        self.teacher = Teacher()
+        self.keys = set()
+
+    def take(self, body):
+        messages = [Message(m["role"], m["content"]) for m in body["messages"]]
+        if "response_format" in body:
+            schema = body["response_format"]["json_schema"]["schema"]
+            text = asyncio.run(self.teacher.complete(messages, schema=schema)).text
+        else:
+            family = next(f for f in FAMILIES if f in messages[-1].content)
+            knows = rule(family) in messages[0].content
+            text = f"It is {family.upper()}." if knows else "I do not know."
+        return 200, {
+            "model": "school",
+            "choices": [{"message": {"role": "assistant", "content": text}, "finish_reason": "stop"}],
+            "usage": {"prompt_tokens": 10, "completion_tokens": 5},
+        }
+
+
+@pytest.fixture
+def server():
+    with serve(SchoolServer()) as served:
+        yield served
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch, server):
+    """A folder with tasks, a base configuration and one that builds on it."""
+    monkeypatch.chdir(tmp_path)
+    for split in ("train", "val", "test"):
+        rows = []
+        for number in range(8):
+            family = FAMILIES[number % 4]
+            check = {"type": "contains", "text": family.upper()}
+            rows.append(
+                {"prompt": f"{split} {number} about a {family}?", "family": family, "checks": [check]}
+            )
+        (tmp_path / "data").mkdir(exist_ok=True)
+        (tmp_path / "data" / f"{split}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    spec = f"{server.url}/v1#school"
+    base = {
+        "model": {"backend": "openai_compatible", "target": spec, "optimizer": spec},
+        "optimizer": {"learning_rate": 9, "min_learning_rate": 1},
+        "evaluation": {"gate_mode": "strict"},
+        "env": {"name": "tasks", "split_dir": "data", "skill_name": "trees"},
+    }
+    (tmp_path / "base.yaml").write_text(yaml.safe_dump(base))
+    child = {"_base_": "base.yaml", "optimizer": {"learning_rate": 2, "min_learning_rate": 2}}
+    (tmp_path / "run.yaml").write_text(yaml.safe_dump(child))
+    (tmp_path / ".env").write_text("# keys\nOPENAI_API_KEY='sk-not-to-be-written'\n")
+    return tmp_path
+
+
+def call(*arguments):
+    return CliRunner().invoke(app, list(arguments))
+
+
+SHORT = ("train.num_epochs=2", "train.batch_size=4", "env.out_root=out/one")
+
+
+def test_train_runs_and_its_skill_is_evaluated(place):
+    done = call("train", "--config", "run.yaml", *SHORT)
+    assert done.exit_code == 0, done.output
+    assert "accept_new_best" in done.output
+    assert "test, best skill: 100.0%" in done.output
+    found = call("eval", "--config", "run.yaml", "--skill", "out/one/best_skill.md", "--json")
+    assert found.exit_code == 0, found.output
+    value = json.loads(found.stdout)
+    assert value["skill"]["hard"] == 1.0
+    assert value["difference"]["wins"] == 8
+    assert value["difference"]["p_value"] == pytest.approx(2**-8)
+    again = call("train", "--config", "run.yaml", *SHORT, "--json")
+    assert json.loads(again.stdout)["total_accepts"] > 0
+
+
+def test_a_secret_is_used_and_never_written(place):
+    assert call("train", "--config", "run.yaml", *SHORT).exit_code == 0
+    for path in (place / "out").rglob("*"):
+        if path.is_file():
+            assert b"sk-not-to-be-written" not in path.read_bytes()
+
+
+def test_what_is_written_as_configuration_can_be_read_again(place):
+    assert call("train", "--config", "run.yaml", *SHORT).exit_code == 0
+    again = call("train", "--config", "out/one/config.yaml", "--json")
+    assert again.exit_code == 0, again.output
+    assert json.loads(again.stdout)["out_root"] == "out/one"
+
+
+def test_a_dry_run_bounds_what_a_run_takes_and_asks_nothing(place, server):
+    from skillopt_sleep.training.run_ledger import RunLedger
+
+    told = call("train", "--config", "run.yaml", *SHORT, "--dry-run", "--json")
+    bounds = json.loads(told.stdout)
+    assert server.answered == []
+    assert not (place / "out").exists()
+    assert "nothing was run" in call("train", "--config", "run.yaml", *SHORT, "--dry-run").output
+    call("train", "--config", "run.yaml", *SHORT)
+    ledger = RunLedger(place / "out" / "one" / "calls.db")
+    assert ledger.calls <= sum(bounds["rollouts"].values()) + bounds["questions"]
+    ledger.close()
+
+
+@pytest.mark.parametrize(
+    ("override", "said"),
+    [
+        ("train.num_epoch=2", "did you mean train.num_epochs?"),
+        ("optimiser.learning_rate=2", "did you mean optimizer?"),
+        ("gradient.batch_size=2", "did you mean train.batch_size?"),
+        ("train.num_epochs=many", "Expected `int`"),
+        ("train.num_epochs=0", "at least 1"),
+        ("gradient.max_analyst_rounds=3", "leave it out"),
+        ("model.azure_openai_api_key=x", "environment or .env"),
+        ("evaluation.gate_metric=firm", "hard, soft, mixed"),
+        ("optimizer.lr_scheduler=cosin", "cosine"),
+        ("optimizer.skill_update_mode=paint", "patch"),
+        ("learning_rate=3", "section.key=value"),
+        ("env.name=nothing", "module:callable"),
+        ("env.name=no_such_module:thing", "cannot be imported"),
+        ("model.backend=abacus", "openai_chat"),
+        ("train.train_size=9", "the split has 8"),
+        ("env.split_dir=elsewhere", "no train split"),
+    ],
+)
+def test_a_setting_that_does_not_fit_is_told_with_what_would(place, override, said):
+    told = call("train", "--config", "run.yaml", override, "--dry-run")
+    assert told.exit_code in {1, 2}
+    assert said in told.output
+
+
+def test_a_base_that_leads_in_a_circle_is_told(place):
+    (place / "base.yaml").write_text("_base_: run.yaml\n")
+    assert "circle" in call("train", "--config", "run.yaml", "--dry-run").output
+
+
+def test_a_broken_line_of_the_data_is_named(place):
+    with (place / "data" / "val.jsonl").open("a") as file:
+        file.write('{"prompt": "x"\n')
+    assert "val.jsonl, line 9" in call("train", "--config", "run.yaml", "--dry-run").output
+
+
+def test_one_file_is_split_by_ratio_the_same_way_every_time(place):
+    from skillopt_sleep.training.task_files import read_tasks, split_by_ratio
+
+    tasks = read_tasks(place / "data" / "train.jsonl", "trees")
+    splits = split_by_ratio(tasks, "2:1:7", 42)
+    assert [len(splits[name]) for name in ("train", "val", "test")] == [1, 1, 6]
+    assert splits == split_by_ratio(tasks, "2:1:7", 42)
+    assert sorted(t.id for own in splits.values() for t in own) == sorted(t.id for t in tasks)
+
+
+def test_an_unknown_split_is_told(place):
+    told = call("eval", "--config", "run.yaml", "--skill", "run.yaml", "--split", "tset")
+    assert "no split is called" in told.output
