@@ -15,6 +15,14 @@ def today() -> str:
     return datetime.now(timezone.utc).astimezone().strftime("%Y-%m-%d")
 
 
+def month_start() -> str:
+    """Return when the calendar month began in local time, as `now` tells times."""
+    local = datetime.now().astimezone()
+    # Without its offset, which may have been another one then.
+    first = datetime(local.year, local.month, 1).astimezone()
+    return first.astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
 def seconds_between(earlier: str, later: str) -> float:
     """Return the seconds from one time of `now` to another."""
     return (_parse(later) - _parse(earlier)).total_seconds()

@@ -60,7 +60,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         tuple[str, ...], Meta(description="variables of your environment that the program gets")
     ] = ()
     reach: Annotated[
-        tuple[str, ...], Meta(description="URLs of the services the program may reach; empty = all")
+        tuple[str, ...], Meta(description="URLs of the services the program may reach; empty = none")
     ] = ()
 
 
@@ -118,6 +118,7 @@ class Replay(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     seconds: Annotated[float, Meta(gt=0, description="wall-clock limit of one run")] = 600.0
     turns: Annotated[Positive, Meta(description="agent turns of one run")] = 40
     usd: Annotated[float, Meta(gt=0, description="US dollars one run may spend")] = 1.0
+    tokens: Annotated[Positive, Meta(description="tokens one run may use, cached ones included")] = 2_000_000
     answer_tokens: Annotated[Positive, Meta(description="longest answer of a chat target")] = 1024
     processes: Annotated[Positive, Meta(description="processes one run may have at a time")] = 512
     memory_gb: Annotated[float, Meta(gt=0, description="GB of memory of one run, all its processes")] = 8.0
@@ -141,9 +142,12 @@ class Replay(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class Ceilings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What one night may use at most; checked before every call."""
+    """What one night, or all nights of a month, may use at most; checked before every call."""
 
     usd: Annotated[float, Meta(ge=0, description="US dollars")] = 5.0
+    usd_month: Annotated[
+        float, Meta(ge=0, description="US dollars of all nights of a calendar month; 0 = any")
+    ] = 50.0
     tokens: Annotated[int, Meta(ge=0, description="tokens, cached ones included")] = 20_000_000
     calls: Annotated[int, Meta(ge=0, description="rollouts and optimizer calls")] = 400
     minutes: Annotated[float, Meta(gt=0, description="wall-clock minutes")] = 240.0

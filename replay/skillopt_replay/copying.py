@@ -19,19 +19,47 @@ _LEFT_OUT = {
     ".git", ".hg", ".svn", "node_modules", ".venv", "venv", "__pycache__", ".mypy_cache", ".pytest_cache",
     ".ruff_cache", ".tox", ".nox", ".cache", ".gradle", "target",
     ".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".netrc", ".pgpass", ".npmrc", ".pypirc",
+    ".terraform", ".vault-token", ".htpasswd", ".dockercfg", ".s3cfg", ".boto", ".my.cnf",
+    ".yarnrc.yml", "kubeconfig",
 }  # fmt: skip
 _SECRET = (
     ".env",
     ".env.*",
+    ".envrc*",
+    "*.env",
     "*.pem",
     "*.key",
     "*.p12",
     "*.pfx",
     "*.kdbx",
+    "*.jks",
+    "*.keystore",
+    "*.ppk",
+    "*.tfstate*",
+    "*.tfvars",
     "id_rsa*",
+    "id_dsa*",
+    "id_ecdsa*",
     "id_ed25519*",
     "*credentials*",
+    "auth.json",
+    "*service-account*.json",
+    "*service_account*.json",
+    "secrets.y*ml",
+    "secrets.json",
+    "secrets.toml",
+    "secrets.ini",
+    "*.secret",
+    "*.secrets",
 )
+
+
+def holds_settings(source: Path) -> bool:
+    """Return whether the folder is, or lies in, a hidden one of the home folder, such as ~/.ssh."""
+    home = Path.home().resolve()
+    return source.is_relative_to(home) and any(
+        part.startswith(".") for part in source.relative_to(home).parts[:1]
+    )
 
 
 class TooLarge(Exception):

@@ -69,6 +69,11 @@ class Agent(Protocol):
         ...
 
     @property
+    def secrets(self) -> tuple[str, ...]:
+        """What its runs are lent and nothing kept of them may hold, such as keys."""
+        return ()
+
+    @property
     def needs_workspace(self) -> bool:
         """Whether a run works on the project's files; False spares the clone."""
         return True

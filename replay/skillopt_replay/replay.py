@@ -13,7 +13,8 @@ from skillopt_replay.baseline import show_changes
 from skillopt_replay.checks import evaluate, needs_files
 from skillopt_replay.errors import ReplayError
 from skillopt_replay.folders import RUN_PREFIX, make_folder
-from skillopt_replay.rollouts import CheckResult, Fault, Outcome, Rollout, Score
+from skillopt_replay.masking import mask
+from skillopt_replay.rollouts import CheckResult, Fault, Outcome, Rollout, Score, Usage
 from skillopt_replay.sandbox.contract import Toolchains
 from skillopt_replay.setup import Setup, prepare_with
 from skillopt_replay.workspace import Workspace
@@ -46,9 +47,9 @@ async def replay(
     """Run the task with exactly this skill in a new workspace under `root`, and score it.
 
     `setup` makes the workspace ready before the run; `templates` for the same `root` lend it. A run that hit
-    its limit scores 0; an infrastructure failure, also one of the workspace or of a check, has no score. The
-    workspace is removed or given back in every case, cancelled runs included. Raises ValueError for a task
-    without checks, before anything is spent.
+    its limit scores 0; an infrastructure failure, also one of the workspace or of a check, has no score. What
+    the agent's runs are lent is masked in the rollout. The workspace is removed or given back in every case,
+    cancelled runs included. Raises ValueError for a task without checks, before anything is spent.
     """
     if not task.checks:
         raise ValueError(f"task {task.id} has no checks, so it cannot be scored")
@@ -86,7 +87,7 @@ async def replay(
             left = await templates.give_back(workspace, untouched=again)
         else:
             left = await workspace.dispose()
-    return msgspec.structs.replace(rollout, notes=(*notes, *left))
+    return mask(msgspec.structs.replace(rollout, notes=(*notes, *left)), agent.secrets)
 
 
 def replay_key(task: Task, skill: Skill | None, agent_identity: str, repeat: int, setup: str = "") -> str:
@@ -159,6 +160,7 @@ def _unprepared(task: Task, skill: Skill | None, agent: Agent, error: str, secon
         model="",
         outcome=Outcome.INFRASTRUCTURE,
         answer="",
+        usage=Usage(cost_usd=0.0),
         seconds=seconds,
         error=f"no workspace: {error}",
         fault=Fault.SANDBOX,

@@ -7,6 +7,7 @@ import contextlib
 import hashlib
 import os
 import shutil
+import stat
 import sys
 import time
 from pathlib import Path
@@ -82,6 +83,8 @@ async def set_up(workspace: Workspace, setup: Setup, sandbox: Sandbox, toolchain
         async with _running.setdefault(key, asyncio.Lock()):
             if kept.is_dir():
                 os.utime(kept)
+                # A link that the project holds leads out of the workspace, and nobody confined copies.
+                await asyncio.to_thread(_clear_way, kept, workspace.root)
                 await copy_tree(kept, workspace.root)
                 note += ", as kept"
             else:
@@ -163,10 +166,32 @@ def _keep(root: Path, before: dict[str, tuple[int, int, int]], kept: Path) -> No
             source = root / name
             if source.is_symlink() or source.is_file():
                 shutil.copy2(source, target, follow_symlinks=False)
-        new.rename(kept)
+        try:
+            new.rename(kept)
+        except OSError:
+            if not kept.is_dir():
+                raise
+            remove_tree(new)  # another process was first
     except BaseException:
         remove_tree(new)
         raise
+
+
+def _clear_way(kept: Path, root: Path) -> None:
+    """Remove from `root` what a copy of `kept` would write through, or could not replace."""
+    with os.scandir(kept) as entries:
+        for entry in entries:
+            there = root / entry.name
+            try:
+                is_folder = stat.S_ISDIR(there.lstat().st_mode)
+            except FileNotFoundError:
+                continue
+            if not is_folder:
+                there.unlink()
+            elif entry.is_dir(follow_symlinks=False):
+                _clear_way(Path(entry.path), there)
+            else:
+                remove_tree(there)
 
 
 def _prune(folder: Path) -> None:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from skillopt_replay.baseline import Baseline, keep
-from skillopt_replay.copying import TooLarge, copy_folder
+from skillopt_replay.copying import TooLarge, copy_folder, holds_settings
+from skillopt_replay.errors import ReplayError
 from skillopt_replay.folders import RUN_PREFIX, make_folder, remove_tree
 from skillopt_replay.git import run_git
 from skillopt_replay.large_files import fill_large_files
@@ -106,6 +107,8 @@ async def _fill(folder: Path, origin: Origin, skill: str) -> Workspace:
     notes += await fill_submodules(folder, origin.common, _fetch_submodule)
     notes += await fill_large_files(folder, origin.common)
     path = folder / origin.inside
+    if not path.resolve().is_relative_to(folder):
+        raise ReplayError(f"{origin.inside} leads out of the project in commit {origin.commit[:12]}")
     if not path.is_dir():
         path.mkdir(parents=True)
         notes.append(f"{origin.inside} is not in that commit")
@@ -158,6 +161,8 @@ async def _fetch(folder: Path, source: Path, commit: str) -> None:
 async def _copy(source: Path, folder: Path) -> str:
     if source == Path(source.anchor) or Path.home().resolve().is_relative_to(source):
         return f"{source} is no project but holds the home folder: an empty folder"
+    if holds_settings(source):
+        return f"{source} is a place of settings and sign-ins, not a project: an empty folder"
     try:
         files = await asyncio.to_thread(copy_folder, source, folder)
     except TooLarge as error:

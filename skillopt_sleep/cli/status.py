@@ -17,16 +17,18 @@ from skillopt_staging.proposals import State
 def status(as_json: Json = False) -> None:
     """Tell how the last night went, what was spent, what waits."""
     from skillopt_sleep.store.index import count_sessions
-    from skillopt_sleep.store.ledger import read_spend
+    from skillopt_sleep.store.ledger import read_month, read_spend
     from skillopt_sleep.store.nights import last_night
     from skillopt_sleep.store.proposals import read_proposals
 
     with database() as (paths, connection):
         night = last_night(connection)
+        settings = load(paths.config)
         value: dict[str, Any] = {
-            "gate_mode": load(paths.config).gate.mode,
+            "gate_mode": settings.gate.mode,
             "sessions": count_sessions(connection),
             "last_night": None,
+            "month": {"usd": read_month(connection), "ceiling_usd": settings.ceilings.usd_month},
             "pending": [p.id for p in read_proposals(connection, State.PENDING)],
         }
         if night:
@@ -62,6 +64,9 @@ def _render(value: dict[str, Any]) -> str:
         lines += [f"verdict    {v['skill']}: {v['reason']}" for v in night["verdicts"]]
     else:
         lines.append("last night none yet: skillopt-sleep run starts one")
+    month = value["month"]
+    of = f" of ${month['ceiling_usd']:.2f}" if month["ceiling_usd"] else ""
+    lines.append(f"this month ${month['usd']:.2f}{of}")
     pending = value["pending"]
     lines.append(f"pending    {', '.join(pending) if pending else 'nothing to review'}")
     return "\n".join(lines)

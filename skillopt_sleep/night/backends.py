@@ -22,7 +22,7 @@ from skillopt_replay.tasks import (
     Task,
     needs_judge,
 )
-from skillopt_sleep.agents import AGENTS, BY_NAME, CHAT
+from skillopt_sleep.agents import AGENTS, BY_NAME, CHAT, COMMAND
 from skillopt_sleep.config import Settings
 from skillopt_sleep.night.choosing import (
     Choice,
@@ -148,7 +148,11 @@ async def open_backends(
             agent=agent,
             optimizer=optimizer,
             sandbox=sandbox,
-            notes=(*_say_picked(agent, optimizer, picked, writer), *_say_unpriced(paid)),
+            notes=(
+                *_say_picked(agent, optimizer, picked, writer),
+                *_say_unpriced(paid),
+                *_say_unreached(settings, picked.agent),
+            ),
             remedies=_find_remedies(picked.agent, writer.agent, settings.judge.model),
             executor=executor,
             judge=judge,
@@ -172,6 +176,13 @@ def _say_unpriced(paid: Sequence[Agent | ChatModel]) -> list[str]:
         for name, cost in costs.items()
         if cost is None
     ]
+
+
+def _say_unreached(settings: Settings, target: str) -> list[str]:
+    bound = settings.replay.sandbox != "none" and settings.replay.network == "model"
+    if target != COMMAND or settings.target.reach or not bound:
+        return []
+    return ["the program has no network: name the services it needs in target.reach"]
 
 
 def _find_remedies(target: str, writer: str, judge: str) -> dict[str, str]:

@@ -17,9 +17,12 @@ _TRIAL_QUESTIONS = 48
 
 
 def make_forecast(
-    plan: Plan, settings: Settings, typical: Mapping[str, Typical | None], slots: int
+    plan: Plan, settings: Settings, typical: Mapping[str, Typical | None], slots: int, month_usd: float = 0.0
 ) -> Forecast:
-    """Return the forecast; `typical` has what rollouts, edits and judge calls cost lately, by kind."""
+    """Return the forecast; `typical` has what rollouts, edits and judge calls cost lately, by kind.
+
+    `month_usd` were spent this month so far.
+    """
     counts = {"rollout": 0, "optimizer": 0, "judge": 0}
     for skill in plan.skills:
         for kind, number in _count(skill, settings).items():
@@ -43,6 +46,8 @@ def make_forecast(
         tokens=tokens,
         minutes=minutes,
         ceiling_usd=settings.ceilings.usd,
+        ceiling_month_usd=settings.ceilings.usd_month,
+        month_usd=month_usd,
     )
 
 
@@ -71,6 +76,10 @@ def _count(skill: SkillPlan, settings: Settings) -> dict[str, int]:
 def describe_forecast(forecast: Forecast) -> str:
     """Return the forecast in one line."""
     stop = f"it stops at ${forecast.ceiling_usd:.2f}"
+    month = forecast.ceiling_month_usd
+    if month and forecast.month_usd + forecast.ceiling_usd > month:
+        left = max(month - forecast.month_usd, 0.0)
+        stop = f"it stops at ${left:.2f}, which is left of the month's ${month:.2f}"
     calls = [count(forecast.rollouts, "rollout"), count(forecast.optimizer_calls, "optimizer call")]
     if forecast.judge_calls:
         calls.append(count(forecast.judge_calls, "judge call"))

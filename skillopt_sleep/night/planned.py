@@ -66,7 +66,8 @@ class Forecast(msgspec.Struct, frozen=True, kw_only=True):
     """So many calls of each kind if nothing stops early, with one held-out task run again in doubt.
 
     `usd`, `tokens` and `minutes` are what those would take; None when there is nothing to go by. Most nights
-    take less: hopeless candidates stop early. `ceiling_usd` is where the night stops whatever happens.
+    take less: hopeless candidates stop early. `ceiling_usd` is where the night stops whatever happens, and
+    so does the month at `ceiling_month_usd` (0: nowhere), of which `month_usd` were spent before.
     """
 
     rollouts: int
@@ -76,6 +77,8 @@ class Forecast(msgspec.Struct, frozen=True, kw_only=True):
     tokens: int | None
     minutes: float | None
     ceiling_usd: float
+    ceiling_month_usd: float = 0.0
+    month_usd: float = 0.0
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):

@@ -40,6 +40,7 @@ def make_roller(
         seconds=settings.replay.seconds,
         turns=settings.replay.turns,
         usd=settings.replay.usd,
+        tokens=settings.replay.tokens,
         processes=settings.replay.processes,
         memory_bytes=int(settings.replay.memory_gb * _GB),
         disk_bytes=int(settings.replay.disk_gb * _GB),

@@ -32,6 +32,7 @@ from skillopt_sleep.paths import Paths
 from skillopt_sleep.review.wording import count
 from skillopt_sleep.store.candidates import is_settled, read_carried, read_rejected_edits
 from skillopt_sleep.store.index import count_clients, read_splits
+from skillopt_sleep.store.ledger import read_month
 from skillopt_sleep.store.nights import begin_night, close_night, find_unfinished
 from skillopt_sleep.store.proposals import find_open
 from skillopt_sleep.store.rulings import find_last_identity
@@ -81,7 +82,7 @@ async def whole_night(
 
 def _forecast(connection: sqlite3.Connection, settings: Settings, plan: Plan, slots: int) -> Forecast:
     typical = {kind: read_typical(connection, kind) for kind in ("rollout", "optimizer", "judge")}
-    return make_forecast(plan, settings, typical, slots=slots)
+    return make_forecast(plan, settings, typical, slots=slots, month_usd=read_month(connection))
 
 
 def _harvest(

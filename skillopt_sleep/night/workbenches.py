@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from skillopt_replay.protocols import Agent, ChatModel
     from skillopt_replay.sandbox import Endpoint, Sandbox
 
-# What one run of a client reads and writes when it works on a real project, cached tokens included.
-_TOKENS_OF_A_RUN = 200_000
-
 
 class Unneeded:
     """The sandbox of a chat target, which runs nothing: whatever wants to run all the same is refused."""
@@ -112,8 +109,9 @@ def _open_command(settings: Settings, env: Mapping[str, str], sandbox: Sandbox) 
         sandbox,
         model=target.model or None,
         passed={name: env[name] for name in target.pass_env if name in env},
-        reach=[read_endpoint(url) for url in target.reach] if target.reach else None,
-        estimate=Usage(input_tokens=_TOKENS_OF_A_RUN),
+        # Named or not: with the network that "any" gives, it is not kept to them.
+        reach=[read_endpoint(url) for url in target.reach],
+        estimate=Usage(input_tokens=settings.replay.tokens),
     )
 
 
@@ -133,7 +131,7 @@ def _open_agent(
     wishes = Wishes(
         model=settings.target.model,
         project_settings=settings.target.settings == "project",
-        estimate=Usage(input_tokens=_TOKENS_OF_A_RUN, cost_usd=settings.replay.usd),
+        estimate=Usage(input_tokens=settings.replay.tokens, cost_usd=settings.replay.usd),
         price=partial(_price, make_prices(settings)),
         cache=paths.cache,
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import math
 import sqlite3
 import time
 from collections.abc import Awaitable, Callable
@@ -12,9 +14,11 @@ from skillopt_replay.errors import CeilingReached, ServiceRefused
 from skillopt_replay.ledger import find_refusal, is_infrastructure_failure
 from skillopt_replay.protocols import PricedT
 from skillopt_replay.rollouts import Usage
-from skillopt_sleep.clock import now
+from skillopt_sleep.clock import month_start, now
 from skillopt_sleep.config import Ceilings
 from skillopt_sleep.store.database import transaction
+
+_MOST_TOKENS = 1 << 40  # more than any call can use
 
 
 class Spend(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,7 +34,10 @@ class Spend(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SqliteLedger:
-    """A Ledger over the calls of one night. Safe for concurrent tasks of one event loop."""
+    """A Ledger over the calls of one night. Safe for concurrent tasks of one event loop.
+
+    The ceiling of the month counts the calls of all nights and trials since it began, in local time.
+    """
 
     def __init__(self, connection: sqlite3.Connection, night: str, ceilings: Ceilings) -> None:
         self._connection = connection
@@ -38,6 +45,9 @@ class SqliteLedger:
         self._ceilings = ceilings
         self._deadline = time.monotonic() + ceilings.minutes * 60
         self._refused: ServiceRefused | None = None
+        self._running = 0
+        self._ended = asyncio.Event()
+        self._under_way: dict[tuple[str, str], asyncio.Lock] = {}
         self._share: set[tuple[str, str]] = set()
 
     async def once(
@@ -48,26 +58,44 @@ class SqliteLedger:
         make: Callable[[], Awaitable[PricedT]],
         result_type: type[PricedT],
     ) -> PricedT:
-        """Return the stored result of this call, or make it. See `skillopt_replay.protocols.Ledger`."""
+        """Return the stored result of this call, or make it. See `skillopt_replay.protocols.Ledger`.
+
+        Of two that ask for the same call at once, the second waits for what the first one gets. `make` must
+        not ask for another: that one could wait for its end.
+        """
         self._share.add((kind, key))
+        async with self._under_way.setdefault((kind, key), asyncio.Lock()):
+            return await self._once(kind, key, estimate, make, result_type)
+
+    async def _once(
+        self,
+        kind: str,
+        key: str,
+        estimate: Usage,
+        make: Callable[[], Awaitable[PricedT]],
+        result_type: type[PricedT],
+    ) -> PricedT:
         stored = self._connection.execute(
             "select result from calls where night = ? and kind = ? and key = ? and state = 'done'",
             (self._night, kind, key),
         ).fetchone()
         if stored:
             return msgspec.msgpack.decode(stored["result"], type=result_type)
-        if self._refused is not None:
-            raise self._refused
-        self._reserve(kind, key, estimate)
+        await self._admit(kind, key, estimate)
         try:
             result = await make()
         except BaseException as error:
             # The call may have spent before it died, so its reserve stays counted.
             self._close(kind, key, "failed", error=repr(error))
             raise
-        problem = getattr(result, "error", None)
-        lost = is_infrastructure_failure(result)
-        self._close(kind, key, "failed" if lost else "done", result=result, error=problem)
+        else:
+            problem = getattr(result, "error", None)
+            state = "failed" if is_infrastructure_failure(result) else "done"
+            self._close(kind, key, state, result=result, error=problem, priced=estimate.cost_usd is not None)
+        finally:
+            self._running -= 1
+            self._ended.set()
+            self._ended = asyncio.Event()
         refused = find_refusal(kind, result)
         if refused is not None:
             self._refused = refused
@@ -108,10 +136,32 @@ class SqliteLedger:
         ).fetchone()
         return int(row[0])
 
+    async def _admit(self, kind: str, key: str, estimate: Usage) -> None:
+        """Reserve the estimate, waiting while it is only in doubt what the calls under way will cost.
+
+        Raises CeilingReached and ServiceRefused.
+        """
+        while True:
+            if self._refused is not None:
+                raise self._refused
+            # Of calls without a known price the first goes alone: what it tells is kept for the others.
+            alone = estimate.cost_usd is None and not self.count(kind)
+            if not (alone and self._running):
+                try:
+                    self._reserve(kind, key, estimate)
+                except CeilingReached:
+                    if not self._running:
+                        raise
+                else:
+                    self._running += 1
+                    return
+            await self._ended.wait()
+
     def _reserve(self, kind: str, key: str, estimate: Usage) -> None:
         with transaction(self._connection):
             spent = read_spend(self._connection, self._night)
-            usd = estimate.cost_usd or 0.0
+            # A client may pass its own bound by a request; what one did tonight, the next may do as well.
+            usd = max(estimate.cost_usd or 0.0, self._dearest(kind))
             limits = self._ceilings
             if spent.calls + 1 > limits.calls:
                 raise CeilingReached(
@@ -122,11 +172,12 @@ class SqliteLedger:
                     f"the next call may cost ${usd:.2f} and ${spent.usd:.2f} of ${limits.usd:.2f} are spent",
                     hint="raise ceilings.usd to allow more, or lower replay.usd, what one run may spend",
                 )
+            self._hold_month(usd)
             if spent.tokens + estimate.tokens > limits.tokens:
                 wanted = estimate.tokens
                 raise CeilingReached(
                     f"the next call may use {wanted} tokens; {spent.tokens} of {limits.tokens} are used",
-                    hint="raise ceilings.tokens to allow more",
+                    hint="raise ceilings.tokens to allow more, or lower replay.tokens, what one run may use",
                 )
             if time.monotonic() > self._deadline:
                 raise CeilingReached(
@@ -149,26 +200,66 @@ class SqliteLedger:
                 (self._night, kind, key, now(), usd, estimate.tokens),
             )
 
+    def _dearest(self, kind: str) -> float:
+        row = self._connection.execute(
+            "select coalesce(max(usd), 0.0) from calls where night = ? and kind = ?", (self._night, kind)
+        ).fetchone()
+        return float(row[0])
+
+    def _hold_month(self, usd: float) -> None:
+        limit = self._ceilings.usd_month
+        if not limit:
+            return
+        spent = read_month(self._connection)
+        if spent + usd > limit:
+            raise CeilingReached(
+                f"the next call may cost ${usd:.2f} and ${spent:.2f} of the month's ${limit:.2f} are spent",
+                hint="raise ceilings.usd_month to allow more (0 = any), or wait for the next month",
+            )
+
     def _close(
-        self, kind: str, key: str, state: str, *, result: object = None, error: str | None = None
+        self,
+        kind: str,
+        key: str,
+        state: str,
+        *,
+        result: object = None,
+        error: str | None = None,
+        priced: bool = True,
     ) -> None:
-        usage: Usage | None = getattr(result, "usage", None)
+        usd, tokens = _told(getattr(result, "usage", None))
         with transaction(self._connection):
             self._connection.execute(
-                "update calls set state = ?, ended = ?, usd = ?, tokens = ?, result = ?, error = ?"
+                "update calls set state = ?, ended = ?, usd = ?, tokens = ?, result = ?, error = ?,"
+                " reserved_usd = case when ? then reserved_usd else 0.0 end"
                 " where night = ? and kind = ? and key = ?",
                 (
                     state,
                     now(),
-                    usage.cost_usd if usage else None,
-                    usage.tokens if usage else None,
+                    usd,
+                    tokens,
                     msgspec.msgpack.encode(result) if state == "done" else None,
                     error,
+                    priced,
                     self._night,
                     kind,
                     key,
                 ),
             )
+
+
+def _told(usage: Usage | None) -> tuple[float | None, int | None]:
+    """Return dollars and tokens as they were told, None for what no call can cost: then its reserve counts.
+
+    A run can write into what its client tells us.
+    """
+    if usage is None:
+        return None, None
+    usd = usage.cost_usd
+    if usd is not None and not 0.0 <= usd < math.inf:
+        usd = None
+    counts = (usage.input_tokens, usage.output_tokens, usage.cache_read_tokens, usage.cache_write_tokens)
+    return usd, sum(counts) if all(0 <= count < _MOST_TOKENS for count in counts) else None
 
 
 def read_spend(connection: sqlite3.Connection, night: str) -> Spend:
@@ -181,3 +272,12 @@ def read_spend(connection: sqlite3.Connection, night: str) -> Spend:
         (night,),
     ).fetchone()
     return Spend(calls=row["calls"], tokens=row["tokens"], usd=row["usd"], reserved_usd=row["reserved_usd"])
+
+
+def read_month(connection: sqlite3.Connection) -> float:
+    """Return the US dollars used since the month began, as `read_spend` counts them."""
+    row = connection.execute(
+        "select coalesce(sum(coalesce(usd, reserved_usd)), 0.0) from calls where started >= ?",
+        (month_start(),),
+    ).fetchone()
+    return float(row[0])

@@ -126,6 +126,11 @@ _TOLD = (
     "update rejected_edits set by_user = 1 where reason like 'by the user: %'",
 )
 
+_MONTHLY = (
+    # What a month has spent is asked before every call, without touching the results.
+    "create index calls_by_start on calls (started, usd, reserved_usd)",
+)
+
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _FIRST,
     _RESUMABLE,
@@ -136,4 +141,5 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _JUDGED,
     _TITLED,
     _TOLD,
+    _MONTHLY,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from pathlib import Path
 
 import msgspec
@@ -10,6 +11,7 @@ import pytest
 from skillopt_replay.errors import ReplayError, Unavailable
 from skillopt_replay.protocols import Limits
 from skillopt_replay.rollouts import Outcome
+from skillopt_replay.sandbox import probe_all
 from skillopt_sleep.agents import BY_NAME
 from skillopt_sleep.config import Optimizer, Replay, Settings, Target
 from skillopt_sleep.found import find_agents, find_backends
@@ -52,6 +54,39 @@ async def test_a_program_of_the_users_own_runs_with_the_variables_named(paths, t
         assert any("command my-agent" in note and "not known" in note for note in backends.notes)
         rollout = await backends.agent.run(make_task(), None, tmp_path / "skillopt-replay-1", Limits())
     assert (rollout.outcome, rollout.answer) == (Outcome.FINISHED, "Please greet Bob. k [] m --fast")
+
+
+@pytest.mark.parametrize(
+    ("reach", "network", "told"),
+    [((), "model", True), ((), "any", False), (("https://service.invalid",), "model", False)],
+)
+async def test_a_program_that_names_no_service_has_no_network_and_the_report_says_so(
+    paths,
+    tmp_path,
+    make_task,  # noqa: F811
+    reach,
+    network,
+    told,
+):
+    if not any(probe.works for probe in probe_all(network)):
+        pytest.skip("no sandbox works here")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        script = f"bash -c 'exec 3<>/dev/tcp/127.0.0.1/{port}' 2>/dev/null && echo reached || echo refused"
+        settings = Settings(
+            target=Target(
+                agent="command",
+                command=(str(make_program(tmp_path / "mine" / "my-agent", script)),),
+                reach=reach,
+            ),
+            optimizer=Optimizer(model=SERVER),
+            replay=Replay(network=network),
+        )
+        (tmp_path / "skillopt-replay-1").mkdir()
+        async with open_backends(settings, paths, {"PATH": "/usr/bin:/bin"}) as backends:
+            assert any("target.reach" in note for note in backends.notes) is told
+            rollout = await backends.agent.run(make_task(), None, tmp_path / "skillopt-replay-1", Limits())
+    assert rollout.answer == ("reached" if network == "any" else "refused")
 
 
 @pytest.mark.parametrize(
@@ -232,3 +267,14 @@ async def test_auto_takes_codex_for_both_parts_when_it_is_what_is_signed_in(path
         assert backends.agent.identity == "codex 0.171.0 default"
         assert backends.optimizer.identity == "codex 0.171.0 default"
         assert any("as target: it is installed and signed in" in note for note in backends.notes)
+
+
+async def test_runs_without_the_projects_settings_are_another_agents(paths, tmp_path):
+    make_program(tmp_path / "bin" / "claude", "echo '2.1.332 (Claude Code)'")
+    env = {"PATH": f"{tmp_path}/bin:/usr/bin:/bin", "ANTHROPIC_API_KEY": "sk-fake"}
+    seen = []
+    for chosen in ("project", ""):
+        settings = settings_for(agent="claude_code", settings=chosen)
+        async with open_backends(settings, paths, env) as backends:
+            seen.append(backends.agent.identity)
+    assert seen == ["claude-code 2.1.332 default", "claude-code 2.1.332 default without project settings"]

@@ -52,6 +52,17 @@ def test_what_calls_cost_lately_tells_what_the_night_may_cost():
     assert "up to $9.60, 76,400 tokens and 39 min; it stops at $7.00" in said
 
 
+def test_what_is_left_of_the_month_is_told_where_it_is_less_than_the_night_may_cost():
+    settings = msgspec.structs.replace(SETTINGS, ceilings=Ceilings(usd=7.0, usd_month=50.0))
+    told = describe_forecast(make_forecast(make_plan(), settings, {}, slots=2, month_usd=43.0))
+    assert told.endswith("it stops at $7.00")
+    told = describe_forecast(make_forecast(make_plan(), settings, {}, slots=2, month_usd=48.5))
+    assert told.endswith("it stops at $1.50, which is left of the month's $50.00")
+    settings = msgspec.structs.replace(SETTINGS, ceilings=Ceilings(usd=7.0, usd_month=0))
+    told = describe_forecast(make_forecast(make_plan(), settings, {}, slots=2, month_usd=480.0))
+    assert told.endswith("it stops at $7.00")
+
+
 def test_a_price_nobody_knows_is_not_zero():
     typical = {
         "rollout": Typical(calls=9, usd=None, tokens=1000.0, seconds=60.0),

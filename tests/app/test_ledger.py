@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import subprocess
 import sys
+import time
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
@@ -13,9 +16,10 @@ import pytest
 from skillopt_replay.errors import CeilingReached
 from skillopt_replay.protocols import Completion
 from skillopt_replay.rollouts import Outcome, Rollout, Usage
+from skillopt_sleep.clock import month_start
 from skillopt_sleep.config import Ceilings
 from skillopt_sleep.store.database import connect
-from skillopt_sleep.store.ledger import SqliteLedger
+from skillopt_sleep.store.ledger import SqliteLedger, read_month
 from skillopt_sleep.store.nights import begin_night
 
 
@@ -102,15 +106,81 @@ async def test_a_call_that_could_pass_a_ceiling_is_not_started(connection, ceili
     assert ledger.spend().calls == 0
 
 
-async def test_calls_under_way_count_with_their_reserve(connection):
-    ledger = make_ledger(connection, usd=1.5)
+async def test_calls_under_way_count_with_their_reserve_until_they_tell_what_they_cost(connection):
+    ledger = make_ledger(connection, usd=2.5)
+    together = most = 0
 
-    async def nested() -> Completion:
-        with pytest.raises(CeilingReached):
-            await ledger.once("optimizer", "other", ESTIMATE, Calls(reply()), Completion)
-        return reply()
+    async def work() -> Completion:
+        nonlocal together, most
+        together += 1
+        most = max(most, together)
+        await asyncio.sleep(0.01)
+        together -= 1
+        return reply(cost=0.25)
 
-    await ledger.once("optimizer", "k", ESTIMATE, nested, Completion)
+    # Each might cost a dollar, so two go at a time; what they cost in the end leaves room for seven of them.
+    ended = await asyncio.gather(
+        *(ledger.once("rollout", f"{n}", ESTIMATE, work, Completion) for n in range(8)),
+        return_exceptions=True,
+    )
+    assert most == 2
+    assert [type(one) for one in ended].count(Completion) == 7
+    assert [type(one) for one in ended].count(CeilingReached) == 1
+    assert ledger.spend().usd == pytest.approx(1.75)
+
+
+async def test_what_a_run_of_unknown_price_tells_is_kept_for_the_others(connection):
+    ledger = make_ledger(connection, usd=0.5)
+    unknown = Usage(1000, 100)
+    made = 0
+
+    async def work() -> Completion:
+        nonlocal made
+        made += 1
+        await asyncio.sleep(0.01)
+        return reply(cost=0.2)
+
+    ended = await asyncio.gather(
+        *(ledger.once("rollout", f"{n}", unknown, work, Completion) for n in range(8)), return_exceptions=True
+    )
+    assert made == 2
+    assert [type(one) for one in ended].count(CeilingReached) == 6
+    assert ledger.spend().usd == pytest.approx(0.4)
+
+
+async def test_a_run_that_passed_its_own_bound_raises_what_is_kept_for_the_next(connection):
+    ledger = make_ledger(connection, usd=3.4)
+    await ledger.once("rollout", "1", ESTIMATE, Calls(reply(cost=1.3)), Completion)
+    await ledger.once("rollout", "2", ESTIMATE, Calls(reply(cost=0.9)), Completion)
+    with pytest.raises(CeilingReached, match=r"may cost \$1.30"):
+        await ledger.once("rollout", "3", ESTIMATE, Calls(), Completion)
+    await ledger.once("optimizer", "4", ESTIMATE, Calls(reply(cost=0.1)), Completion)
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        Usage(100, 20, cost_usd=-50.0),
+        Usage(-1_000_000, 20, cost_usd=0.5),
+        Usage(100, 20, cost_usd=float("nan")),
+        Usage(1 << 62, 1 << 62, cost_usd=float("inf")),
+    ],
+)
+async def test_a_run_that_tells_nonsense_about_its_cost_makes_no_room_for_others(connection, told):
+    ledger = make_ledger(connection)
+    liar = Completion(text="hello", model="m", usage=told)
+    await ledger.once("rollout", "k", ESTIMATE, Calls(liar), Completion)
+    spent = ledger.spend()
+    assert spent.usd in {0.5, 1.0}
+    assert spent.tokens in {120, 1100}
+
+
+async def test_runs_that_never_tell_a_price_are_not_held_up_by_money(connection):
+    ledger = make_ledger(connection, usd=0.1)
+    silent = Completion(text="hello", model="m", usage=Usage(100, 20))
+    for n in range(5):
+        await ledger.once("rollout", f"{n}", Usage(1000, 100), Calls(silent), Completion)
+    assert (ledger.spend().usd, ledger.spend().reserved_usd, ledger.spend().calls) == (0.0, 0.0, 5)
 
 
 def test_a_killed_process_leaves_its_call_counted_and_the_next_one_does_not_repeat_the_rest(
@@ -140,6 +210,76 @@ asyncio.run(work())
     ledger = SqliteLedger(connection, night.id, Ceilings())
     assert ledger.spend().usd == pytest.approx(1.1)
     assert ledger.count("optimizer") == 1
+
+
+async def test_two_that_ask_for_the_same_call_at_once_pay_for_it_once(connection):
+    ledger = make_ledger(connection)
+    calls = Calls(reply("first"), reply("second"))
+
+    async def slowly() -> Completion:
+        await asyncio.sleep(0.01)
+        return await calls()
+
+    both = await asyncio.gather(
+        *(ledger.once("judge", "same words", ESTIMATE, slowly, Completion) for _ in range(3))
+    )
+    assert [one.text for one in both] == ["first"] * 3
+    assert calls.made == 1
+    assert (ledger.spend().calls, ledger.spend().usd, ledger.spend().reserved_usd) == (1, 0.25, 0.0)
+
+
+async def test_one_that_waited_for_a_call_that_was_lost_makes_it_itself(connection):
+    ledger = make_ledger(connection)
+    calls = Calls(reply("", 0.5, error="429"), reply())
+    both = await asyncio.gather(
+        *(ledger.once("judge", "same words", ESTIMATE, calls, Completion) for _ in range(2))
+    )
+    assert [one.error for one in both] == ["429", None]
+    assert (ledger.spend().calls, ledger.spend().usd) == (2, 0.75)
+
+
+async def test_the_ceiling_of_the_month_counts_every_night_since_it_began(connection):
+    for _ in range(3):
+        ledger = make_ledger(connection, usd=2.0, usd_month=2.9)
+        await ledger.once("rollout", "k", Usage(cost_usd=0.9), Calls(reply(cost=0.9)), Completion)
+    with pytest.raises(CeilingReached, match=r"\$2.70 of the month's \$2.90") as stopped:
+        await ledger.once("rollout", "other", Usage(cost_usd=0.3), Calls(), Completion)
+    assert "usd_month" in stopped.value.hint
+    assert read_month(connection) == pytest.approx(2.7)
+    assert ledger.spend().calls == 1
+    unbound = make_ledger(connection, usd=1.0, usd_month=0)
+    await unbound.once("rollout", "k", Usage(cost_usd=0.9), Calls(reply(cost=0.9)), Completion)
+
+
+async def test_a_call_that_was_cut_off_counts_for_the_month_with_its_reserve(connection):
+    first = make_ledger(connection)
+    with pytest.raises(RuntimeError):
+        await first.once("rollout", "k", ESTIMATE, Calls(RuntimeError("died")), Completion)
+    second = make_ledger(connection, usd_month=1.5)
+    await second.once("rollout", "k", Usage(cost_usd=0.3), Calls(reply(cost=0.3)), Completion)
+    with pytest.raises(CeilingReached, match="month"):
+        await second.once("rollout", "other", Usage(cost_usd=0.3), Calls(), Completion)
+    assert read_month(connection) == pytest.approx(1.3)
+
+
+@pytest.mark.parametrize("zone", ["Pacific/Kiritimati", "Pacific/Pago_Pago", "Europe/Berlin"])
+async def test_what_last_month_cost_is_over_when_the_month_ends_here(connection, monkeypatch, zone):
+    monkeypatch.setenv("TZ", zone)
+    time.tzset()
+    try:
+        began = datetime.strptime(month_start(), "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=timezone.utc)
+        here = began.astimezone()
+        assert (here.day, here.hour, here.minute) == (1, 0, 0)
+        assert here.month == datetime.now().astimezone().month
+        ledger = make_ledger(connection)
+        for key in ("before", "after"):
+            await ledger.once("rollout", key, ESTIMATE, Calls(reply(cost=0.5)), Completion)
+        before = (began - timedelta(seconds=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
+        connection.execute("update calls set started = ? where key = 'before'", (before,))
+        assert read_month(connection) == 0.5
+    finally:
+        monkeypatch.undo()
+        time.tzset()
 
 
 async def test_a_share_holds_what_its_calls_have_used_and_no_others(connection):

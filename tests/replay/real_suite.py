@@ -102,7 +102,16 @@ PLAYS = [
     play("be broken", error(500, "api_error", "Internal server error")),
     play("be cut", do({"say": "A long answer that never comes to its end, because it is cut."}, cut=True)),
     play("be kept waiting", do({"say": "A long answer whose end never comes."}, hang_s=60)),
+    play("be left alone", do({"shell": "echo begun"}), do({"say": "Late."}, delay_s=60)),
     play("dawdle", do({"shell": "echo begun; tail -f /dev/null"}), do({"say": "Done."})),
+]
+HELPERS = [
+    play("loop inside", do({"shell": "echo inside"})),
+    play(
+        "delegate it",
+        do({"subagent": {"description": "in", "prompt": "Please loop inside", "type": "general-purpose"}}),
+        do({"say": "Delegated."}),
+    ),
 ]
 
 
@@ -110,6 +119,7 @@ class RealSuite:
     tools: ClassVar[Names]
     instructions: ClassVar[str]  # the project's own file of instructions that the client reads
     refused_key: ClassVar[dict[str, Any]]  # the service's reply to a key that is not valid
+    helpers: ClassVar[bool] = True
     crash: ClassVar[str] = "kill -9 $PPID"  # a command that kills the client
 
     def open_agent(self, url: str, sandbox: Sandbox, home: Path, monkeypatch: pytest.MonkeyPatch) -> Agent:
@@ -256,6 +266,12 @@ class RealSuite:
         rollout = await run("You will be kept waiting", seconds=5.0)
         assert (rollout.outcome, rollout.fault) == (Outcome.INFRASTRUCTURE, Fault.NETWORK), rollout.error
 
+    async def test_a_service_that_goes_silent_in_the_middle_is_missing_data(self, run):
+        rollout = await run("You will be left alone", seconds=10.0)
+        assert (rollout.outcome, rollout.fault) == (Outcome.INFRASTRUCTURE, Fault.NETWORK), rollout.error
+        assert len(rollout.calls) == 1
+        assert rollout.score is None
+
     async def test_a_command_that_never_ends_is_a_failed_run(self, run):
         rollout = await run("Please dawdle", seconds=6.0)
         assert rollout.outcome is Outcome.LIMIT, rollout.error
@@ -273,6 +289,23 @@ class RealSuite:
         assert "turns" in (rollout.error or "")
         assert rollout.score.hard == 0.0
         assert len(plays_of(server)) <= 4
+
+    async def test_what_its_helpers_do_counts_as_well(self, run, server, has_helpers):
+        server.set_script({"plays": HELPERS})
+        rollout = await run("Please delegate it", turns=4)
+        assert rollout.outcome is Outcome.LIMIT, rollout.error
+        assert len(plays_of(server)) <= 7
+        asked = len(plays_of(server))
+        rollout = await run("Please delegate it", tokens=10_000)
+        assert rollout.outcome is Outcome.LIMIT, rollout.error
+        # The ninth call passes the limit; a model that answers at once gets some more before the end.
+        assert len(plays_of(server)) - asked <= 13
+
+    @pytest.fixture
+    def has_helpers(self):
+        """Skips where the client offers the model none."""
+        if not self.helpers:
+            pytest.skip("it offers a model like this one no helpers")
 
     async def test_its_limit_on_tokens_is_passed_by_no_more_than_one_call(self, run, server):
         rollout = await run("Go on for ever", tokens=3000)

@@ -102,6 +102,12 @@ def test_a_good_run_is_told_in_full_however_it_is_cut_into_pieces(piece):
             "too many",
         ),
         ({"subtype": "error_max_budget_usd", "is_error": True, "result": None}, Outcome.LIMIT, "budget"),
+        (
+            {"is_error": True, "result": "API Error: the response exceeded the 32000 output token maximum."},
+            Outcome.LIMIT,
+            "output token maximum",
+        ),
+        ({"is_error": True, "result": "Prompt is too long"}, Outcome.LIMIT, "too long"),
         ({"is_error": True, "result": "Not logged in"}, Outcome.INFRASTRUCTURE, "Not logged in"),
         (
             {"is_error": True, "result": "Overloaded", "api_error_status": 529},
@@ -256,3 +262,14 @@ def test_the_model_is_the_one_that_answered_and_helpers_do_not_count():
     assert read(INIT, RESULT).model == "claude-opus-5-5"
     made_up = reply("m3", say("no reply"), model="<synthetic>")
     assert read(INIT, made_up, RESULT).model == "claude-opus-5-5"
+
+
+def test_what_a_helper_asks_the_model_counts_as_turns():
+    reader = StreamReader()
+    feed(reader, INIT, reply("m0", use("c0", "Task", prompt="go on")))
+    for turn in range(1, 5):
+        assert not reader.over(Limits(turns=3)) or turn > 3
+        aside = {**reply(f"m{turn}", use(f"c{turn}", "Bash", command="ls")), "parent_tool_use_id": "c0"}
+        feed(reader, aside, outcome_of(f"c{turn}", "a"))
+    assert reader.over(Limits(turns=3))
+    assert reader.finish().outcome is Outcome.LIMIT

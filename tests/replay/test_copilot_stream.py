@@ -239,12 +239,19 @@ def test_turns_end_before_the_model_is_called_once_more():
     for turn in range(3):
         assert not reader.over(Limits(turns=3))
         feed(reader, reply("", str(turn)), start(str(turn), "bash"), end(str(turn)))
-        feed(reader, event("assistant.turn_end", "helper", turnId="0"))
         feed(reader, event("assistant.turn_end", turnId=str(turn)))
     assert reader.over(Limits(turns=3))
     reading = feed(reader, event("abort", reason="user_initiated"), DONE).finish()
     assert reading.outcome is Outcome.LIMIT
     assert "3 turns" in (reading.error or "")
+
+
+def test_the_turns_of_a_helper_call_the_model_as_well():
+    reader = feed(StreamReader(), reply("", "0"), start("0", "task"))
+    for turn in range(3):
+        assert not reader.over(Limits(turns=3))
+        feed(reader, event("assistant.turn_end", "helper", turnId=str(turn)))
+    assert reader.over(Limits(turns=3))
 
 
 def test_the_last_turn_may_end_by_itself():

@@ -50,6 +50,7 @@ def open_codex(url, sandbox, home: Path, *, model: str = "gpt-5.5", **options) -
 class TestCodex(RealSuite):
     tools = Names(shell="exec_command", write="apply_patch", skill="exec_command")
     instructions = "AGENTS.md"
+    helpers = False
     refused_key = error(401, "invalid_request_error", "Incorrect API key provided: sk-fake.")
 
     def open_agent(self, url, sandbox, home, monkeypatch):

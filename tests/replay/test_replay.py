@@ -26,6 +26,7 @@ class Worker:
     identity = "worker 1"
     estimate = Usage()
     needs_workspace = True
+    secrets: tuple[str, ...] = ()
 
     def __init__(self, work, outcome: Outcome = Outcome.FINISHED) -> None:
         self.work = work

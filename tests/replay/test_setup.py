@@ -11,7 +11,7 @@ from skillopt_replay.baseline import show_changes
 from skillopt_replay.errors import ReplayError
 from skillopt_replay.sandbox import Toolchains
 from skillopt_replay.sandbox.none import NoSandbox
-from skillopt_replay.setup import KEPT, Setup, set_up
+from skillopt_replay.setup import KEPT, Setup, _keep, _list, set_up
 from skillopt_replay.workspace import prepare
 
 INSTALL = (
@@ -107,3 +107,42 @@ async def test_only_the_latest_results_are_kept(make, tmp_path):
     for number in range(KEPT + 2):
         await make(Setup(command=f"echo {number} > n"))
     assert len(list((tmp_path / "runs/setups").iterdir())) == KEPT
+
+
+async def test_what_set_up_left_is_never_written_through_a_link_of_the_project(make, repository, tmp_path):
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "profile").write_text("the user's")
+    (repository / "settings").symlink_to(outside / "profile")
+    (repository / "dangling").symlink_to(outside / "new")
+    (repository / "vendor").symlink_to(outside)
+    subprocess.run(["git", "-C", str(repository), "add", "."], check=True)
+    subprocess.run(["git", "-C", str(repository), "commit", "-qm", "links"], check=True)
+    setup = Setup(
+        command="rm settings dangling vendor && mkdir vendor && echo evil | tee settings dangling vendor/file"
+    )
+    for _ in range(2):
+        workspace = await make(setup)
+        assert (workspace.path / "settings").read_text() == "evil\n"
+        assert (workspace.path / "dangling").read_text() == "evil\n"
+        assert (workspace.path / "vendor/file").read_text() == "evil\n"
+        assert not (workspace.path / "vendor").is_symlink()
+        assert [path.name for path in outside.iterdir()] == ["profile"]
+        assert (outside / "profile").read_text() == "the user's"
+
+
+async def test_a_file_that_set_up_made_a_folder_of_is_one_the_next_time(make):
+    for _ in range(2):
+        workspace = await make(Setup(command="rm README.md && mkdir README.md && echo x > README.md/file"))
+        assert (workspace.path / "README.md/file").read_text() == "x\n"
+
+
+async def test_a_result_that_another_process_was_first_with_is_taken(make, tmp_path):
+    # Workers of a cluster on one machine share the folder, and know nothing of each other.
+    first = await make(Setup(command="echo mine > made"))
+    (kept,) = (tmp_path / "runs/setups").glob("setup-*")
+    before = _list(first.root)
+    (first.root / "made").write_text("other")
+    _keep(first.root, {name: state for name, state in before.items() if name != "made"}, kept)
+    assert (kept / "made").read_text() == "mine\n"
+    assert [path.name for path in (tmp_path / "runs/setups").iterdir()] == [kept.name]

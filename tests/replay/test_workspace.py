@@ -134,6 +134,22 @@ async def test_a_subfolder_that_did_not_exist_yet_is_made(repository, runs, make
     assert "late is not in that commit" in workspace.notes
 
 
+async def test_a_subfolder_that_was_a_link_out_of_the_project_is_no_place_to_work(
+    repository, runs, make_task, tmp_path
+):
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (repository / "tools").symlink_to(elsewhere)
+    git(repository, "add", ".")
+    git(repository, "commit", "-qm", "link")
+    linked = git(repository, "rev-parse", "HEAD").strip()
+    (repository / "tools").unlink()
+    (repository / "tools/inner").mkdir(parents=True)
+    with pytest.raises(ReplayError, match="leads out"):
+        await prepare(make_task(project=str(repository / "tools/inner"), commit=linked), runs)
+    assert list(elsewhere.iterdir()) == []
+
+
 async def test_a_linked_worktree_and_a_shallow_clone_are_projects_too(repository, runs, make_task, tmp_path):
     commit(repository, "a.txt", "1")
     head = commit(repository, "a.txt", "2")
@@ -282,6 +298,13 @@ async def test_a_folder_not_under_git_is_copied_without_secrets_and_dependencies
         "node_modules/x/index.js",
         ".env",
         "deploy.pem",
+        ".envrc",
+        "production.env",
+        "infra/terraform.tfstate.backup",
+        "id_ecdsa",
+        "config/secrets.yml",
+        "gcp-service-account.json",
+        ".vault-token",
         ".ssh/id_rsa",
         ".claude/skills/heron-greet/SKILL.md",
     ):
@@ -291,7 +314,7 @@ async def test_a_folder_not_under_git_is_copied_without_secrets_and_dependencies
     (project / "outer").symlink_to(tmp_path)
     workspace = await prepare(make_task(project=str(project)), runs)
     found = {str(p.relative_to(workspace.path)) for p in workspace.path.rglob("*") if ".git" not in p.parts}
-    assert found == {"src", "src/a.py", "inner", ".claude", ".claude/skills"}
+    assert found == {"src", "src/a.py", "inner", ".claude", ".claude/skills", "infra", "config"}
     assert "is not under git: a copy of its" in workspace.notes[0]
 
 
@@ -301,6 +324,15 @@ async def test_the_home_folder_is_never_copied(private_home, runs, make_task):
         workspace = await prepare(make_task(project=str(project)), runs)
         assert [p.name for p in workspace.path.iterdir()] == [".git"]
         assert "home folder" in workspace.notes[0]
+
+
+async def test_where_somebody_keeps_settings_and_keys_is_no_project_to_copy(private_home, runs, make_task):
+    for place in (".ssh", ".config/gh", ".codex"):
+        (private_home / place).mkdir(parents=True)
+        (private_home / place / "deploy").write_text("private")
+        workspace = await prepare(make_task(project=str(private_home / place)), runs)
+        assert [p.name for p in workspace.path.iterdir()] == [".git"]
+        assert "settings and sign-ins" in workspace.notes[0]
 
 
 async def test_a_project_that_holds_the_folder_of_the_runs_is_not_copied_into_itself(tmp_path, make_task):

@@ -20,6 +20,7 @@ class FakeAgent:
     identity = "fake 1"
     estimate = Usage(input_tokens=10, cost_usd=0.01)
     needs_workspace = False
+    secrets: tuple[str, ...] = ()
 
     def __init__(self, log: Path) -> None:
         self._log = log

@@ -18,6 +18,7 @@ class Clerk:
     identity = "clerk/1"
     estimate = Usage()
     needs_workspace = False
+    secrets: tuple[str, ...] = ()
 
     async def run(self, task, skill, workspace, limits):
         text = task.family.upper() if rule(task.family) in skill.body else "nothing"
@@ -43,10 +44,12 @@ async def test_an_agent_learns_by_the_files_it_leaves(tmp_path):
     bench = Workbench(agent=clerk, sandbox=NoSandbox(), root=tmp_path / "work")
     (tmp_path / "work").mkdir()
     splits = {split: make_split(split) for split in ("train", "val", "test")}
-    tasks = AgentTasks("clerk", splits, LocalExecutor(bench, slots=2), clerk)
+    executor = LocalExecutor(bench, slots=2)
+    tasks = AgentTasks("clerk", splits, executor, clerk)
     trainer = Trainer(tasks, Teacher(), config(optimizer={"learning_rate": 4}), out=tmp_path / "run")
     summary = await trainer.train()
     assert summary.best_test.hard == 1.0
+    await executor.close()
     assert list((tmp_path / "work").iterdir()) == []
 
 

@@ -45,6 +45,10 @@ class ChatAgent:
     def estimate(self) -> Usage:
         return self._model.estimate
 
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        return ()  # nothing that runs is lent any
+
     async def run(self, task: Task, skill: Skill | None, workspace: Path, limits: Limits) -> Rollout:
         """Return the model's answer; see Agent.run. Nothing is read or written in the workspace."""
         started = time.monotonic()

@@ -9,6 +9,7 @@ import msgspec
 
 from skillopt_replay.agents.claude_cli import CREDENTIAL_FILE, make_environment
 from skillopt_replay.agents.claude_stream import StreamReader
+from skillopt_replay.agents.clients import say_bare
 from skillopt_replay.agents.harness import Launch, Run, run_client
 from skillopt_replay.errors import Unavailable
 from skillopt_replay.protocols import Limits
@@ -67,11 +68,15 @@ class ClaudeCode:
 
     @property
     def identity(self) -> str:
-        return f"claude-code {self._cli.version} {self._model or 'default'}"
+        return f"claude-code {self._cli.version} {self._model or 'default'}{say_bare(bare=not self._sources)}"
 
     @property
     def estimate(self) -> Usage:
         return self._estimate
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        return self._credentials.secrets
 
     async def run(self, task: Task, skill: Skill | None, workspace: Path, limits: Limits) -> Rollout:
         """Let the client work on the task in `workspace`; see Agent.run."""

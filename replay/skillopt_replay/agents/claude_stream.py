@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from skillopt_replay.protocols import Limits
 
 _EXIT = re.compile(r"(?:Error: )?Exit code (\d+)\b")
+_TOO_LONG = re.compile(r"prompt is too long|output token maximum|context (?:window|limit)", re.IGNORECASE)
 _CUT = "cut off mid-stream"  # the client's own words when it asks the model to go on
 
 
@@ -84,6 +85,7 @@ class StreamReader:
         self._text = ""
         self._usage = Usage()
         self._last_message = ("", Usage())
+        self._replies = 0
         self._fault: Fault | None = None
         self._retrying = False
         self._cut = False
@@ -98,10 +100,10 @@ class StreamReader:
     def over(self, limits: Limits) -> bool:
         """Whether the tokens are used up and the model would be called again.
 
-        The client itself counts turns and money.
+        The client itself counts money, and turns, but not those of the helpers it starts.
         """
         if self._excess is None and self._owing and self._result is None:
-            self._excess = find_excess(limits, self._counted)
+            self._excess = find_excess(limits, self._counted, self._replies - 1)
         return self._excess is not None
 
     @property
@@ -156,6 +158,7 @@ class StreamReader:
         usage = to_usage(message.usage or Tokens())
         if message.id != self._last_message[0]:
             self._usage = self._usage.plus(self._last_message[1])
+            self._replies += 1
             self._owing = False
         self._last_message = (message.id, usage)
 
@@ -198,6 +201,7 @@ class StreamReader:
             denied=tuple(d.tool_name for d in (result.permission_denials or []) if result) if result else (),
             replied=self._replied,
             waiting_for_service=result is None and (self._retrying or not self._replied),
+            idle=self._trace.idle,
             skipped=self._lines.skipped,
         )
 
@@ -208,6 +212,8 @@ def _judge(result: _Event, *, cut: bool) -> tuple[Outcome, str | None, Fault | N
     )
     if result.subtype in ("error_max_turns", "error_max_budget_usd"):
         return Outcome.LIMIT, said, None
+    if _TOO_LONG.search(said) and result.is_error:
+        return Outcome.LIMIT, said[:MAX_ERROR], None
     if result.is_error or result.subtype != "success":
         status = f" (status {result.api_error_status})" if result.api_error_status else ""
         fault = fault_of(result.api_error_status, said)

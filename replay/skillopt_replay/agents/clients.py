@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from skillopt_replay.errors import Unavailable
+from skillopt_replay.masking import find_secrets
 from skillopt_replay.sandbox.contract import SYSTEM_PATH
 
 _VERSION = re.compile(r"\d+\.\d+\.\d+")
@@ -34,6 +35,11 @@ class Credentials(msgspec.Struct, frozen=True, kw_only=True):
     def expired(self) -> bool:
         return self.expires is not None and self.expires <= time.time()
 
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What of it must never be kept or told."""
+        return find_secrets(dict(self.env), self.route, self.file)
+
     def __repr__(self) -> str:
         return f"Credentials(source={self.source!r})"
 
@@ -49,6 +55,11 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def signed_in(self) -> bool:
         return self.credentials is not None and not self.credentials.expired
+
+
+def say_bare(*, bare: bool) -> str:
+    """Return what an identity ends with when the project's own settings are left out."""
+    return " without project settings" if bare else ""
 
 
 def read_version(binary: Path, *, hint: str, env: tuple[tuple[str, str], ...] = ()) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from skillopt_replay.agents.clients import say_bare
 from skillopt_replay.agents.codex_cli import CERTIFICATES, CREDENTIAL_FILE, KEY
 from skillopt_replay.agents.codex_log import FILTER
 from skillopt_replay.agents.codex_route import find_addresses
@@ -80,11 +81,18 @@ class Codex:
     def identity(self) -> str:
         route = self._credentials.route
         provider = f"{route['model_provider']}/" if "model_provider" in route else ""
-        return f"codex {self._cli.version} {provider}{self._model or route.get('model', 'default')}"
+        return (
+            f"codex {self._cli.version} {provider}{self._model or route.get('model', 'default')}"
+            + say_bare(bare=not self._project_settings)
+        )
 
     @property
     def estimate(self) -> Usage:
         return self._estimate
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        return self._credentials.secrets
 
     async def run(self, task: Task, skill: Skill | None, workspace: Path, limits: Limits) -> Rollout:
         """Let the client work on the task in `workspace`; see Agent.run."""

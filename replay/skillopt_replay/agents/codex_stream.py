@@ -195,6 +195,7 @@ class StreamReader:
             denied=(*self._denied, *self.log.denied),
             replied=self._replied,
             waiting_for_service=self._end is None and (self._fault is not None or not self._replied),
+            idle=self._trace.idle,
             skipped=self._lines.skipped,
         )
 

@@ -13,6 +13,7 @@ from skillopt_replay.agents.command_stream import CommandReader
 from skillopt_replay.agents.faults import fault_of
 from skillopt_replay.agents.harness import Launch, Run, conclude, run_client
 from skillopt_replay.errors import Unavailable
+from skillopt_replay.masking import keep_long
 from skillopt_replay.rollouts import Fault, Outcome, Usage
 from skillopt_replay.sandbox.contract import SYSTEM_PATH, Toolchains
 from skillopt_replay.sandbox.folders import show_program
@@ -123,6 +124,10 @@ class CommandAgent:
     @property
     def estimate(self) -> Usage:
         return self._estimate
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        return keep_long(self._passed.values())
 
     async def run(self, task: Task, skill: Skill | None, workspace: Path, limits: Limits) -> Rollout:
         """Let the program work on the task in `workspace`; see Agent.run."""

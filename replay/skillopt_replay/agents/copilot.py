@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from skillopt_replay.agents.clients import say_bare
 from skillopt_replay.agents.copilot_cli import MODEL, PROVIDER, SECRETS, quiet, unpack
 from skillopt_replay.agents.copilot_stream import StreamReader
 from skillopt_replay.agents.copilot_usage import UsageFile, switch_on
@@ -83,11 +84,17 @@ class Copilot:
     @property
     def identity(self) -> str:
         own = "provider/" if PROVIDER in dict(self._credentials.env) else ""
-        return f"copilot {self._cli.version} {own}{self._model or 'default'}"
+        return f"copilot {self._cli.version} {own}{self._model or 'default'}" + say_bare(
+            bare=not self._project_settings
+        )
 
     @property
     def estimate(self) -> Usage:
         return self._estimate
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        return self._credentials.secrets
 
     async def run(self, task: Task, skill: Skill | None, workspace: Path, limits: Limits) -> Rollout:
         """Let the client work on the task in `workspace`; see Agent.run."""

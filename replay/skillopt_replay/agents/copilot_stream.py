@@ -132,9 +132,8 @@ class StreamReader:
             self._text = reply.content
         self._trace.say(reply.content)
 
-    def _take_turn_end(self, event: Event) -> None:
-        if event.agent_id is None:
-            self._turns += 1
+    def _take_turn_end(self, _event: Event) -> None:
+        self._turns += 1  # those of its helpers as well
 
     def _take_beginning(self, _event: Event) -> None:
         self._streaming = True
@@ -215,6 +214,7 @@ class StreamReader:
             denied=tuple(self._denied),
             replied=self._replied,
             waiting_for_service=self._exit_code is None and (self._refusals > 0 or not self._replied),
+            idle=self._trace.idle,
             skipped=self._lines.skipped,
         )
 

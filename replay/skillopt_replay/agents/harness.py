@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 import msgspec
@@ -13,7 +14,7 @@ from skillopt_replay.agents.faults import fault_of
 from skillopt_replay.bounds import Bounds
 from skillopt_replay.errors import ReplayError
 from skillopt_replay.folders import PRIVATE_PREFIX, make_folder
-from skillopt_replay.rollouts import Fault, Outcome, Rollout
+from skillopt_replay.rollouts import Fault, Outcome, Rollout, Usage
 from skillopt_replay.sandbox.launching import find_failure
 from skillopt_replay.sandbox.reach import Endpoint
 from skillopt_replay.trash import discard
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from skillopt_replay.tasks import Task
 
 _FLOOD_BYTES = 512_000_000
+_SILENT_SHARE = 0.5
+_SLOW = 5.0  # seconds in which any client may be silent
 
 
 class Launch(msgspec.Struct, frozen=True, kw_only=True):
@@ -106,6 +109,14 @@ async def run_client(
             cwd=run.workspace,
             reach=launch.reach,
         )
+        heard = time.monotonic()
+
+        def note(take: Callable[[bytes], None] | None, data: bytes) -> None:
+            nonlocal heard
+            heard = time.monotonic()
+            if take is not None:
+                take(data)
+
         finished = await process.run(
             argv,
             cwd=run.workspace,
@@ -114,8 +125,8 @@ async def run_client(
             stdin=launch.stdin,
             keep_bytes=20_000,
             flood_bytes=_FLOOD_BYTES,
-            on_stdout=reader.feed,
-            on_stderr=log,
+            on_stdout=partial(note, reader.feed),
+            on_stderr=partial(note, log),
             enough=lambda: reader.over(run.limits),
             bounds=Bounds(
                 processes=run.limits.processes,
@@ -124,6 +135,7 @@ async def run_client(
                 folders=(root, private, *launch.writable),
             ),
         )
+        silent = time.monotonic() - heard
         reading = reader.finish()  # while the private folder is there: some clients tell more in its files
     except OSError as error:
         return _failed(
@@ -133,7 +145,7 @@ async def run_client(
         return _failed(run, f"no sandbox: {error.message}", Fault.SANDBOX, time.monotonic() - started)
     finally:
         left = await discard(private)
-    rollout = _report(run, finished, reading, judge or conclude)
+    rollout = _report(run, finished, msgspec.structs.replace(reading, silent_s=silent), judge or conclude)
     return msgspec.structs.replace(rollout, notes=(*rollout.notes, *left))
 
 
@@ -173,7 +185,9 @@ def conclude(
     if reading.outcome is not None:
         return _accept(reading, reading.outcome)
     if finished.timed_out:
-        if reading.waiting_for_service:
+        # What thinks for long is slow, which counts against the run; what is silent for most of it hangs.
+        hangs = reading.idle and reading.silent_s >= max(limits.seconds * _SILENT_SHARE, _SLOW)
+        if reading.waiting_for_service or hangs:
             error = f"no reply from the service within {limits.seconds:g} s"
             return Outcome.INFRASTRUCTURE, error, reading.fault or Fault.NETWORK
         return Outcome.LIMIT, f"stopped after {limits.seconds:g} s", None
@@ -210,6 +224,7 @@ def _failed(run: Run, error: str, fault: Fault, seconds: float) -> Rollout:
         model=run.model,
         outcome=Outcome.INFRASTRUCTURE,
         answer="",
+        usage=Usage(cost_usd=0.0),
         seconds=seconds,
         error=error,
         fault=fault,

@@ -25,8 +25,9 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
 
     `outcome` is None when it ended without a result; `error` then is what it said last.
     `replied`: the model answered at least once. `waiting_for_service`: it ended while it waited for the
-    service. `skill_loaded` is None when the agent does not tell. `denied` names the tools that were refused;
-    `skipped` counts lines that could not be read.
+    service. `idle`: no tool of its was under way, so that only the service could go on; `silent_s` are the
+    seconds since it was heard last. `skill_loaded` is None when the agent does not tell. `denied` names the
+    tools that were refused; `skipped` counts lines that could not be read.
     """
 
     outcome: Outcome | None
@@ -41,6 +42,8 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
     denied: tuple[str, ...] = ()
     replied: bool = True
     waiting_for_service: bool = False
+    idle: bool = False
+    silent_s: float = 0.0
     skipped: int = 0
 
 
@@ -85,7 +88,7 @@ class Trace:
     def __init__(self) -> None:
         self._calls: dict[str, RolloutCall] = {}
         self._steps: list[Step] = []
-        self._places: dict[str, int] = {}
+        self._under_way: set[str] = set()
         self._room = MAX_TRACE
 
     @property
@@ -95,6 +98,11 @@ class Trace:
     @property
     def steps(self) -> tuple[Step, ...]:
         return tuple(self._steps)
+
+    @property
+    def idle(self) -> bool:
+        """Whether every call that began has ended."""
+        return not self._under_way
 
     def say(self, text: str) -> None:
         """Add words of the agent."""
@@ -107,6 +115,7 @@ class Trace:
         """Add the beginning of a call; a key seen before changes nothing."""
         if key in self._calls or len(self._calls) >= MAX_CALLS:
             return
+        self._under_way.add(key)
         self._steps.append(Called(len(self._calls)))
         self._calls[key] = RolloutCall(name, command, arguments=self._keep(arguments))
 
@@ -114,6 +123,7 @@ class Trace:
         self, key: str, *, error: str | None = None, exit_code: int | None = None, output: str = ""
     ) -> None:
         """Add how a call ended; a key that is not known changes nothing."""
+        self._under_way.discard(key)
         call = self._calls.get(key)
         if call is None:
             return

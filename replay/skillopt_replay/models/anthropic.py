@@ -14,7 +14,7 @@ import msgspec
 from skillopt_replay.errors import Unavailable
 from skillopt_replay.models.anthropic_replies import TOOL, read_message
 from skillopt_replay.models.asking import to_valid
-from skillopt_replay.models.completing import complete_with_room, conclude
+from skillopt_replay.models.completing import charge, complete_with_room, conclude
 from skillopt_replay.models.replies import ReplyUnreadable
 from skillopt_replay.models.schemas import describe, simplify
 from skillopt_replay.models.service import Failure, Service
@@ -147,8 +147,9 @@ class AnthropicModel:
     ) -> Completion:
         started = time.monotonic()
         sent = self._build(messages, schema, max_tokens, temperature)
+        lost: list[Failure] = []
         while True:
-            answer = await self._service.ask(sent)
+            answer = await self._service.ask(sent, lost)
             if isinstance(answer, bytes):
                 break
             self._learn(answer, sent)
@@ -158,17 +159,19 @@ class AnthropicModel:
             sent = again
         seconds = time.monotonic() - started
         if isinstance(answer, Failure):
-            return self._failed(answer.message, answer.fault, seconds)
+            return self._failed(answer.message, answer.fault, seconds, charge(None, self.estimate, lost))
         try:
             reply = read_message(answer, price=self._price)
         except ReplyUnreadable as error:
-            return self._failed(str(error), error.fault, seconds)
+            # An answer that cannot be read was paid for, unlike an error told in its place.
+            usage = charge(self.estimate if error.fault is Fault.REPLY else None, self.estimate, lost)
+            return self._failed(str(error), error.fault, seconds, usage)
         return conclude(
             reply.text,
             schema,
             value=reply.value,
             model=reply.model or self._model,
-            usage=reply.usage,
+            usage=charge(reply.usage, self.estimate, lost),
             seconds=seconds,
             truncated=reply.truncated,
             refused=reply.refused,
@@ -228,8 +231,10 @@ class AnthropicModel:
             return self._structure is Structure.FORMAT
         return self._structure is (Structure.TOOL if "tool_choice" in sent else Structure.OFFERED)
 
-    def _failed(self, message: str, fault: Fault, seconds: float) -> Completion:
-        return Completion(text="", model=self._model, seconds=seconds, error=message, fault=fault)
+    def _failed(self, message: str, fault: Fault, seconds: float, usage: Usage) -> Completion:
+        return Completion(
+            text="", model=self._model, seconds=seconds, error=message, fault=fault, usage=usage
+        )
 
 
 def messages_url(base_url: str) -> str:
@@ -262,5 +267,5 @@ def _inspect(body: bytes) -> Failure | None:
         read_message(body)
     except ReplyUnreadable as error:
         if error.fault is Fault.CUT:
-            return Failure(str(error), error.fault, transient=True)
+            return Failure(str(error), error.fault, transient=True, paid=error.fault is Fault.CUT)
     return None

@@ -16,6 +16,7 @@ from skillopt_replay.agents.claude_usage import ModelTokens, Tokens, add_up
 from skillopt_replay.agents.faults import fault_of
 from skillopt_replay.errors import Unavailable
 from skillopt_replay.folders import PRIVATE_PREFIX, make_folder
+from skillopt_replay.masking import mask
 from skillopt_replay.models.completing import conclude
 from skillopt_replay.protocols import Completion
 from skillopt_replay.rollouts import Fault, Usage
@@ -140,7 +141,7 @@ class ClaudeModel:
             return self._failed(f"claude does not start: {error}", Fault.CLIENT, started)
         finally:
             await discard(private)
-        return self._read(finished, schema)
+        return mask(self._read(finished, schema), self._credentials.secrets)
 
     def _furnish(self, private: Path, system: str) -> None:
         config = private / "home" / ".claude"

@@ -13,9 +13,12 @@ import msgspec
 from skillopt_replay import process
 from skillopt_replay.agents.codex import name_provider
 from skillopt_replay.agents.codex_cli import CREDENTIAL_FILE
+from skillopt_replay.agents.codex_log import FILTER, LogReader
 from skillopt_replay.agents.codex_words import find_fault, find_words
+from skillopt_replay.agents.traces import Trace
 from skillopt_replay.errors import Unavailable
 from skillopt_replay.folders import PRIVATE_PREFIX, make_folder
+from skillopt_replay.masking import mask
 from skillopt_replay.models.claude import ENTRYPOINT, render
 from skillopt_replay.models.completing import conclude
 from skillopt_replay.models.schemas import simplify
@@ -33,6 +36,7 @@ if TYPE_CHECKING:
 
 TYPICAL = Usage(input_tokens=20_000, output_tokens=4_000)
 _KEEP_BYTES = 8_000_000
+_MOST_REPLIES = 4  # of a model that goes on calling tools, none of which it has
 _SIGN_IN = "run `codex login`, or set CODEX_API_KEY"
 # Everything that could run, read, search, ask around or be written down; a name that a version does not know
 # costs one line of its output.
@@ -122,6 +126,7 @@ class CodexModel:
         """Return the reply; a failed call is a Completion with `error`."""
         started = time.monotonic()
         system, prompt = render(messages)
+        log = LogReader(Trace())
         root = self._work or Path(tempfile.gettempdir())
         private = await asyncio.to_thread(make_folder, root, PRIVATE_PREFIX)
         try:
@@ -133,12 +138,15 @@ class CodexModel:
                 seconds=self._seconds,
                 stdin=prompt.encode("utf-8", "replace"),
                 keep_bytes=_KEEP_BYTES,
+                on_stderr=log.feed,
+                enough=lambda: log.owing and log.replies >= _MOST_REPLIES,
             )
         except OSError as error:
             return self._failed(f"codex does not start: {error}", Fault.CLIENT, time.monotonic() - started)
         finally:
             await discard(private)
-        return self._read(finished, schema)
+        log.finish()
+        return mask(self._read(finished, log, schema), self._credentials.secrets)
 
     def _furnish(self, private: Path, system: str, schema: Mapping[str, Any] | None) -> None:
         import tomlkit
@@ -194,12 +202,19 @@ class CodexModel:
             "TMPDIR": str(private / "tmp"),
             "LANG": "C.UTF-8",
             "TERM": "dumb",
+            "RUST_LOG": FILTER,
             # Nothing is kept of these sessions; if a version does, harvesters know them by this.
             "CODEX_INTERNAL_ORIGINATOR_OVERRIDE": ENTRYPOINT,
             **dict(self._credentials.env),
         }
 
-    def _read(self, finished: process.Finished, schema: Mapping[str, Any] | None) -> Completion:
+    def _read(
+        self, finished: process.Finished, log: LogReader, schema: Mapping[str, Any] | None
+    ) -> Completion:
+        if finished.stopped:
+            said = f"the model called tools it does not have, {log.replies} times"
+            failed = self._failed(said, Fault.REPLY, finished.seconds)
+            return msgspec.structs.replace(failed, usage=self._priced(log.usage))
         if finished.timed_out:
             said = f"no reply within {self._seconds:g} s"
             return self._failed(said, Fault.NETWORK, finished.seconds)
@@ -214,7 +229,7 @@ class CodexModel:
         if problem:
             return self._failed(find_words(problem), find_fault(problem), finished.seconds)
         if usage is None:
-            said = (finished.stderr or finished.stdout).strip()[-300:] or "it wrote nothing"
+            said = (log.said or finished.stdout).strip()[-300:] or "it wrote nothing"
             error = f"codex ended with {finished.returncode} and no result: {said}"
             return self._failed(error, find_fault(said), finished.seconds)
         return conclude(text, schema, model=self._model or "", usage=usage, seconds=finished.seconds)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -32,6 +32,17 @@ async def complete_with_room(
         second, usage=first.usage.plus(second.usage), seconds=first.seconds + second.seconds
     )
     return both, ROOM_TO_THINK
+
+
+def charge(usage: Usage | None, estimate: Usage, lost: Sequence[object]) -> Usage:
+    """Return what a call cost: its reply's usage (None: refused), and the estimate for each lost try."""
+    total = Usage(cost_usd=0.0) if usage is None else usage
+    if usage is None and lost and estimate.cost_usd is None:
+        total = Usage()
+    for _ in lost:
+        # As input alone: nothing of an output was seen, and only that shows a model that reasons.
+        total = total.plus(Usage(input_tokens=estimate.tokens, cost_usd=estimate.cost_usd))
+    return total
 
 
 def conclude(

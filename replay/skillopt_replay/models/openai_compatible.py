@@ -10,7 +10,7 @@ import msgspec
 
 from skillopt_replay.errors import Unavailable
 from skillopt_replay.models.asking import Asking
-from skillopt_replay.models.completing import complete_with_room, conclude
+from skillopt_replay.models.completing import charge, complete_with_room, conclude
 from skillopt_replay.models.presets import PLAIN, Preset
 from skillopt_replay.models.prices import Price
 from skillopt_replay.models.replies import ReplyUnreadable, read_reply
@@ -135,19 +135,22 @@ class OpenAICompatible:
         self, build: Callable[[], dict[str, Any]], schema: Mapping[str, Any] | None, max_tokens: int
     ) -> Completion:
         started = time.monotonic()
-        answer = await self._ask(build)
+        lost: list[Failure] = []
+        answer = await self._ask(build, lost)
         seconds = time.monotonic() - started
         if isinstance(answer, Failure):
-            return self._failed(answer.message, answer.fault, seconds)
+            return self._failed(answer.message, answer.fault, seconds, charge(None, self.estimate, lost))
         try:
             reply = read_reply(answer, price=self._price)
         except ReplyUnreadable as error:
-            return self._failed(self._service.advise(str(error), error.fault), error.fault, seconds)
+            # An answer that cannot be read was paid for, unlike an error told in its place.
+            usage = charge(self.estimate if error.fault is Fault.REPLY else None, self.estimate, lost)
+            return self._failed(self._service.advise(str(error), error.fault), error.fault, seconds, usage)
         return conclude(
             reply.text,
             schema,
             model=reply.model or self._model,
-            usage=reply.usage,
+            usage=charge(reply.usage, self.estimate, lost),
             seconds=seconds,
             truncated=reply.truncated,
             refused=reply.refused,
@@ -155,10 +158,10 @@ class OpenAICompatible:
             max_tokens=max_tokens,
         )
 
-    async def _ask(self, build: Callable[[], dict[str, Any]]) -> bytes | Failure:
+    async def _ask(self, build: Callable[[], dict[str, Any]], lost: list[Failure]) -> bytes | Failure:
         sent = build()
         while True:
-            answer = await self._service.ask(sent)
+            answer = await self._service.ask(sent, lost)
             if isinstance(answer, bytes) or not self._asking.may_learn(answer):
                 return answer
             self._asking.learn(answer, sent)
@@ -167,8 +170,10 @@ class OpenAICompatible:
                 return answer
             sent = again
 
-    def _failed(self, message: str, fault: Fault, seconds: float) -> Completion:
-        return Completion(text="", model=self._model, seconds=seconds, error=message, fault=fault)
+    def _failed(self, message: str, fault: Fault, seconds: float, usage: Usage) -> Completion:
+        return Completion(
+            text="", model=self._model, seconds=seconds, error=message, fault=fault, usage=usage
+        )
 
 
 _PASSING = (Fault.RATE, Fault.OVERLOAD, Fault.CUT)
@@ -180,7 +185,7 @@ def _inspect(body: bytes) -> Failure | None:
         read_reply(body)
     except ReplyUnreadable as error:
         if error.fault in _PASSING:
-            return Failure(str(error), error.fault, transient=True)
+            return Failure(str(error), error.fault, transient=True, paid=error.fault is Fault.CUT)
     return None
 
 

@@ -29,7 +29,8 @@ _LOG = logging.getLogger(__name__)
 class Failure(msgspec.Struct, frozen=True):
     """A request that failed: what to say, why, whether to try again, and what the server asked to wait.
 
-    `status` is the HTTP status (0: none came) and `param` the parameter that the server names.
+    `status` is the HTTP status (0: none came) and `param` the parameter that the server names. `paid` says
+    that it may have been paid for all the same: the server had the request, and was not heard to refuse it.
     """
 
     message: str
@@ -38,6 +39,7 @@ class Failure(msgspec.Struct, frozen=True):
     wait_s: float | None = None
     status: int = 0
     param: str = ""
+    paid: bool = False
 
 
 class Service:
@@ -88,14 +90,16 @@ class Service:
         if client is not None:
             await client.aclose()
 
-    async def ask(self, body: Mapping[str, Any]) -> bytes | Failure:
-        """Return the body of the reply, or why there is none."""
+    async def ask(self, body: Mapping[str, Any], lost: list[Failure] | None = None) -> bytes | Failure:
+        """Return the body of the reply, or why there is none; `lost` takes the tries that may have cost."""
         attempt = 0
         while True:
             await asyncio.sleep(max(0.0, self._not_before - time.monotonic()))
             answer = await self._post(body)
             if isinstance(answer, bytes):
                 return answer
+            if answer.paid and lost is not None:
+                lost.append(answer)
             attempt += 1
             if not answer.transient or attempt >= self._patience.attempts:
                 return self._advise(answer)
@@ -123,10 +127,13 @@ class Service:
         try:
             return await asyncio.wait_for(self._exchange(body, received), self._timeout_s)
         except asyncio.TimeoutError:
-            return Failure(f"no reply within {self._timeout_s:.0f} s", Fault.NETWORK, transient=True)
+            return Failure(
+                f"no reply within {self._timeout_s:.0f} s", Fault.NETWORK, transient=True, paid=True
+            )
         except httpx2.TransportError as error:
             fault = Fault.CUT if received else Fault.NETWORK
-            return Failure(f"{self.host}: {_describe(error)}", fault, transient=True)
+            unheard = isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.ProxyError)
+            return Failure(f"{self.host}: {_describe(error)}", fault, transient=True, paid=not unheard)
         except httpx2.HTTPError as error:
             return Failure(f"{self.host}: {_describe(error)}", Fault.NETWORK, transient=False)
 

@@ -18,7 +18,8 @@ SUPPORT = Path(__file__).parents[2] / "support"
 class ChatServer:
     """Answers each request with the next of `answers`, the last one for ever.
 
-    An answer is (status, body, headers); a dict body is sent as JSON, None drops the connection.
+    An answer is (status, body, headers), or a function of the request that returns one; a dict body is sent
+    as JSON, None drops the connection.
     """
 
     def __init__(self, *answers) -> None:
@@ -59,10 +60,12 @@ def chat_server():
 
                 def do_POST(self):
                     length = int(self.headers["content-length"])
-                    chat.requests.append(json.loads(self.rfile.read(length)))
+                    asked = json.loads(self.rfile.read(length))
+                    chat.requests.append(asked)
                     chat.headers.append({k.lower(): v for k, v in self.headers.items()})
                     chat.paths.append(self.path)
-                    status, body, headers = chat.next()
+                    answer = chat.next()
+                    status, body, headers = answer(asked) if callable(answer) else answer
                     if body == "hang":
                         chat.delay.wait(5)
                         body = None

@@ -174,6 +174,42 @@ async def test_every_failure_has_its_fault_and_only_what_may_pass_is_tried_again
     assert len(server.requests) == asked
 
 
+@pytest.mark.parametrize(
+    ("answer", "tries"),
+    [
+        (fail(401, "invalid x-api-key", "authentication_error"), 0),
+        (fail(429, "slow", "rate_limit_error"), 0),
+        (fail(500, "oops", "api_error"), 0),
+        ((0, None, {}), 3),
+        ((200, b'{"type": "message", "content": [', {}), 3),
+        ((200, {"content": 3}, {}), 1),
+    ],
+)
+async def test_a_refusal_costs_nothing_and_a_reply_that_was_lost_as_much_as_it_may_have(
+    chat_server, answer, tries
+):
+    for price in (Price(1.0, 2.0), None):
+        async with client(chat_server(answer), price=price) as model:
+            most = model.estimate
+            done = await model.complete(ASK)
+        assert done.error
+        assert done.usage.tokens == tries * most.tokens
+        if price is not None or not tries:
+            assert done.usage.cost_usd == pytest.approx(tries * (most.cost_usd or 0.0))
+        else:
+            assert done.usage.cost_usd is None, "not known is not nothing"
+
+
+async def test_a_reply_that_came_at_the_second_try_costs_both(chat_server):
+    async with client(chat_server((0, None, {}), say("hi"))) as model:
+        most = model.estimate
+        done = await model.complete(ASK)
+    async with client(chat_server(fail(429, "slow", "rate_limit_error"), say("hi"))) as model:
+        once = await model.complete(ASK)
+    assert (done.text, once.text) == ("hi", "hi")
+    assert done.usage.tokens == most.tokens + once.usage.tokens
+
+
 @pytest.mark.parametrize(("stop", "fault"), [("max_tokens", Fault.CUT), ("refusal", Fault.REPLY)])
 async def test_a_cut_or_declined_reply_keeps_its_text_and_is_no_value(chat_server, stop, fault):
     async with client(chat_server(say('{"n": 4}', stop=stop))) as model:

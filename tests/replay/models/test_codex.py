@@ -210,6 +210,11 @@ SCRIPT = {
             "when": {"user_contains": "be refused"},
             "steps": [{"status": 401, "error": {"type": "authentication_error", "message": "bad key"}}],
         },
+        {
+            "name": "insist",
+            "when": {"user_contains": "insist"},
+            "steps": [{"do": [{"tool": "exec_command", "input": {"cmd": "touch insisted"}}]}],
+        },
         {"name": "plain", "when": {}, "steps": [{"do": [{"think": "hm"}, {"say": "Plain words."}]}]},
     ]
 }
@@ -255,3 +260,11 @@ class TestWithTheRealClient:
         done = await model.complete([Message("user", "be refused")])
         assert (done.fault, done.text) == (Fault.SIGN_IN, "")
         assert "CODEX_API_KEY" in done.error
+
+    async def test_a_model_that_insists_on_tools_it_was_not_given_is_stopped(self, model, tmp_path):
+        done = await model.complete([Message("user", "please insist")])
+        assert (done.fault, done.text) == (Fault.REPLY, "")
+        assert "tools it does not have" in done.error
+        assert done.usage.tokens > 0
+        assert len((tmp_path / "requests.jsonl").read_text().splitlines()) <= 5
+        assert list((tmp_path / "w").iterdir()) == []

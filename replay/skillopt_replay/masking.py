@@ -1,0 +1,90 @@
+"""Takes the credentials a run was lent out of everything it left behind.
+
+Patterns know the keys of known services. What a run prints of any other is known here to the letter.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from enum import Enum
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+MASK = "[redacted:credential]"
+_SHORTEST = 8  # anything shorter stands in many texts that have nothing to do with it
+_SECRET_NAME = re.compile(r"key|token|secret|password|passwd|auth|credential|headers|cookie", re.IGNORECASE)
+_USERINFO = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*://[^/@\s]*:([^/@\s]+)@")
+T = TypeVar("T")
+
+
+def find_secrets(
+    env: Mapping[str, str], route: Mapping[str, Any] | None = None, file: bytes | None = None
+) -> tuple[str, ...]:
+    """Return the secrets lent to a run: in variables and settings (`route`) by their names, and in a file.
+
+    A password in the URL of a variable is one as well. Of a credential file (JSON) whatever is long counts.
+    """
+    found = [value for name, value in env.items() if _SECRET_NAME.search(name)]
+    found += _named(route or {})
+    found += [match[1] for value in env.values() if (match := _USERINFO.match(value))]
+    if file is not None:
+        # Names of plans and ways to sign in are shorter than any token.
+        found += _strings(msgspec.json.decode(file), 2 * _SHORTEST)
+    return keep_long(found)
+
+
+def keep_long(values: Iterable[str]) -> tuple[str, ...]:
+    """Return the values that are long enough to be masked, the longest first."""
+    return tuple(sorted({value.strip() for value in values if len(value.strip()) >= _SHORTEST}, key=len))[
+        ::-1
+    ]
+
+
+def mask(value: T, secrets: tuple[str, ...]) -> T:
+    """Return the record with every secret masked in all of its texts, also as JSON would write it."""
+    if not secrets:
+        return value
+    forms = [(form, MASK) for secret in secrets for form in dict.fromkeys((secret, json.dumps(secret)[1:-1]))]
+    return cast("T", _mask(value, forms))
+
+
+def _mask(value: Any, forms: list[tuple[str, str]]) -> Any:
+    if isinstance(value, Enum):
+        return value
+    if isinstance(value, str):
+        for form, masked in forms:
+            value = value.replace(form, masked)
+        return value
+    if isinstance(value, tuple):
+        return tuple(_mask(one, forms) for one in value)
+    if isinstance(value, msgspec.Struct):
+        old = {name: getattr(value, name) for name in value.__struct_fields__}
+        new = {name: _mask(one, forms) for name, one in old.items()}
+        changed = {name: one for name, one in new.items() if one != old[name]}
+        return msgspec.structs.replace(value, **changed) if changed else value
+    return value
+
+
+def _named(settings: Mapping[str, Any]) -> list[str]:
+    found: list[str] = []
+    for name, value in settings.items():
+        # Those name variables, which are no secret.
+        if name.startswith("env_"):
+            continue
+        if _SECRET_NAME.search(name):
+            found += _strings(value, 0)
+        elif isinstance(value, dict):
+            found += _named(value)
+    return found
+
+
+def _strings(value: Any, shortest: int) -> list[str]:
+    if isinstance(value, str):
+        return [value] if len(value) >= shortest else []
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return [text for one in inner for text in _strings(one, shortest)]

@@ -1,0 +1,110 @@
+"""What a run is lent to sign in with stands in nothing that is kept of it."""
+
+from __future__ import annotations
+
+import json
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skillopt_replay.agents.clients import Credentials
+from skillopt_replay.agents.command import CommandAgent, find_program
+from skillopt_replay.masking import MASK, find_secrets, keep_long, mask
+from skillopt_replay.protocols import Limits
+from skillopt_replay.replay import replay
+from skillopt_replay.rollouts import CheckResult, Outcome, Rollout, RolloutCall, Said, Score
+from skillopt_replay.sandbox.none import NoSandbox
+from skillopt_replay.tasks import CommandSucceeds, Contains
+
+# Like no key of any service, so that no pattern would know it.
+PLAIN = "correct horse battery staple"
+
+
+@pytest.fixture
+def play(tmp_path, repository, make_task):
+    async def run(script: str, *checks, **passed) -> Rollout:
+        path = tmp_path / "program" / "my-agent"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(f"#!/bin/sh\n{script}\n")
+        path.chmod(0o755)
+        agent = CommandAgent(find_program([str(path)], {}), NoSandbox(), passed=passed)
+        task = make_task(project=str(repository), checks=checks or (Contains(text="x"),))
+        return await replay(
+            task, None, agent, root=tmp_path / "runs", sandbox=NoSandbox(), limits=Limits(seconds=30)
+        )
+
+    return run
+
+
+async def test_a_key_that_a_run_prints_writes_and_passes_on_is_kept_nowhere(play):
+    script = """
+        echo '{"skillopt": 1}'
+        printf '%s\\n' '{"type": "call", "id": "1", "name": "shell", "command": "curl -H '"$MY_LOGIN"'"}'
+        printf '%s\\n' '{"type": "call_end", "id": "1", "exit_code": 0, "output": "'"$MY_LOGIN"'"}'
+        printf '%s\\n' '{"type": "say", "text": "It is '"$MY_LOGIN"'"}'
+        printf '%s\\n' '{"type": "answer", "text": "Done with '"$MY_LOGIN"'"}'
+        echo "login = $MY_LOGIN" > settings.txt
+    """
+    rollout = await play(script, CommandSucceeds(command="cat settings.txt >&2; exit 1"), MY_LOGIN=PLAIN)
+    kept = msgspec.json.encode(rollout).decode()
+    assert rollout.outcome is Outcome.FINISHED, kept
+    assert rollout.answer == f"Done with {MASK}"
+    assert rollout.calls[0].command == f"curl -H {MASK}"
+    assert rollout.calls[0].output == MASK
+    assert f"+login = {MASK}" in rollout.diff
+    assert rollout.score is not None
+    assert "battery" not in kept
+
+
+async def test_a_key_in_the_last_words_of_a_run_that_broke_is_not_told(play):
+    rollout = await play('echo "401 for $MY_LOGIN" >&2; exit 75', MY_LOGIN=PLAIN)
+    assert rollout.error is not None
+    assert MASK in rollout.error
+    assert "battery" not in rollout.error
+
+
+async def test_the_score_is_worked_out_on_what_the_run_really_did(play):
+    rollout = await play('echo "$MY_LOGIN"', Contains(text="battery"), MY_LOGIN=PLAIN)
+    assert rollout.score is not None
+    assert rollout.score.hard == 1.0
+    assert "battery" not in rollout.answer
+
+
+def test_of_a_sign_in_the_key_the_header_and_the_password_of_a_proxy_are_secret():
+    signed_in = Credentials(
+        source="test",
+        env=(("MY_API_KEY", "key-of-mine"), ("BASE_URL", "https://gateway.invalid/v1"),
+             ("HTTPS_PROXY", "http://me:proxy-word@proxy.invalid:3128")),
+        route={"model_provider": "own", "model_providers": {
+            "own": {"base_url": "https://own.invalid", "env_key": "MY_API_KEY", "name": "Own provider",
+                    "http_headers": {"X-Team": "team-secret"}}}},
+        file=json.dumps({"claudeAiOauth": {"accessToken": "t" * 40, "scopes": ["user:inference"]}}).encode(),
+    )  # fmt: skip
+    assert sorted(signed_in.secrets) == ["key-of-mine", "proxy-word", "team-secret", "t" * 40]
+
+
+def test_short_values_are_left_alone_and_the_longest_is_masked_first():
+    assert keep_long(["eu", "", "  12345678 ", "123456789"]) == ("123456789", "12345678")
+    assert find_secrets({"REGION_KEY": "eu"}) == ()
+    said = Rollout(task="t", skill="", agent="a", model="m", outcome=Outcome.FINISHED, answer="123456789 x")
+    assert mask(said, ("123456789", "12345678")).answer == f"{MASK} x"
+    assert mask(said, ()) is said
+
+
+@given(st.text(min_size=8).filter(lambda text: text.strip() == text and text not in MASK))
+def test_no_text_of_a_rollout_holds_it_whatever_it_looks_like(secret):
+    said = f"a {secret} b {json.dumps(secret)} c"
+    rollout = Rollout(
+        task="t", skill="", agent="a", model="m", outcome=Outcome.LIMIT, answer=said, diff=said, error=said,
+        calls=(RolloutCall(name="x", command=said, arguments=said, output=said, error=said),),
+        steps=(Said(text=said),), notes=(said,),
+        score=Score(hard=0.0, soft=0.0, results=(CheckResult(passed=False, detail=said),)),
+    )  # fmt: skip
+    masked = mask(rollout, keep_long([secret]))
+    assert masked.answer == f'a {MASK} b "{MASK}" c' or secret in MASK
+    texts = [masked.answer, masked.diff, masked.error, *masked.notes, masked.score.results[0].detail]
+    texts += [masked.steps[0].text, masked.calls[0].command, masked.calls[0].output]
+    assert set(texts) == {masked.answer}
+    assert masked.outcome is Outcome.LIMIT
