@@ -50,6 +50,7 @@ from tests.support.scripted_model_server import MockModelServer  # noqa: E402
 
 RUNS = 15
 WORKERS = 2
+KEY = "sk-fake"
 ROUNDS = 7  # of bare runs and of rollouts, two at a time
 MANY = 200
 FILES, COMMITS = 300, 40
@@ -94,18 +95,18 @@ def find_program(client: str) -> Path | None:
 
 def open_agent(client: str, program: Path, url: str, home: Path, sandbox: Sandbox) -> Agent:
     if client == "claude":
-        cli = find_claude({"ANTHROPIC_API_KEY": "sk-fake", "ANTHROPIC_BASE_URL": url}, program)
+        cli = find_claude({"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": url}, program)
         assert cli
         return ClaudeCode(cli, sandbox)
     if client == "codex":
         (home / ".codex").mkdir(parents=True, exist_ok=True)
         (home / ".codex/config.toml").write_text(CODEX_CONFIG.format(url=url))
-        codex = find_codex({"HOME": str(home), "MOCK_KEY": "sk-fake"}, program)
+        codex = find_codex({"HOME": str(home), "MOCK_KEY": KEY}, program)
         assert codex
         return Codex(codex, sandbox)
     env = {
         "COPILOT_PROVIDER_BASE_URL": f"{url}/v1",
-        "COPILOT_PROVIDER_API_KEY": "sk-fake",
+        "COPILOT_PROVIDER_API_KEY": KEY,
         "COPILOT_MODEL": "scripted",
     }
     cache = home / "copilot-cache"

@@ -30,7 +30,8 @@ def find_emails(view: View) -> Iterator[Edit]:
         name = head[len(head.rstrip(_NAME_CHARACTERS)) :]
         start = match.start() - len(name)
         if (
-            name
+            # A sign of a patch before a decorator is nobody's name.
+            name.strip("._%+-")
             and not lowered.startswith("://", start - 3)
             and not _NO_PERSON.search(lowered[start : match.end()].replace("%40", "@"))
         ):
