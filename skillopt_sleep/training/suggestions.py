@@ -6,13 +6,12 @@ Both come from a model's reply and are held to what they must have; a fault cost
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Literal, cast, get_args
 
 import msgspec
 
 from skillopt_sleep.training.markdown import fold
-from skillopt_sleep.training.select import clip_ranked
 
 Kind = Literal["add_rule", "remove_rule", "merge_rules", "reorganize", "compress", "clarify"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -100,42 +99,3 @@ def read_draft(entries: object) -> tuple[Draft | None, str]:
                 changes=tuple(change.strip() for change in changes if isinstance(change, str)),
             ), ""
     return None, 'no entry of "skill_candidates" has a "new_skill"'
-
-
-def order_suggestions(suggestions: Sequence[Suggestion]) -> tuple[Suggestion, ...]:
-    """Return the suggestions in the order they count without a model's ranking, as `order_edits` does."""
-    return tuple(
-        sorted(
-            suggestions,
-            key=lambda s: (
-                -s.support,
-                s.source == "success",
-                s.priority,
-                s.rank,
-                s.kind,
-                fold(s.instruction),
-                msgspec.structs.astuple(s),
-            ),
-        )
-    )
-
-
-def select_suggestions(
-    suggestions: Sequence[Suggestion], limit: int | None, *, ranking: Sequence[object] = ()
-) -> tuple[tuple[Suggestion, ...], tuple[str, ...]]:
-    """Return at most `limit` of the suggestions (None: all), and what of the ranking could not be used.
-
-    `ranking` names places in `order_suggestions(suggestions)`, best first, as in `select_edits`.
-    """
-    ranked, _, faults = clip_ranked(order_suggestions(suggestions), ranking, limit)
-    return (ranked if limit is None else ranked[:limit]), faults
-
-
-def list_suggestions(suggestions: Sequence[Suggestion]) -> str:
-    """Return one line for each of `order_suggestions(suggestions)`, numbered as a ranking names them."""
-    lines = []
-    for index, one in enumerate(order_suggestions(suggestions)):
-        title = f"{one.title}: " if one.title else ""
-        why = f" Why: {one.motivation}" if one.motivation else ""
-        lines.append(f"{index}: {one.kind}: {' '.join(f'{title}{one.instruction}{why}'.split())}")
-    return "\n".join(lines)

@@ -39,20 +39,6 @@ _NO_FILES = '{"permissions":{"deny":["Read"]}}'
 _TURNS_FREE, _TURNS_SCHEMA = 1, 4
 
 
-class _Tokens(msgspec.Struct, frozen=True):
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cache_read_input_tokens: int = 0
-    cache_creation_input_tokens: int = 0
-
-
-class _ModelTokens(msgspec.Struct, frozen=True, rename="camel"):
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cache_read_input_tokens: int = 0
-    cache_creation_input_tokens: int = 0
-
-
 class _Result(msgspec.Struct, frozen=True):
     type: str
     subtype: str = ""

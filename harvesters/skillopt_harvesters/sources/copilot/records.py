@@ -206,9 +206,3 @@ class ToolInput(msgspec.Struct, frozen=True, rename="camel", gc=False):
     file_path: str | None = None
     skill: str | None = None
     input: str | None = None
-
-
-class ModelTotals(msgspec.Struct, frozen=True, gc=False):
-    """What a session used of one model."""
-
-    usage: Usage | None = None
