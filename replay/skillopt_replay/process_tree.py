@@ -94,6 +94,8 @@ def _find_children(pid: int) -> list[int]:
     threads = f"/proc/{pid}/task"
     try:
         names = os.listdir(threads)  # noqa: PTH208 - twice a second, for each process of a run
+    except ProcessLookupError:
+        return []  # it ended between the opening and the reading of its folder
     except FileNotFoundError:
         if sys.platform.startswith("linux"):
             return []  # it has ended

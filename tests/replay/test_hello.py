@@ -73,6 +73,8 @@ def test_a_first_message_in_several_records_is_put_together(hear):
         (b"\x16\x03\x01\x00\x05\x02\x00\x00\x01\x00", "asked for no name"),
         ((b"\x16\x03\x01\x40\x00" + b"\x01\xff\xff\xff" + b"x" * (0x4000 - 4)) * 5, "has no end"),
     ],
+    # A hello begins with random bytes: as a name it would be another one in each worker.
+    ids=["another-name", "no-name", "no-tls", "cut", "nothing", "empty-hello", "endless"],
 )
 def test_another_name_or_none_is_not(hear, data, reason):
     with pytest.raises(OSError, match=reason):
