@@ -118,7 +118,7 @@ def mark_asked_again(occurrences: Iterable[Occurrence]) -> list[Occurrence]:
     marked = list(occurrences)
     last: dict[str | None, int] = {}
     for place, one in enumerate(marked):
-        before = last.get(one.project)
+        before = last.get(one.project) if one.project else None
         if before is not None and _is_made_anew(one, marked[before]):
             judgement = Judgement(Outcome.CORRECTED, (Why.ASKED_AGAIN, *marked[before].judgement.why))
             marked[before] = msgspec.structs.replace(marked[before], judgement=judgement, failed=True)

@@ -26,6 +26,7 @@ from skillopt_harvesters.tokens import (
     fold,
 )
 from skillopt_harvesters.turns import MAX_PROMPT, TurnDraft
+from skillopt_harvesters.workdirs import name_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -236,7 +237,7 @@ class SessionDraft(msgspec.Struct):
             turn.redact()
         self.client_version = redact_name(self.client_version)
         # Grouped by and gone to, so that all of a harmless one must stay.
-        self.project = self.project and redact_folder(self.project)[:_MAX_PATH]
+        self.project = self.project and redact_folder(name_folder(self.project))[:_MAX_PATH]
         self.commit = self.commit and redact_folder(self.commit)[:_MAX_PATH]
         if self.parent and redact_folder(self.parent) != _BY_CHANCE:
             self.parent = redact_folder(self.parent)[:_MAX_PATH]

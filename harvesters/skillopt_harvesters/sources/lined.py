@@ -138,5 +138,7 @@ class LinedSource(ABC, Generic[MemoryT]):
             if session is not None and memory is not None:
                 session.path = str(path)
                 return self.open_reader(session, memory, claims, resumed=True), resume.offset
-        session = SessionDraft(id=self.identify(path), client=self.name, path=str(path))
+        # A file that was given another name holds the session it held before.
+        name = resume.session.id if resume and resume.session else self.identify(path)
+        session = SessionDraft(id=name, client=self.name, path=str(path))
         return self.open_reader(session, self.memory(), claims, resumed=False), 0
