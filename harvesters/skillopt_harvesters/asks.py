@@ -161,6 +161,10 @@ def _find_threads(session: Session) -> list[_Thread]:
             if classify(msgspec.structs.replace(turn, abandoned=False), previous) is Role.ASK:
                 threads.append(_Thread(index, turn))
             continue
+        if Signal.UNREAD in turn.signals:
+            # What was asked is not known: what comes next is about that, and not about the ask before.
+            current, previous = None, turn
+            continue
         asked = current.asked.prompt if current else ""
         role = classify(turn, previous, asked)
         if role is Role.ASK:
