@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 
 from skillopt_harvesters import Signal
 from tests.harvesters.conftest import Transcript
+from tests.harvesters.rollouts import Rollout
+from tests.harvesters.test_codex_forks import HOUR, START
 from tests.support.indexes import Index
 
 seeds = st.integers(0, 2**32)
@@ -140,3 +142,67 @@ def test_everything_of_claude_code_counts_once(seed, kind):
         act_claude(dice, made[-1], name)
         files = [(t.path, [json.dumps(record).encode() + b"\n" for record in t.records]) for t in made]
         assert count(harvest_in_pieces(dice, Path(home), files)) == expect_claude(made)
+
+
+def act_codex(dice, r, name, marks):
+    """Let a session go on: a prompt or two, and what the agent does for them."""
+    r.begin()
+    r.prompt(name("prompt"), events=dice.random() < 0.8)
+    if dice.random() < 0.2:
+        r.prompt(name("prompt"))
+    for _ in range(dice.randint(0, 3)):
+        r.call(name("run"), code=dice.choice([0, 1]))
+        read, written = dice.randint(1, 9), dice.randint(1, 9)
+        r.spend(read, written)
+        marks.append((r.lines[-1], read, written))
+    if dice.random() < 0.2:
+        r.event("turn_aborted", turn_id=r.task, reason="interrupted")
+    elif dice.random() < 0.7:
+        r.answer(name("did"))
+
+
+def expect_codex(rollouts, spent):
+    lines = {line[38:] for r in rollouts for line in r.lines}
+    payloads = [
+        json.loads(line)["payload"] for line in (b'{"timestamp":"' + b"x" * 24 + part for part in lines)
+    ]
+    prompts, calls = set(), Counter()
+    for payload in payloads:
+        if payload.get("role") == "user":
+            prompts.add(payload["content"][0]["text"])
+        elif payload.get("type") == "function_call":
+            calls[json.loads(payload["arguments"])["cmd"]] += 1
+    return {
+        "prompts": Counter(prompts),
+        "calls": calls,
+        "input": sum(read for _, read, _ in spent),
+        "output": sum(written for *_, written in spent),
+        "refusals": Counter(),
+        "interruptions": sum(payload.get("type") == "turn_aborted" for payload in payloads),
+    }
+
+
+@given(seeds)
+@settings(max_examples=40)
+def test_everything_of_codex_counts_once_though_its_forks_do_not_say_what_they_are(seed):
+    dice, name, spent = random.Random(seed), Names(), []
+    with tempfile.TemporaryDirectory() as home:
+        folder = Path(home) / ".codex" / "sessions" / "2026" / "11" / "18"
+        made = [Rollout(folder, ms=START)]
+        for number in range(dice.randint(1, 4)):
+            for _ in range(dice.randint(1, 3)):
+                act_codex(dice, made[-1], name, spent)
+            original = dice.choice(made)
+            fork = Rollout(folder, ms=START + (number + 1) * HOUR)
+            last = [0, 0, 0]
+            for line in original.lines[1 : dice.randint(2, len(original.lines))]:
+                fork.line(line.replace(line[14:38], fork.time.encode(), 1))
+                told = json.loads(line)["payload"]
+                if told["type"] == "token_count":
+                    usage = told["info"]["total_token_usage"]
+                    last = [usage["input_tokens"], usage["output_tokens"], 0]
+            fork.spent = last
+            made.append(fork)
+        act_codex(dice, made[-1], name, spent)
+        files = [(r.path, [line + b"\n" for line in r.lines]) for r in made]
+        assert count(harvest_in_pieces(dice, Path(home), files)) == expect_codex(made, spent)
