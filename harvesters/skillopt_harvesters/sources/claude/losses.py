@@ -23,10 +23,8 @@ class Loss(IntEnum):
     PROMPT = 2
 
 
-def judge_loss(line: bytes | None) -> Loss:
-    """Return what was lost with a line; None stands for one that was too long to be held."""
-    if line is None:
-        return Loss.PERHAPS
+def judge_loss(line: bytes) -> Loss:
+    """Return what was lost with a line, by how it begins."""
     opening = line[:_OPENING]
     if _OTHERS.search(opening):
         return Loss.NONE

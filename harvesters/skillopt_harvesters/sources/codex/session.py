@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from skillopt_harvesters.calls import keep_id, redact_folder
@@ -34,6 +35,11 @@ if TYPE_CHECKING:
 # Why a turn may end that was not the user's will.
 _NOT_THE_USER = frozenset({"review_ended", "budget_limited"})
 _NOTHING = Tokens()
+_OPENING = 4096
+_PROMPT = re.compile(
+    rb'"type":\s?"user_message"|"type":\s?"UserMessage"'
+    rb'|"role":\s?"user",\s?"content":\s?\[\{"type":\s?"input_text",\s?"text":\s?"(?!<|# AGENTS\.md)'
+)
 
 
 class CodexReader(Reader[Memory]):
@@ -101,9 +107,15 @@ class CodexReader(Reader[Memory]):
             return
         found, bad = decode_patiently(line)
         self.session.bad += bad
+        if bad:
+            self.lose(line)
         for one in found:
             self._see(one.time)
             self._take(one)
+
+    def lose(self, line: bytes) -> None:
+        if not self.turns.copying and _PROMPT.search(line, 0, _OPENING):
+            self.memory.lost = True
 
     def finish(self) -> None:
         self.session.see(to_utc(self._time.decode("ascii", "replace") or None))
