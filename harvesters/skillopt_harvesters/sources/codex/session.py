@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 _NOT_THE_USER = frozenset({"review_ended", "budget_limited"})
 _NOTHING = Tokens()
 _OPENING = 4096
+_MAX_ELSEWHERE = 64
 _PROMPT = re.compile(
     rb'"type":\s?"user_message"|"type":\s?"UserMessage"'
     rb'|"role":\s?"user",\s?"content":\s?\[\{"type":\s?"input_text",\s?"text":\s?"(?!<|# AGENTS\.md)'
@@ -238,7 +239,10 @@ class CodexReader(Reader[Memory]):
     def _take_call(self, call: records.Call, record: Record) -> None:
         turn = self.turns.for_agent(record)
         place = self.turns.place(turn, call.call_id or call.id or "", record)
-        if place and self.calls.add(place, call):
+        if place is None:
+            name = keep_id(call.call_id or call.id or "")
+            self.memory.elsewhere = [*self.memory.elsewhere, name][-_MAX_ELSEWHERE:]
+        elif self.calls.add(place, call):
             self.turns.claim(turn, call.call_id)
 
     def _take_output(self, output: records.Output, record: Record) -> None:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 # Reasons to abort that are not the user's.
 _LIMITS = frozenset({"autopilot_credit_limit"})
+_MAX_ELSEWHERE = 64
 _OPENING = 4096
 _PROMPT = re.compile(rb'"type":\s?"user\.message"')
 _NOT_TYPED = re.compile(rb'"(?:source|parentToolCallId|agentId)":\s?"|"isAutopilotContinuation":\s?true')
@@ -39,7 +40,8 @@ class Memory(msgspec.Struct):
 
     `attended` and `unattended` say which system prompts were seen, `alone` which came last; `skills` were
     loaded for the next prompt; `refused` are calls whose refusal is already told.
-    `lost` says that a prompt was lost with the records before.
+    `lost` says that a prompt was lost with the records before; `elsewhere` are the latest calls that another
+    session has, in a turn of this one's.
     """
 
     copied_from: list[str] = []
@@ -52,6 +54,7 @@ class Memory(msgspec.Struct):
     skills: list[str] = []
     refused: list[str] = []
     lost: bool = False
+    elsewhere: list[str] = []
     ledger: Ledger = msgspec.field(default_factory=Ledger)
 
 
@@ -289,6 +292,8 @@ class CopilotReader(Reader[Memory]):
             key = keep_id(data.api_call_id or message)
             self.memory.ledger.take_message(self._find_place(turn), key, data.output_tokens)
         if self.copied and not turn.copied:
+            calls = [keep_id(request.tool_call_id or "") for request in data.tool_requests or ()]
+            self.memory.elsewhere = [*self.memory.elsewhere, *calls][-_MAX_ELSEWHERE:]
             return
         if data.content and data.content.strip() and not is_agent:
             turn.say(message, data.content, source)
@@ -304,6 +309,8 @@ class CopilotReader(Reader[Memory]):
             self._open_turn(event, words.Words(line, "!"))
 
     def _take_call(self, event: Event, data: Data) -> None:
+        if keep_id(data.tool_call_id or "") in self.memory.elsewhere:
+            return
         turn = self._ensure_turn(event)
         if not self.copied or turn.copied:
             self._note_call(turn, data.tool_call_id, data.tool_name, data.arguments, event.id or "")
