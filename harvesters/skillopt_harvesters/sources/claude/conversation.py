@@ -279,7 +279,8 @@ class Conversation:
             return False
         is_certain = memory.loss is Loss.PROMPT
         memory.loss, memory.orphans = Loss.NONE, []
-        if turn and turn.texts and turn.texts[-1].message == message:
+        if turn and (turn.is_untouched or (turn.texts and turn.texts[-1].message == message)):
+            # What was lost came along with a prompt that is still to be answered, or inside an answer.
             return False
         return is_certain or (record.parent_uuid is not None and memory.rests)
 

@@ -261,8 +261,8 @@ class CopilotReader(Reader[Memory]):
 
     def _ensure_turn(self, event: Event) -> TurnDraft:
         """Return the turn that is going on; the agent may begin one by itself."""
-        if self.memory.lost:
-            self.memory.lost = False
+        lost, self.memory.lost = self.memory.lost, False
+        if lost and not (self.turn and self.turn.is_untouched):
             return self.session.miss_prompt(to_utc(event.timestamp), copied=self.copied)
         own = self._own_turn(event)
         if own is not None:

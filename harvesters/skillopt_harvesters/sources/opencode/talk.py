@@ -151,6 +151,7 @@ class Talk:
         answers = announcement.id if announcement is not None else ""
         # A fork's answers may name the messages that it was copied from.
         is_lost = self._damaged and message.parent not in {"", answers, *self._turns}
+        is_lost = is_lost and not (turn and turn.is_untouched)
         copied = self._is_copy(message, "", opens=turn is None or is_lost)
         if turn is None or is_lost:
             turn = self._open_without_prompt(message, copied=copied, is_lost=turn is not None)

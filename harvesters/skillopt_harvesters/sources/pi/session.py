@@ -165,8 +165,8 @@ class PiReader(Reader[Memory]):
     def _take_assistant(self, entry: Entry, message: Message, mark: int, up: int) -> int:
         session, turn = self.session, self.session.turn
         time = to_utc(entry.timestamp)
-        if self.memory.lost:
-            self.memory.lost = False
+        lost, self.memory.lost = self.memory.lost, False
+        if lost and not (turn and turn.is_untouched):
             copied = self.copies.opens_copy(mark)
             turn = session.miss_prompt(time, copied=copied)
             self.tree.open(up, copied=copied)
