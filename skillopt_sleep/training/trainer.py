@@ -61,10 +61,11 @@ class Trainer:
         self._report = report
         self._say: Say = say or (lambda _line: None)
 
-    async def train(self, skill: Skill | str | None = None) -> Summary:
+    async def train(self, skill: Skill | Path | str | None = None) -> Summary:
         """Train the skill (None: an empty one) and return what came of it; `best` is the skill to use.
 
-        Text without front matter becomes the body of a skill named after the environment. Raises
+        A path is that of a SKILL.md, or of a folder that is trained whole. Text without front matter becomes
+        the body of a skill named after the environment. Raises
         TrainingError, UsageError, CeilingReached, ServiceRefused, Busy when another process works on the
         same folder; started again, the run goes on.
         """
@@ -94,7 +95,7 @@ class Trainer:
             max_calls=model.max_calls,
         )
 
-    async def _train(self, skill: Skill | str | None, ledger: Ledger) -> Summary:
+    async def _train(self, skill: Skill | Path | str | None, ledger: Ledger) -> Summary:
         splits = load_splits(self._environment, self._config)
         run = _Run(self, splits, make_initial(skill, self._environment.name, self._config), ledger)
         return await run.run()
@@ -177,7 +178,7 @@ class _Run:
             state = msgspec.structs.replace(
                 state, baseline=measure, current_measure=measure, best_measure=measure
             )
-            folder.write_text(folder.root / "best_skill.md", self._initial.text)
+            folder.write_skill(folder.root / "best_skill", self._initial)
             folder.save_state(state)
         return state
 
@@ -244,7 +245,7 @@ class _Run:
                     best_step=plan.step,
                     best_origin=f"step {plan.step}",
                 )
-                self._folder.write_text(self._folder.root / "best_skill.md", skill.text)
+                self._folder.write_skill(self._folder.root / "best_skill", skill)
         patience = self._config.train.patience
         if patience and state.idle >= patience:
             state = msgspec.structs.replace(
@@ -256,7 +257,7 @@ class _Run:
         if state.stopped:
             self._say(f"stopped early: {state.stopped}")
         best = self._folder.load_skill(state.best, state.skill_name)
-        self._folder.write_text(self._folder.root / "best_skill.md", best.text)
+        self._folder.write_skill(self._folder.root / "best_skill", best)
         summary = await summarize(
             state,
             self._history,

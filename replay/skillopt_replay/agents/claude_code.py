@@ -17,6 +17,7 @@ from skillopt_replay.rollouts import Usage
 from skillopt_replay.sandbox.contract import Toolchains
 from skillopt_replay.sandbox.folders import show_program
 from skillopt_replay.sandbox.reach import Endpoint, reach_of
+from skillopt_replay.skill_folders import write_skill
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -126,8 +127,7 @@ class ClaudeCode:
             path.write_bytes(self._credentials.file)
         if skill is not None:
             folder = private / "plugin" / "skills" / skill.name
-            folder.mkdir(parents=True)
-            (folder / "SKILL.md").write_text(skill.text, encoding="utf-8", newline="")
+            write_skill(skill, folder)
             manifest = private / "plugin" / ".claude-plugin" / "plugin.json"
             manifest.parent.mkdir()
             manifest.write_bytes(

@@ -22,6 +22,7 @@ from skillopt_replay.sandbox.contract import Toolchains
 from skillopt_replay.sandbox.folders import show_program
 from skillopt_replay.sandbox.none import NoSandbox
 from skillopt_replay.sandbox.reach import reach_of
+from skillopt_replay.skill_folders import write_skill
 from skillopt_replay.workspace import root_of
 
 if TYPE_CHECKING:
@@ -143,8 +144,7 @@ class Codex:
             (home.parent / name).write_text(path, encoding="utf-8")
         if skill is not None:
             folder = home / "skills" / skill.name
-            folder.mkdir(parents=True)
-            (folder / "SKILL.md").write_text(skill.text, encoding="utf-8", newline="")
+            write_skill(skill, folder)
 
     def _config(self, workspace: Path) -> dict[str, Any]:
         """Return what calls nobody but the model, asks nobody, and offers nothing of the client's own."""

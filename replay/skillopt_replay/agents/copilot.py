@@ -17,6 +17,7 @@ from skillopt_replay.errors import Unavailable
 from skillopt_replay.rollouts import Usage
 from skillopt_replay.sandbox.contract import Toolchains
 from skillopt_replay.sandbox.reach import Endpoint, reach_of
+from skillopt_replay.skill_folders import write_skill
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -152,8 +153,7 @@ class Copilot:
         (home / ".bash_profile").write_text(profile, encoding="utf-8")
         if skill is not None:
             folder = config / "skills" / skill.name
-            folder.mkdir(parents=True)
-            (folder / "SKILL.md").write_text(skill.text, encoding="utf-8", newline="")
+            write_skill(skill, folder)
         return config
 
     def _readable(self, config: Path, skill: Skill | None) -> list[Path]:
