@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from skillopt_replay.agents.clients import say_bare
+from skillopt_replay.agents.clients import say_bare, say_effort
 from skillopt_replay.agents.copilot_cli import MODEL, PROVIDER, SECRETS, quiet, unpack
 from skillopt_replay.agents.copilot_stream import StreamReader
 from skillopt_replay.agents.copilot_usage import UsageFile, switch_on
@@ -58,10 +58,13 @@ class Copilot:
         denied: Sequence[str] = (),
         toolchains: Toolchains = Toolchains(),  # noqa: B008 - frozen
         project_settings: bool = True,
+        effort: str = "",
         estimate: Usage = TYPICAL,
         price: Price | None = None,
     ) -> None:
         """Take the client as found; `denied` are permissions to refuse, as its `--deny-tool` takes them.
+
+        `effort` is how hard the model is told to think, "" for as it does by itself.
 
         Raises Unavailable when nobody is signed in, or a provider of the user's own has no model.
         """
@@ -78,6 +81,7 @@ class Copilot:
         self._denied = tuple(denied)
         self._toolchains = toolchains
         self._project_settings = project_settings
+        self._effort = effort
         self._price = price if PROVIDER in env else None
         known = PROVIDER not in env or (price and price(self._model or "", estimate) is not None)
         self._estimate = estimate if known else msgspec.structs.replace(estimate, cost_usd=None)
@@ -85,9 +89,8 @@ class Copilot:
     @property
     def identity(self) -> str:
         own = "provider/" if PROVIDER in dict(self._credentials.env) else ""
-        return f"copilot {self._cli.version} {own}{self._model or 'default'}" + say_bare(
-            bare=not self._project_settings
-        )
+        name = f"copilot {self._cli.version} {own}{self._model or 'default'}"
+        return f"{name}{say_effort(self._effort)}{say_bare(bare=not self._project_settings)}"
 
     @property
     def estimate(self) -> Usage:
@@ -142,6 +145,8 @@ class Copilot:
             command.append("--no-custom-instructions")
         if self._model:
             command += ["--model", self._model]
+        if self._effort:
+            command += ["--reasoning-effort", self._effort]
         return command
 
     def _furnish(self, home: Path, skill: Skill | None) -> Path:
