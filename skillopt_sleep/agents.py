@@ -41,14 +41,15 @@ class Wishes(msgspec.Struct, frozen=True, kw_only=True):
 class AgentKind(msgspec.Struct, frozen=True, kw_only=True):
     """One agent: `name` as in target.agent, `title` for people.
 
-    `client` is whose sessions it continues. `find` returns the program and its sign-in, None when it is not
-    installed. `model` is the client as a chat model, as optimizer.model names it ("" when it is none), and
-    `sign_in` says how to be let in again.
+    `client` is whose sessions it continues, `program` what it is called on the PATH. `find` returns the
+    program and its sign-in, None when it is not installed. `model` is the client as a chat model, as
+    optimizer.model names it ("" when it is none), and `sign_in` says how to be let in again.
     """
 
     name: str
     title: str
     client: str
+    program: str
     find: Callable[[Mapping[str, str]], Client | None]
     open: Callable[[Client, Sandbox, Wishes], Agent]
     model: str
@@ -129,6 +130,7 @@ AGENTS = (
         name="claude_code",
         title="Claude Code",
         client="claude",
+        program="claude",
         find=_find_claude,
         open=_open_claude,
         model="claude",
@@ -139,6 +141,7 @@ AGENTS = (
         name="codex",
         title="Codex",
         client="codex",
+        program="codex",
         find=_find_codex,
         open=_open_codex,
         model="codex",
@@ -149,6 +152,7 @@ AGENTS = (
         name="copilot",
         title="GitHub Copilot CLI",
         client="copilot",
+        program="copilot",
         find=_find_copilot,
         open=_open_copilot,
         model="",

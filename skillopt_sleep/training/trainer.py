@@ -38,8 +38,9 @@ class Trainer:
 
     `environment` runs the tasks, `optimizer` is the model that writes the edits. A run that was killed or
     stopped goes on when it is started again with the same folder, and pays for nothing twice. `ledger`
-    replaces the run's own `calls.db`, and with it the ceilings of `config.model`. `report` is called with
-    (stage, done, total), `say` with one line for each stage that ended.
+    replaces the run's own `calls.db`, and with it the ceilings of `config.model`. `rewriter` is asked for
+    whole documents (None: the optimizer). `report` is called with (stage, done, total), `say` with one line
+    for each stage that ended.
     """
 
     def __init__(
@@ -50,6 +51,7 @@ class Trainer:
         *,
         out: Path | str,
         ledger: Ledger | None = None,
+        rewriter: ChatModel | None = None,
         report: Report | None = None,
         say: Say | None = None,
     ) -> None:
@@ -58,6 +60,7 @@ class Trainer:
         self._config = check(config or Config())
         self._folder = RunFolder(Path(out))
         self._ledger = ledger
+        self._rewriter = rewriter
         self._report = report
         self._say: Say = say or (lambda _line: None)
 
@@ -117,6 +120,8 @@ class _Run:
             attempts=config.gradient.attempts,
             reply_tokens=config.gradient.reply_tokens,
             seed=config.train.seed,
+            rewriter=trainer._rewriter,
+            rewrite_tokens=config.model.rewrite_max_completion_tokens,
         )
         self._runner = Runner(
             trainer._environment,
@@ -138,7 +143,7 @@ class _Run:
             splits,
             initial,
             f"{trainer._environment.name}/{trainer._environment.identity}",
-            trainer._optimizer.identity,
+            *(model.identity for model in (trainer._optimizer, trainer._rewriter) if model is not None),
         )
         self._history: list[dict[str, Any]] = []
 
