@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from skillopt_harvesters import SOURCES, read_file
 from tests.harvesters.rollouts import Rollout
+from tests.support.copilot_events import Events
 
 TYPED = [
     "<attachments> needs a max height",
@@ -46,6 +48,15 @@ def test_of_codex(tmp_path, text, events):
     r.prompt(text, events=events)
     r.answer("done")
     assert r.read().prompts == (text.strip(),)
+
+
+@pytest.mark.parametrize("text", ["<context.Provider> breaks", "<reminder> is empty", *TYPED[3:5]])
+def test_of_copilot(tmp_path, text):
+    events = Events()
+    events.user(text)
+    events.agent("done")
+    [reading] = read_file(SOURCES["copilot"], events.write(tmp_path))
+    assert reading.session.prompts == (text,)
 
 
 def test_two_prompts_of_which_the_event_comes_first(tmp_path):
