@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 # Programs and libraries. Everything that could be the user's (/home, /root, /mnt, /srv, /var) is left out.
 _SYSTEM = ("/usr", "/opt", "/nix/store", "/gnu/store")
 _MERGED = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
-# What name look-ups, TLS, the loader and shells need of /etc; no passwords, keys or host identity. And no more
-# than that: with each mount, bwrap reads the list of all there are.
+# What name look-ups, TLS, the loader and shells need of /etc: no passwords, keys or host identity, and no more
+# than that, because with each mount bwrap reads the list of all there are.
 # fmt: off
 _ETC = (
     "alternatives", "crypto-policies", "debian_version", "group", "java", "ld.so.cache", "ld.so.conf",
