@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 # Programs and libraries. Everything that could be the user's (/home, /root, /mnt, /srv, /var) is left out.
 _SYSTEM = ("/usr", "/opt", "/nix/store", "/gnu/store")
 _MERGED = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
-# What name look-ups, TLS, the loader and shells need of /etc: no passwords, keys or host identity, and no more
+# What name look-ups, TLS, the loader and shells need of /etc: no passwords, keys or host identity. No more
 # than that, because with each mount bwrap reads the list of all there are.
 # fmt: off
 _ETC = (
