@@ -40,8 +40,8 @@ class AgentKind(msgspec.Struct, frozen=True, kw_only=True):
     """One agent: `name` as in target.agent, `title` for people.
 
     `client` is whose sessions it continues. `find` returns the program and its sign-in, None when it is not
-    installed. `model` is the client as a chat model, as optimizer.model names it ("" when it is none), and
-    `sign_in` says how to be let in again.
+    installed. `own` returns the client's own sandbox, or says why it is none for us. `model` is the client as
+    a chat model, as optimizer.model names it ("" when it is none), and `sign_in` says how to be let in again.
     """
 
     name: str
@@ -49,9 +49,21 @@ class AgentKind(msgspec.Struct, frozen=True, kw_only=True):
     client: str
     find: Callable[[Mapping[str, str]], Client | None]
     open: Callable[[Client, Sandbox, Wishes], Agent]
+    own: Callable[[Client], Sandbox | str]
     model: str
     install: str
     sign_in: str
+
+
+def _refuse_partial(title: str) -> Callable[[Client], str]:
+    # Both say so of themselves: what edits and reads files in their own process is outside.
+    return lambda _client: f"{title}'s own sandbox holds its shell commands only, not its file tools"
+
+
+def _own_codex(client: Client) -> Sandbox:
+    from skillopt_replay.agents.codex_sandbox import CodexSandbox
+
+    return CodexSandbox(client)
 
 
 def _find_claude(env: Mapping[str, str]) -> Client | None:
@@ -126,6 +138,7 @@ AGENTS = (
         client="claude",
         find=_find_claude,
         open=_open_claude,
+        own=_refuse_partial("Claude Code"),
         model="claude",
         install="npm install -g @anthropic-ai/claude-code",
         sign_in="start `claude` and sign in, or check ANTHROPIC_API_KEY or CLAUDE_CODE_OAUTH_TOKEN",
@@ -136,6 +149,7 @@ AGENTS = (
         client="codex",
         find=_find_codex,
         open=_open_codex,
+        own=_own_codex,
         model="codex",
         install="npm install -g @openai/codex",
         sign_in="run `codex login`, or check CODEX_API_KEY or the key of your own model provider",
@@ -146,6 +160,7 @@ AGENTS = (
         client="copilot",
         find=_find_copilot,
         open=_open_copilot,
+        own=_refuse_partial("GitHub Copilot CLI"),
         model="",
         install="npm install -g @github/copilot",
         sign_in="check COPILOT_GITHUB_TOKEN, or the key of the provider in COPILOT_PROVIDER_BASE_URL",

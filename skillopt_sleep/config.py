@@ -92,8 +92,9 @@ class Replay(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     sandbox: Annotated[
         str,
         Meta(
-            pattern="^(auto|bubblewrap|sandbox-exec|none)$",
-            description='auto, bubblewrap, sandbox-exec, or "none" (runs unprotected)',
+            pattern="^(auto|bubblewrap|sandbox-exec|client|none)$",
+            description="auto (the system's, else the client's own), bubblewrap, sandbox-exec, client, or"
+            ' "none" (runs unprotected)',
         ),
     ] = "auto"
     network: Annotated[

@@ -65,11 +65,15 @@ async def open_workbench(
             await model(settings.target.model or LOCAL), max_tokens=settings.replay.answer_tokens
         )
         return Workbench(agent=chat, sandbox=Unneeded(), root=make_private(paths.replays))
-    sandbox = choose(settings.replay.sandbox, settings.replay.network)
+    asked = settings.replay.sandbox, settings.replay.network
     if agent == COMMAND:
+        sandbox = choose(*asked, own="a program of your own has no sandbox of its own")
         opened = _open_command(settings, env, sandbox)
     else:
-        opened = _open_agent(BY_NAME[agent], settings, paths, env, sandbox)
+        kind = BY_NAME[agent]
+        client = _find_client(kind, env)
+        sandbox = choose(*asked, own=kind.own(client))
+        opened = _open_agent(kind, client, settings, paths, sandbox)
     return Workbench(agent=opened, sandbox=sandbox, root=make_private(paths.replays))
 
 
@@ -124,10 +128,7 @@ def _find_client(kind: AgentKind, env: Mapping[str, str]) -> Client:
     return client
 
 
-def _open_agent(
-    kind: AgentKind, settings: Settings, paths: Paths, env: Mapping[str, str], sandbox: Sandbox
-) -> Agent:
-    client = _find_client(kind, env)
+def _open_agent(kind: AgentKind, client: Client, settings: Settings, paths: Paths, sandbox: Sandbox) -> Agent:
     wishes = Wishes(
         model=settings.target.model,
         project_settings=settings.target.settings == "project",
