@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from skillopt_replay.agents.clients import Client
     from skillopt_replay.protocols import Agent
     from skillopt_replay.rollouts import Usage
-    from skillopt_replay.sandbox import Sandbox
+    from skillopt_replay.sandbox import Sandbox, Toolchains
 
 
 _COPILOT = "copilot"  # the folder it unpacks itself into
@@ -26,7 +26,8 @@ class Wishes(msgspec.Struct, frozen=True, kw_only=True):
     """How an agent is to work: its model ("" for its default), and what one run may cost at most.
 
     `project_settings` lets the project's own instructions and settings count. `price` returns the dollars
-    of a usage of a model, None where nobody knows; `cache` is the folder for what clients unpack.
+    of a usage of a model, None where nobody knows; `cache` is the folder for what clients unpack, and
+    `toolchains` are what runs may read besides the system.
     """
 
     model: str
@@ -34,6 +35,7 @@ class Wishes(msgspec.Struct, frozen=True, kw_only=True):
     estimate: Usage
     price: Pricing
     cache: Path
+    toolchains: Toolchains
 
 
 class AgentKind(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,6 +81,7 @@ def _open_claude(client: Client, sandbox: Sandbox, wishes: Wishes) -> Agent:
         client,
         sandbox,
         model=wishes.model or None,
+        toolchains=wishes.toolchains,
         project_settings=wishes.project_settings,
         estimate=wishes.estimate,
     )
@@ -104,6 +107,7 @@ def _open_codex(client: Client, sandbox: Sandbox, wishes: Wishes) -> Agent:
         client,
         sandbox,
         model=wishes.model or None,
+        toolchains=wishes.toolchains,
         project_settings=wishes.project_settings,
         estimate=wishes.estimate,
         price=price,
@@ -124,6 +128,7 @@ def _open_copilot(client: Client, sandbox: Sandbox, wishes: Wishes) -> Agent:
         sandbox,
         cache=wishes.cache / _COPILOT,
         model=wishes.model or None,
+        toolchains=wishes.toolchains,
         project_settings=wishes.project_settings,
         estimate=wishes.estimate,
         price=wishes.price,

@@ -111,7 +111,7 @@ async def test_a_link_made_inside_does_not_open_the_way_either(confined, rooms):
 
 
 async def test_a_daemon_started_inside_ends_with_the_run(confined, rooms):
-    loop = "while :; do date +%s%N > beat; sleep 0.05; done"
+    loop = "while :; do date +%s%N > new; mv new beat; sleep 0.05; done"
     script = f"(setsid sh -c '{loop}' >/dev/null 2>&1 &) ; sleep 0.5; cat beat"
     finished = await run_confined(confined, rooms, script)
     assert finished.stdout.strip().isdigit()
@@ -122,7 +122,7 @@ async def test_a_daemon_started_inside_ends_with_the_run(confined, rooms):
 
 
 async def test_a_daemon_started_inside_ends_when_the_run_is_out_of_time(confined, rooms):
-    script = "trap '' TERM; while :; do date +%s%N > beat; sleep 0.05; done"
+    script = "trap '' TERM; while :; do date +%s%N > new; mv new beat; sleep 0.05; done"
     finished = await run_confined(confined, rooms, script, seconds=0.8)
     assert finished.timed_out
     beat = rooms / "workspace" / "beat"
