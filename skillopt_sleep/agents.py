@@ -25,12 +25,14 @@ Pricing: TypeAlias = "Callable[[str, Usage], float | None]"
 class Wishes(msgspec.Struct, frozen=True, kw_only=True):
     """How an agent is to work: its model ("" for its default), and what one run may cost at most.
 
+    `effort` is how hard the model is told to think ("": as it does by itself).
     `project_settings` lets the project's own instructions and settings count. `price` returns the dollars
     of a usage of a model, None where nobody knows; `cache` is the folder for what clients unpack, and
     `toolchains` are what runs may read besides the system.
     """
 
     model: str
+    effort: str = ""
     project_settings: bool
     estimate: Usage
     price: Pricing
@@ -41,14 +43,16 @@ class Wishes(msgspec.Struct, frozen=True, kw_only=True):
 class AgentKind(msgspec.Struct, frozen=True, kw_only=True):
     """One agent: `name` as in target.agent, `title` for people.
 
-    `client` is whose sessions it continues. `find` returns the program and its sign-in, None when it is not
-    installed. `own` returns the client's own sandbox, or says why it is none for us. `model` is the client as
-    a chat model, as optimizer.model names it ("" when it is none), and `sign_in` says how to be let in again.
+    `client` is whose sessions it continues, `program` what it is called on the PATH. `find` returns the
+    program and its sign-in, None when it is not installed. `own` returns the client's own sandbox, or says
+    why it is none for us. `model` is the client as a chat model, as optimizer.model names it ("" when it is
+    none), and `sign_in` says how to be let in again.
     """
 
     name: str
     title: str
     client: str
+    program: str
     find: Callable[[Mapping[str, str]], Client | None]
     open: Callable[[Client, Sandbox, Wishes], Agent]
     own: Callable[[Client], Sandbox | str]
@@ -83,6 +87,7 @@ def _open_claude(client: Client, sandbox: Sandbox, wishes: Wishes) -> Agent:
         model=wishes.model or None,
         toolchains=wishes.toolchains,
         project_settings=wishes.project_settings,
+        effort=wishes.effort,
         estimate=wishes.estimate,
     )
 
@@ -109,6 +114,7 @@ def _open_codex(client: Client, sandbox: Sandbox, wishes: Wishes) -> Agent:
         model=wishes.model or None,
         toolchains=wishes.toolchains,
         project_settings=wishes.project_settings,
+        effort=wishes.effort,
         estimate=wishes.estimate,
         price=price,
     )
@@ -130,6 +136,7 @@ def _open_copilot(client: Client, sandbox: Sandbox, wishes: Wishes) -> Agent:
         model=wishes.model or None,
         toolchains=wishes.toolchains,
         project_settings=wishes.project_settings,
+        effort=wishes.effort,
         estimate=wishes.estimate,
         price=wishes.price,
     )
@@ -141,6 +148,7 @@ AGENTS = (
         name="claude_code",
         title="Claude Code",
         client="claude",
+        program="claude",
         find=_find_claude,
         open=_open_claude,
         own=_refuse_partial("Claude Code"),
@@ -152,6 +160,7 @@ AGENTS = (
         name="codex",
         title="Codex",
         client="codex",
+        program="codex",
         find=_find_codex,
         open=_open_codex,
         own=_own_codex,
@@ -163,6 +172,7 @@ AGENTS = (
         name="copilot",
         title="GitHub Copilot CLI",
         client="copilot",
+        program="copilot",
         find=_find_copilot,
         open=_open_copilot,
         own=_refuse_partial("GitHub Copilot CLI"),
