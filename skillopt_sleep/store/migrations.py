@@ -131,6 +131,13 @@ _MONTHLY = (
     "create index calls_by_start on calls (started, usd, reserved_usd)",
 )
 
+_JOURNALLED = (
+    # Decisions that were begun: what a killed one has done is found out from the files themselves.
+    "create table intents (proposal text primary key, at text not null, body blob not null) strict",
+    "alter table decisions add column who text not null default ''",
+    "create index decisions_by_proposal on decisions (proposal, id)",
+)
+
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _FIRST,
     _RESUMABLE,
@@ -142,4 +149,5 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _TITLED,
     _TOLD,
     _MONTHLY,
+    _JOURNALLED,
 )

@@ -17,7 +17,7 @@ class State(str, Enum):
 
 
 class Part(msgspec.Struct, frozen=True):
-    """A further file of the skill that the proposal changes: its path in the repository, and the live file."""
+    """A further file of the skill that the proposal changes, in the repository and live."""
 
     path: str
     live: str
