@@ -8,6 +8,7 @@ from pathlib import Path
 from skillopt_staging.commits import find_head, make_commit_tree
 from skillopt_staging.errors import NeedsDecision, StagingError
 from skillopt_staging.files import read_live, refuse_links
+from skillopt_staging.front_matter import find_field
 from skillopt_staging.messages import branch_name, trailers
 from skillopt_staging.plumbing import Repository, decode, encode, run_git
 from skillopt_staging.proposals import Part, Staged
@@ -42,6 +43,7 @@ def stage(
     """
     repo = Repository(repository)
     files = [_read_file(repo, path, live, text, base_text)]
+    _refuse_renaming(files[0])
     for name, content in (beside or {}).items():
         split_path(name)
         folder = path.rpartition("/")[0]
@@ -161,6 +163,14 @@ def _read_file(repo: Repository, path: str, live: Path, text: str | None, base_t
     base = read_live(live) if base_text is None else (encode(base_text) or None)
     decode(base or b"", str(live))
     return FileText(path, live, base, None if text is None else encode(text))
+
+
+def _refuse_renaming(file: FileText) -> None:
+    before, after = (find_field(decode(data or b"", file.path), "name") for data in (file.base, file.text))
+    if before is not None and before != after:
+        raise StagingError(
+            f"the proposal renames the skill {before!r}", hint="a skill's name stays: clients find it by that"
+        )
 
 
 def _attach_note(repo: Repository, commit: str, note: str) -> None:
