@@ -21,7 +21,7 @@ from skillopt_sleep.review.wording import count
 from skillopt_sleep.store.candidates import forget_rejected_edits, make_rejected, save_rejected_edits
 from skillopt_sleep.store.database import transaction
 from skillopt_sleep.store.intents import Intent, forget_intent, save_intent
-from skillopt_sleep.store.proposals import save_proposal
+from skillopt_sleep.store.proposals import find_open, save_proposal
 from skillopt_staging.errors import Conflict, StagingError
 from skillopt_staging.proposals import Applied, State
 
@@ -188,6 +188,11 @@ def reopen_proposal(connection: sqlite3.Connection, paths: Paths, proposal: Prop
     from skillopt_sleep.proposing import write_branch
 
     require_state(proposal, "reopen", State.REJECTED, State.RETIRED, State.SNOOZED)
+    other = find_open(connection, proposal.staged.live)
+    if other and other.id != proposal.id:
+        raise NeedsDecision(
+            f"another proposal for this skill waits: {other.id}", hint="decide on that one first"
+        )
     reopened = replace(proposal, state=State.PENDING, decided=None, reason=None, snoozed_until=None)
     if proposal.state is State.SNOOZED:
         sentence = f"{proposal.id} waits again"

@@ -81,7 +81,7 @@ class Proposal(msgspec.Struct, frozen=True, kw_only=True):
 
     `scope` is "project" or "user"; `base_text` is the live file when staged ("" if there was none),
     `text` the proposed file; `files` are the skill's other files in it. `created` and `decided` are ISO 8601
-    in UTC.
+    in UTC. `ungated` says why the text is no longer what the gate measured, "" while it is.
     """
 
     id: str
@@ -100,3 +100,4 @@ class Proposal(msgspec.Struct, frozen=True, kw_only=True):
     snoozed_until: str | None = None
     applied: Applied | None = None
     files: tuple[FileChange, ...] = ()
+    ungated: str = ""

@@ -179,9 +179,13 @@ def _attach_note(repo: Repository, commit: str, note: str) -> None:
     repo.run("notes", f"--ref={NOTES}", "add", "-f", "-C", blob, commit, env=repo.identity())
 
 
+def is_checked_out(repo: Repository, branch: str) -> bool:
+    """Tell whether some worktree has the branch checked out."""
+    return f"branch refs/heads/{branch}" in repo.text("worktree", "list", "--porcelain").split("\n")
+
+
 def _require_not_checked_out(repo: Repository, branch: str) -> None:
-    listing = repo.text("worktree", "list", "--porcelain").split("\n")
-    if f"branch refs/heads/{branch}" in listing:
+    if is_checked_out(repo, branch):
         raise NeedsDecision(
             f"the branch {branch} is checked out in a worktree", hint="switch that worktree to another branch"
         )

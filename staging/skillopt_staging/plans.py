@@ -59,7 +59,7 @@ def make_plan(repo: Repository, staged: Staged, hunks: Sequence[int] | None, tex
     if text is not None:
         wanted[0] = encode(text)
     now = [read_live(file.live) for file in files]
-    results = [_merge_in(file, live, chosen) for file, live, chosen in zip(files, now, wanted, strict=True)]
+    results = [merge_in(file, live, chosen) for file, live, chosen in zip(files, now, wanted, strict=True)]
     first = results[0]
     if first is None:
         raise StagingError(f"the proposal holds no text for {staged.live}")
@@ -91,7 +91,8 @@ def merge_onto(live: Path, base: bytes, now: bytes, wanted: bytes) -> bytes:
     return outcome.data
 
 
-def _merge_in(file: FileText, now: bytes | None, chosen: bytes | None) -> bytes | None:
+def merge_in(file: FileText, now: bytes | None, chosen: bytes | None) -> bytes | None:
+    """Return the live file as it is now with the chosen change in it. Raises Conflict or NeedsDecision."""
     if chosen == file.base:
         return now
     if now is None:

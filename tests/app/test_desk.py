@@ -4,95 +4,23 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from skillopt_sleep import deciding
 from skillopt_sleep.desk import StoreDesk
 from skillopt_sleep.errors import AppError, NeedsDecision, UsageError
 from skillopt_sleep.paths import locate
-from skillopt_sleep.proposing import write_branch
-from skillopt_sleep.records import EditEvidence, Note, Proposal
+from skillopt_sleep.records import Proposal
 from skillopt_sleep.review.difference import compare
 from skillopt_sleep.store.candidates import read_rejected_edits
-from skillopt_sleep.store.database import connect
-from skillopt_sleep.store.proposals import read_proposal, save_proposal
+from skillopt_sleep.store.proposals import read_proposal
 from skillopt_staging.errors import Conflict, StagingError
 from skillopt_staging.hunks import take
 from skillopt_staging.proposals import State
 from tests.app.conftest import photograph
 from tests.conftest import git
-from tests.support.proposals import COMMITS_BASE, COMMITS_TEXT, proposal
-
-SKILL = "commit-messages"
-RULE = 'Use the imperative ("Add", "Fix"), never the past tense.'
-
-
-@pytest.fixture
-def live(repository: Path) -> Path:
-    """The live file of a project that has the skill, committed."""
-    path = repository / ".claude" / "skills" / SKILL / "SKILL.md"
-    path.parent.mkdir(parents=True)
-    path.write_text(COMMITS_BASE)
-    git(repository, "add", ".")
-    git(repository, "commit", "-q", "-m", "a skill")
-    return path
-
-
-@pytest.fixture
-def database():
-    connection = connect(locate().database)
-    yield connection
-    connection.close()
-
-
-@pytest.fixture
-def desk() -> StoreDesk:
-    return StoreDesk(locate())
-
-
-def stage(database, live: Path, *, night: str = "2026-01-02", base: str = COMMITS_BASE, **places) -> Proposal:
-    """Stage the sample proposal for real, as a night does."""
-    sample = proposal(edits=(EditEvidence(op="add", content=RULE, sessions=("s1",)),))
-    note: Note = msgspec.structs.replace(sample.note, night=night, skill=SKILL, client="claude")
-    repository = places.get("repository", live.parents[3])
-    staged = write_branch(
-        locate(),
-        note,
-        title="Write commit messages",
-        repository=str(repository) if repository else None,
-        live=str(live),
-        base_text=base,
-        text=COMMITS_TEXT,
-    )
-    made = msgspec.structs.replace(
-        sample,
-        id=f"{night}-{SKILL}",
-        skill=SKILL,
-        scope="project" if repository else "user",
-        state=State.PENDING,
-        staged=staged,
-        base_text=base,
-        text=COMMITS_TEXT,
-        note=note,
-        decided=None,
-        reason=None,
-        applied=None,
-    )
-    save_proposal(database, made, action="stage", detail=staged.branch)
-    return made
-
-
-@pytest.fixture
-def staged(database, live: Path) -> Proposal:
-    return stage(database, live)
-
-
-@pytest.fixture
-def users(database, private_home: Path) -> Proposal:
-    """A new skill of the user's, staged in the vault."""
-    path = private_home / ".claude" / "skills" / SKILL / "SKILL.md"
-    return stage(database, path, base="", repository=None)
+from tests.support.proposals import COMMITS_BASE, COMMITS_TEXT
+from tests.support.staging import RULE, SKILL, stage
 
 
 def state_of(database, made: Proposal) -> State:

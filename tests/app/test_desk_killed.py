@@ -13,9 +13,9 @@ from skillopt_sleep.desk import StoreDesk
 from skillopt_sleep.paths import locate
 from skillopt_sleep.store.database import connect
 from skillopt_staging.proposals import State
-from tests.app.test_desk import stage
 from tests.conftest import git
 from tests.support.proposals import COMMITS_BASE, COMMITS_TEXT
+from tests.support.staging import stage
 
 # Forks once per point; each fork dies by SIGKILL right before its n-th step that writes anything, the last
 # one gets through. Every fork works on a copy of its own, moved to the place of the original.
