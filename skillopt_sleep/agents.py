@@ -25,11 +25,13 @@ Pricing: TypeAlias = "Callable[[str, Usage], float | None]"
 class Wishes(msgspec.Struct, frozen=True, kw_only=True):
     """How an agent is to work: its model ("" for its default), and what one run may cost at most.
 
+    `effort` is how hard the model is told to think ("": as it does by itself).
     `project_settings` lets the project's own instructions and settings count. `price` returns the dollars
     of a usage of a model, None where nobody knows; `cache` is the folder for what clients unpack.
     """
 
     model: str
+    effort: str = ""
     project_settings: bool
     estimate: Usage
     price: Pricing
@@ -39,14 +41,15 @@ class Wishes(msgspec.Struct, frozen=True, kw_only=True):
 class AgentKind(msgspec.Struct, frozen=True, kw_only=True):
     """One agent: `name` as in target.agent, `title` for people.
 
-    `client` is whose sessions it continues. `find` returns the program and its sign-in, None when it is not
-    installed. `model` is the client as a chat model, as optimizer.model names it ("" when it is none), and
-    `sign_in` says how to be let in again.
+    `client` is whose sessions it continues, `program` what it is called on the PATH. `find` returns the
+    program and its sign-in, None when it is not installed. `model` is the client as a chat model, as
+    optimizer.model names it ("" when it is none), and `sign_in` says how to be let in again.
     """
 
     name: str
     title: str
     client: str
+    program: str
     find: Callable[[Mapping[str, str]], Client | None]
     open: Callable[[Client, Sandbox, Wishes], Agent]
     model: str
@@ -68,6 +71,7 @@ def _open_claude(client: Client, sandbox: Sandbox, wishes: Wishes) -> Agent:
         sandbox,
         model=wishes.model or None,
         project_settings=wishes.project_settings,
+        effort=wishes.effort,
         estimate=wishes.estimate,
     )
 
@@ -93,6 +97,7 @@ def _open_codex(client: Client, sandbox: Sandbox, wishes: Wishes) -> Agent:
         sandbox,
         model=wishes.model or None,
         project_settings=wishes.project_settings,
+        effort=wishes.effort,
         estimate=wishes.estimate,
         price=price,
     )
@@ -113,6 +118,7 @@ def _open_copilot(client: Client, sandbox: Sandbox, wishes: Wishes) -> Agent:
         cache=wishes.cache / _COPILOT,
         model=wishes.model or None,
         project_settings=wishes.project_settings,
+        effort=wishes.effort,
         estimate=wishes.estimate,
         price=wishes.price,
     )
@@ -124,6 +130,7 @@ AGENTS = (
         name="claude_code",
         title="Claude Code",
         client="claude",
+        program="claude",
         find=_find_claude,
         open=_open_claude,
         model="claude",
@@ -134,6 +141,7 @@ AGENTS = (
         name="codex",
         title="Codex",
         client="codex",
+        program="codex",
         find=_find_codex,
         open=_open_codex,
         model="codex",
@@ -144,6 +152,7 @@ AGENTS = (
         name="copilot",
         title="GitHub Copilot CLI",
         client="copilot",
+        program="copilot",
         find=_find_copilot,
         open=_open_copilot,
         model="",

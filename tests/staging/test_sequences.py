@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
-from hypothesis import settings
+from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule
 
@@ -199,7 +199,10 @@ class SequencesInTheVault(Sequences):
     in_vault = True
 
 
-_SETTINGS = settings(max_examples=10, stateful_step_count=14, deadline=None)
+# A sequence that fails is told as it is: to shrink it would take git many minutes.
+_SETTINGS = settings(
+    max_examples=10, stateful_step_count=14, deadline=None, phases=[Phase.explicit, Phase.generate]
+)
 TestInAProject = Sequences.TestCase
 TestInAProject.settings = _SETTINGS
 TestInTheVault = SequencesInTheVault.TestCase
