@@ -6,11 +6,13 @@ import re
 from pathlib import PureWindowsPath
 from typing import TYPE_CHECKING
 
-from skillopt_harvesters.calls import clip, keep_id
+from skillopt_harvesters.calls import MAX_ERROR, clip, keep_id
 from skillopt_harvesters.drafts import SessionDraft
 from skillopt_harvesters.records import Signal
+from skillopt_harvesters.redact import redact_within
 from skillopt_harvesters.sources.claude import evidence, records, words
 from skillopt_harvesters.sources.claude.context import Memory
+from skillopt_harvesters.sources.claude.evidence import End
 from skillopt_harvesters.sources.claude.losses import Loss
 from skillopt_harvesters.sources.claude.records import (
     NULL,
@@ -33,12 +35,12 @@ _WRITING_TOOLS = frozenset({"Write", "Edit", "MultiEdit", "NotebookEdit"})
 _TOLD_TOOLS = _SHELL_TOOLS | _WRITING_TOOLS | {"Skill"}
 # How the names of tools begin that are another program's.
 _FOREIGN_TOOL = "mcp__"
-_EXIT_CODE = re.compile(r"(?:Error: )?Exit code (\d{1,3})\b")
 _SKILL_FOLDER = re.compile(r"\s*Base directory for this skill: (?P<folder>[^\n]+)")
 _LISTED_SKILL = re.compile(r"^- ([\w:.-]{1,100}): ", re.MULTILINE)
 _MAX_NAME = 200
 _MAX_NAMES = 100
 _MAX_SHARED = 16
+_MAX_EARLY = 16
 # So many calls are made in one message.
 _MAX_AT_ONCE = 16
 
@@ -171,6 +173,7 @@ class Conversation:
             if block.is_error and not self._is_known(block.tool_use_id or ""):
                 # The record with the call is lost; what the user said to it is not.
                 self._note_refusal(record, records.join_text(block.content), "", copied=copied)
+            self._keep_early(record, block)
             return
         call, is_anothers = found
         call.closed = True
@@ -179,16 +182,25 @@ class Conversation:
             if block.is_error:
                 self._note_refusal(record, records.join_text(block.content), call.name, copied=copied)
             return
-        if not block.is_error:
-            call.exit_code = (
-                0 if call.name in _SHELL_TOOLS and evidence.has_ended_well(record.tool_use_result) else None
-            )
-            return
-        text = records.join_text(block.content)
-        call.fail(text)
-        code = _EXIT_CODE.match(text)
-        call.exit_code = int(code[1]) if code and call.name in _SHELL_TOOLS else None
-        self._note_refusal(record, text, call.name, copied=copied)
+        self._end_call(call, evidence.read_end(record, block))
+        if block.is_error:
+            self._note_refusal(record, records.join_text(block.content), call.name, copied=copied)
+
+    def _end_call(self, call: CallDraft, end: End) -> None:
+        call.closed = True
+        call.exit_code = end.exit_code if call.name in _SHELL_TOOLS else None
+        if end.error is not None:
+            call.fail(end.error)
+
+    def _keep_early(self, record: Record, block: Block) -> None:
+        """Keep a result whose call is not there: records may have been written in another order."""
+        early, name = self.memory.early, keep_id(block.tool_use_id or "")
+        if name and not self._is_known(block.tool_use_id or ""):
+            end = evidence.read_end(record, block)
+            error = None if end.error is None else redact_within(end.error, MAX_ERROR)
+            early[name] = End(end.exit_code, error)
+            if len(early) > _MAX_EARLY:
+                del early[next(iter(early))]
 
     def _note_refusal(self, record: Record, text: str, tool: str, *, copied: bool) -> None:
         feedback = records.decode_any(record.user_feedback)
@@ -270,6 +282,9 @@ class Conversation:
                 skill = (given.skill or given.command or "").strip("/ ").partition(" ")[0]
                 if skill:
                     self._load_skill(turn, skill)
+        end = self.memory.early.pop(keep_id(call.id), None) if self.memory.early else None
+        if end is not None:
+            self._end_call(call, end)
         turn.add_call(call)
 
     def _load_skill(self, turn: TurnDraft, name: str) -> None:
