@@ -9,7 +9,6 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from hypothesis import strategies as st
 
 from skillopt_harvesters import SOURCES, MemoryClaims, Session, read_file
 
