@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from skillopt_harvesters.redact.names import Strength, classify
+from skillopt_harvesters.redact.names import ANCHOR, Strength, classify
 from skillopt_harvesters.redact.values import Look, look_at
 from skillopt_harvesters.redact.view import in_order
 
@@ -37,7 +37,7 @@ _ITEM = re.compile(
 
 def find_in_tables(view: View) -> Iterator[Edit]:
     """Find the cells under headings that promise secrets, from left to right."""
-    if view.first_name < 0:
+    if not view.names:
         return
     found = list(_find_in_rows(view)) if "\n" in view.plain else []
     if "insert" in view.lowered:
@@ -49,10 +49,11 @@ def find_in_tables(view: View) -> Iterator[Edit]:
 
 
 def _find_in_rows(view: View) -> Iterator[Edit]:
-    plain = view.plain
-    # "api key" begins before the name that is in it.
-    position = max(0, view.first_name - _LONGEST_LEAD)
-    while (name := _NAME.search(view.lowered, position)) is not None:
+    plain, position = view.plain, 0
+    for at in view.names:
+        name = _find_name(view.lowered, max(position, at - _LONGEST_LEAD), at) if at >= position else None
+        if name is None:
+            continue
         start = plain.rfind("\n", max(0, name.start() - _LONGEST_LINE), name.start()) + 1
         end = plain.find("\n", name.end(), name.end() + _LONGEST_LINE)
         position = name.end() if end < 0 else end
@@ -63,6 +64,12 @@ def _find_in_rows(view: View) -> Iterator[Edit]:
             rows = _Rows(plain, end + 1, separator, plain.count(separator, start, end), columns)
             yield from rows
             position = rows.end
+
+
+def _find_name(lowered: str, start: int, at: int) -> re.Match[str] | None:
+    """Return what may head a column in the anchor that begins at a place; "api key" begins before it."""
+    anchor = ANCHOR.match(lowered, at)
+    return _NAME.search(lowered, start, anchor.end()) if anchor else None
 
 
 class _Rows:

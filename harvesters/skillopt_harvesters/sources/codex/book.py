@@ -93,6 +93,8 @@ class TurnBook:
 
     def pass_turn(self, name: str | None, started: float | None = None) -> bool:
         """Look at the id of a turn; true when the copies end with it."""
+        if not self.memory.gate.copying:
+            return False
         ended = self.memory.gate.pass_turn(name, started)
         self.memory.starting = self.memory.starting or ended
         return ended
