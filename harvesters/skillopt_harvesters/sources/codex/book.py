@@ -152,6 +152,8 @@ class TurnBook:
         if turn is None or not name or turn.head is None:
             return turn
         head = _mark_of(name)
+        if turn.head == head:
+            return turn
         return next((turn for turn in reversed(self.session.turns) if turn.head == head), None)
 
     def claim(self, turn: TurnDraft | None, name: str | None) -> None:
