@@ -26,6 +26,9 @@ _MANY_NAMES = 8
 # long to combine as a stage takes to read.
 ARMOUR, RUN, NAME, URL, ARGUMENT, PLACE, EMAIL = (1 << bit for bit in range(7))
 ALL = 127
+# What is no sign in one word, and is with the next.
+FIRST = 128
+_PAIR = re.compile("log in|sign in|net us")
 
 _PATTERNS: tuple[tuple[int, re.Pattern[str]], ...] = (
     (ARMOUR, re.compile(r"begin|end\Z|putty")),
@@ -34,6 +37,7 @@ _PATTERNS: tuple[tuple[int, re.Pattern[str]], ...] = (
     (ARGUMENT, re.compile(r"(?:\A|[\"',(`\[])--?[a-z]|" + "|".join(map(re.escape, COMMAND_WORDS)))),
     (PLACE, re.compile(r"\$|@|kty|" + "|".join(map(re.escape, PLACE_WORDS)))),
     (EMAIL, re.compile("@|%40")),
+    (FIRST, re.compile(r"(?:log|sign|net)\Z")),
 )
 
 # The last of the words of a name that has several: "seed phrase", "mot de passe".
@@ -51,10 +55,6 @@ def find_signs(text: str) -> tuple[int, list[str] | None]:
     """
     if not text.isascii():
         return ALL, None
-    lowered = text.lower()
-    if "log in" in lowered or "sign in" in lowered or "net us" in lowered:
-        # What is no sign in one word, and is in two.
-        return ALL, None
     signs = 0
     named: list[str] = []
     strange: list[str] = []
@@ -67,7 +67,7 @@ def find_signs(text: str) -> tuple[int, list[str] | None]:
         if known & NAME:
             named.append(word)
     if len(strange) > _STRANGE + len(text) // _STRANGE_SHARE:
-        # Some are looked at all the same: the next text has them too.
+        # Some are looked at all the same: the next text may have them too.
         for word in strange[:_STRANGE]:
             _read(word)
         return ALL, None
@@ -76,6 +76,9 @@ def find_signs(text: str) -> tuple[int, list[str] | None]:
         signs |= known
         if known & NAME:
             named.append(word)
+    if signs & FIRST and _PAIR.search(text.lower()):
+        return ALL, None
+    signs &= ALL
     if not signs & NAME:
         return signs, []
     words = {word.lower() for word in named}

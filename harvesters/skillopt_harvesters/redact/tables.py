@@ -102,14 +102,25 @@ def _read_headings(line: str) -> tuple[str, dict[int, Strength]]:
     for separator in _SEPARATORS:
         if separator not in line:
             continue
-        names = [cell.strip(" \t\r\"'`*") for cell in line.split(separator)]
-        if sum(map(bool, names)) < 2 or not all(not name or _HEADING.fullmatch(name) for name in names):
+        names = _read_cells(line, separator)
+        if sum(map(bool, names)) < 2:
             continue
         strengths = {at: classify(name.replace(" ", "_")) for at, name in enumerate(names)}
         columns = {at: strength for at, strength in strengths.items() if strength >= Strength.MEDIUM}
         if columns:
             return separator, columns
     return "", {}
+
+
+def _read_cells(line: str, separator: str) -> list[str]:
+    """Return the cells of a row of headings; none of any other line."""
+    names: list[str] = []
+    for cell in line.split(separator):
+        name = cell.strip(" \t\r\"'`*")
+        if name and not _HEADING.fullmatch(name):
+            return []
+        names.append(name)
+    return names
 
 
 def _find_in_row(
