@@ -95,6 +95,8 @@ class TurnBook:
 
     def pass_turn(self, name: str | None, started: float | None = None) -> bool:
         """Look at the id of a turn; true when the copies end with it."""
+        if not self.memory.gate.copying:
+            return False
         ended = self.memory.gate.pass_turn(name, started)
         self.memory.starting = self.memory.starting or ended
         return ended
@@ -162,6 +164,8 @@ class TurnBook:
         if turn is None or not name or turn.head is None:
             return turn
         head = _mark_of(name)
+        if turn.head == head:
+            return turn
         return next((turn for turn in reversed(self.session.turns) if turn.head == head), None)
 
     def claim(self, turn: TurnDraft | None, name: str | None) -> None:
