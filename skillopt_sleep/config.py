@@ -265,6 +265,28 @@ class Night(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     min_occurrences: Annotated[int, Meta(ge=2, description="how often an ask must recur")] = 2
 
 
+class Review(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How proposals are shown and decided."""
+
+    commit: Annotated[
+        bool, Meta(description="true: apply commits a project's skill, and nothing else, on your branch")
+    ] = False
+    snooze_days: Annotated[Positive, Meta(description="days a snoozed proposal is out of the way")] = 7
+    diff: Annotated[
+        str, Meta(pattern="^(auto|unified|split)$", description="auto (by width), unified or split")
+    ] = "auto"
+    keys: Annotated[
+        tuple[str, ...],
+        Meta(description="keys of the review, each as ACTION:KEY, for example apply:A (see its help, ?)"),
+    ] = ()
+
+    def __post_init__(self) -> None:
+        for text in self.keys:
+            action, _, key = text.partition(":")
+            if not action.strip() or not key.strip():
+                raise ValueError(f"{text!r} is not ACTION:KEY, for example apply:A")
+
+
 # US dollars per million tokens: input, output, and if need be cache read and cache write.
 Prices = dict[
     str,
@@ -285,6 +307,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     mine: Mine = Mine()
     night: Night = Night()
     harvest: Harvest = Harvest()
+    review: Review = Review()
     prices: Prices = {}
 
 
