@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from skillopt_replay.agents.codex_log import LogReader, to_usage
-from skillopt_replay.agents.codex_words import fills_context, find_fault, find_words, read_retry, unwrap
+from skillopt_replay.agents.codex_words import fills_context, find_words, read_retry, unwrap
 from skillopt_replay.agents.spending import find_excess
 from skillopt_replay.agents.traces import MAX_ERROR, Lines, Reading, Trace
+from skillopt_replay.faults import guess_fault
 from skillopt_replay.rollouts import Fault, Outcome, Usage
 
 if TYPE_CHECKING:
@@ -138,7 +139,7 @@ class StreamReader:
             self._end = Outcome.LIMIT, find_words(message)[:MAX_ERROR], None
             return
         self._note(message)
-        self._end = Outcome.INFRASTRUCTURE, self._error, find_fault(message)
+        self._end = Outcome.INFRASTRUCTURE, self._error, guess_fault(None, message)
 
     def _note(self, message: str) -> None:
         """Keep what went wrong; a message about a retry counts until the model replies."""
@@ -146,7 +147,7 @@ class StreamReader:
         if retry == "":
             return
         self._error = find_words(retry or message)[:MAX_ERROR]
-        self._fault = find_fault(message)
+        self._fault = guess_fault(None, message)
 
     def _read_item(self, item: _Item, *, ended: bool) -> None:
         if item.type == "error":

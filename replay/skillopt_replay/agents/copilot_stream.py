@@ -17,9 +17,9 @@ from skillopt_replay.agents.copilot_events import (
     data_of,
 )
 from skillopt_replay.agents.copilot_usage import UsageFile
-from skillopt_replay.agents.faults import fault_of
 from skillopt_replay.agents.spending import find_excess
 from skillopt_replay.agents.traces import MAX_ERROR, Lines, Reading, Trace
+from skillopt_replay.faults import guess_fault, name_fault
 from skillopt_replay.rollouts import Fault, Outcome
 
 if TYPE_CHECKING:
@@ -27,12 +27,6 @@ if TYPE_CHECKING:
 
 _SKILL_TOOL = "skill"
 _SILENCE = "no response was returned"
-_FAULTS = {
-    "authentication": Fault.SIGN_IN,
-    "authorization": Fault.SIGN_IN,
-    "policy": Fault.SIGN_IN,
-    "quota": Fault.MONEY,
-}
 _TOO_LONG = "context_limit"
 # A token just renewed may be refused once; one refused again is no good.
 _REFUSALS = 2
@@ -144,7 +138,7 @@ class StreamReader:
     def _take_failure(self, event: Event) -> None:
         failure = data_of(event, Failure)
         self._refusals += 1
-        self._fault = fault_of(failure.status_code, failure.words)
+        self._fault = guess_fault(failure.status_code, failure.words)
         if failure.status_code is None and self._streaming:
             self._fault = Fault.CUT
         self._error = failure.words[:MAX_ERROR] or None
@@ -183,10 +177,10 @@ class StreamReader:
         self._too_long = failure.error_type == _TOO_LONG
         if _SILENCE in self._error.lower():
             self._fault = Fault.REPLY
-        elif failure.error_type in _FAULTS:
-            self._fault = _FAULTS[failure.error_type]
+        elif named := name_fault(failure.error_type or ""):
+            self._fault = named
         elif self._fault is None:
-            self._fault = fault_of(failure.status_code, failure.words)
+            self._fault = guess_fault(failure.status_code, failure.words)
 
     def _take_abort(self, event: Event) -> None:
         self._broken_off = self._broken_off or event.agent_id is None

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Protocol
 import msgspec
 
 from skillopt_replay import process
-from skillopt_replay.agents.faults import fault_of
 from skillopt_replay.bounds import Bounds
 from skillopt_replay.errors import ReplayError
+from skillopt_replay.faults import guess_fault
 from skillopt_replay.folders import PRIVATE_PREFIX, make_folder
 from skillopt_replay.rollouts import Fault, Outcome, Rollout, Usage
 from skillopt_replay.sandbox.launching import find_failure
@@ -213,7 +213,7 @@ def _crashed(
         return Outcome.INFRASTRUCTURE, f"the sandbox failed: {broken[:300]}", Fault.SANDBOX
     said = reading.error or finished.stderr.strip()[-500:] or "it wrote nothing on the error channel"
     error = f"{program} ended with {finished.returncode} and no result: {said}"
-    return Outcome.INFRASTRUCTURE, error, reading.fault or fault_of(None, said)
+    return Outcome.INFRASTRUCTURE, error, reading.fault or guess_fault(None, said)
 
 
 def _failed(run: Run, error: str, fault: Fault, seconds: float) -> Rollout:

@@ -13,8 +13,8 @@ import msgspec
 from skillopt_replay import process
 from skillopt_replay.agents.claude_cli import CREDENTIAL_FILE, make_environment
 from skillopt_replay.agents.claude_usage import ModelTokens, Tokens, add_up
-from skillopt_replay.agents.faults import fault_of
 from skillopt_replay.errors import Unavailable
+from skillopt_replay.faults import guess_fault
 from skillopt_replay.folders import PRIVATE_PREFIX, make_folder
 from skillopt_replay.masking import mask
 from skillopt_replay.models.completing import conclude
@@ -170,7 +170,7 @@ class ClaudeModel:
         except (msgspec.DecodeError, RecursionError):
             said = (finished.stderr or finished.stdout).strip()[-300:] or "it wrote nothing"
             error = f"claude ended with {finished.returncode} and no result: {said}"
-            return self._failed(error, fault_of(None, said), started)
+            return self._failed(error, guess_fault(None, said), started)
         usage = add_up(result.model_usage, result.usage, result.total_cost_usd)
         model = next(iter(result.model_usage or {}), self._model or "")
         problem = _find_problem(result, wants_object=schema is not None)
@@ -229,7 +229,7 @@ def _find_problem(result: _Result, *, wants_object: bool) -> tuple[str, Fault] |
     said = result.result or "; ".join(str(e) for e in result.errors or ()) or result.subtype or "no reason"
     if result.is_error or result.subtype != "success":
         status = f" (status {result.api_error_status})" if result.api_error_status else ""
-        return said[:300] + status, fault_of(result.api_error_status, said)
+        return said[:300] + status, guess_fault(result.api_error_status, said)
     if result.stop_reason is None:
         return f"the reply did not come to its end: {said[:200]}", Fault.CUT
     return None

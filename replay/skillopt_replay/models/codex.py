@@ -14,9 +14,10 @@ from skillopt_replay import process
 from skillopt_replay.agents.codex import name_provider
 from skillopt_replay.agents.codex_cli import CREDENTIAL_FILE
 from skillopt_replay.agents.codex_log import FILTER, LogReader
-from skillopt_replay.agents.codex_words import find_fault, find_words
+from skillopt_replay.agents.codex_words import find_words
 from skillopt_replay.agents.traces import Trace
 from skillopt_replay.errors import Unavailable
+from skillopt_replay.faults import guess_fault
 from skillopt_replay.folders import PRIVATE_PREFIX, make_folder
 from skillopt_replay.masking import mask
 from skillopt_replay.models.claude import ENTRYPOINT, render
@@ -227,11 +228,11 @@ class CodexModel:
             if event.type == "turn.failed":
                 problem = (event.error and event.error.message) or "no reason given"
         if problem:
-            return self._failed(find_words(problem), find_fault(problem), finished.seconds)
+            return self._failed(find_words(problem), guess_fault(None, problem), finished.seconds)
         if usage is None:
             said = (log.said or finished.stdout).strip()[-300:] or "it wrote nothing"
             error = f"codex ended with {finished.returncode} and no result: {said}"
-            return self._failed(error, find_fault(said), finished.seconds)
+            return self._failed(error, guess_fault(None, said), finished.seconds)
         return conclude(text, schema, model=self._model or "", usage=usage, seconds=finished.seconds)
 
     def _priced(self, usage: Usage) -> Usage:

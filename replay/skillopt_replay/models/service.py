@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from skillopt_replay.models.faults import find_fault
+from skillopt_replay.faults import find_fault
 from skillopt_replay.models.places import is_loopback
 from skillopt_replay.models.replies import read_error
 from skillopt_replay.models.retries import Patience, is_transient, requested_wait
