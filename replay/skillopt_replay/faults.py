@@ -51,8 +51,8 @@ _TABLE = (
                 "datainspectionfailed", "minimax 1026", "minimax 1027",
             }
         ),
-        r"content management policy|content[_ ]filter|content[_ ]policy|violat\w+ our usage polic"
-        r"|inappropriate content",
+        r"content management policy|content[_ ]filter(?:ing)?|content[_ ]policy|violat\w+ our usage polic"
+        r"|inappropriate content|safeguards flagged",
     ),
     _Row(
         Fault.MODEL,

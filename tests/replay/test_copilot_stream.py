@@ -307,12 +307,12 @@ def test_a_providers_price_counts_where_the_client_tells_no_cost(tmp_path):
     assert read(reply("x"), DONE, spent=spent).usage.cost_usd == pytest.approx(1.01)
 
 
-def test_a_reply_that_the_service_withheld_is_missing_data(spent, tmp_path):
+def test_a_reply_that_the_service_withheld_is_a_refusal(spent, tmp_path):
     (tmp_path / "telemetry.jsonl").write_text(
         span(10, **{"gen_ai.response.finish_reasons": ["content_filter"]})
     )
     reading = read(reply("The response was blocked by content filtering."), DONE, spent=spent)
-    assert (reading.outcome, reading.fault) == (Outcome.INFRASTRUCTURE, Fault.REPLY)
+    assert (reading.outcome, reading.fault) == (Outcome.INFRASTRUCTURE, Fault.REFUSAL)
 
 
 def test_a_usage_file_that_is_a_link_a_pipe_or_a_socket_is_not_read(tmp_path, monkeypatch):

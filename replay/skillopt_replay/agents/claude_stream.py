@@ -214,6 +214,8 @@ def _judge(result: _Event, *, cut: bool) -> tuple[Outcome, str | None, Fault | N
         return Outcome.LIMIT, said, None
     if _TOO_LONG.search(said) and result.is_error:
         return Outcome.LIMIT, said[:MAX_ERROR], None
+    if result.stop_reason == "refusal":
+        return Outcome.INFRASTRUCTURE, said[:MAX_ERROR], Fault.REFUSAL
     if result.is_error or result.subtype != "success":
         status = f" (status {result.api_error_status})" if result.api_error_status else ""
         fault = guess_fault(result.api_error_status, said)

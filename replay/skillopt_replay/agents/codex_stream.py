@@ -183,6 +183,8 @@ class StreamReader:
         self._lines.finish()
         self.log.finish()
         outcome, error, fault = self._end or (None, self._error or self.log.said.strip(), self._fault)
+        if outcome is Outcome.FINISHED and self.log.refused:
+            outcome, error, fault = Outcome.INFRASTRUCTURE, "its last reply declines", Fault.REFUSAL
         return Reading(
             outcome=outcome,
             answer=self._text,

@@ -222,10 +222,12 @@ class StreamReader:
             return self._judge_success()
         if self._too_long:
             return Outcome.LIMIT, self._error, None
+        if self._spent.withheld:
+            return self._judge_success()
         error = self._error or f"copilot ended with {self._exit_code} and gave no reason"
         return Outcome.INFRASTRUCTURE, error, self._fault or Fault.CLIENT
 
     def _judge_success(self) -> tuple[Outcome, str | None, Fault | None]:
         if self._spent.withheld:
-            return Outcome.INFRASTRUCTURE, "the service withheld the last reply", Fault.REPLY
+            return Outcome.INFRASTRUCTURE, "the service withheld its last reply", Fault.REFUSAL
         return Outcome.FINISHED, None, None

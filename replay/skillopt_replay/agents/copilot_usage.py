@@ -26,7 +26,7 @@ _DELAY_MS = "10"
 _PIECE = 1 << 20
 _MAX_LINE = 1_000_000
 _CALL = b'"chat"'
-_WITHHELD = "content_filter"
+_WITHHELD = frozenset({"content_filter", "refusal"})
 
 
 def switch_on(file: Path) -> dict[str, str]:
@@ -104,7 +104,7 @@ class UsageFile:
                 cost = self._price(span.attributes.model, usage)
                 usage = msgspec.structs.replace(usage, cost_usd=cost)
             self.usage = self.usage.plus(usage)
-            self.withheld = _WITHHELD in span.attributes.reasons
+            self.withheld = not _WITHHELD.isdisjoint(span.attributes.reasons)
         return True
 
 

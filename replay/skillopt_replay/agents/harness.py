@@ -157,6 +157,9 @@ def _lay_out(private: Path, furnish: Callable[[Path], Launch]) -> Launch:
 
 def _report(run: Run, finished: process.Finished, reading: Reading, judge: Judge) -> Rollout:
     outcome, error, fault = judge(run.program, finished, reading, run.limits)
+    if fault is Fault.REFUSAL:
+        # A result, and no lost run: a skill that makes the model refuse must not lose its failures by it.
+        outcome, error, fault = Outcome.LIMIT, f"the model refused: {error}", None
     notes = [f"tools refused: {', '.join(sorted(set(reading.denied)))}"] if reading.denied else []
     if reading.skipped:
         notes.append(f"{reading.skipped} lines of the client's output could not be read")

@@ -14,7 +14,7 @@ import msgspec
 from skillopt_replay.errors import Unavailable
 from skillopt_replay.models.anthropic_replies import TOOL, read_message
 from skillopt_replay.models.asking import to_valid
-from skillopt_replay.models.completing import charge, complete_with_room, conclude
+from skillopt_replay.models.completing import charge, complete_with_room, conclude, decline
 from skillopt_replay.models.replies import ReplyUnreadable
 from skillopt_replay.models.schemas import describe, simplify
 from skillopt_replay.models.service import Failure, Service
@@ -232,6 +232,8 @@ class AnthropicModel:
         return self._structure is (Structure.TOOL if "tool_choice" in sent else Structure.OFFERED)
 
     def _failed(self, message: str, fault: Fault, seconds: float, usage: Usage) -> Completion:
+        if fault is Fault.REFUSAL:
+            return decline(message, model=self._model, usage=usage, seconds=seconds)
         return Completion(
             text="", model=self._model, seconds=seconds, error=message, fault=fault, usage=usage
         )

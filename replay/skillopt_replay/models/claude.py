@@ -17,7 +17,7 @@ from skillopt_replay.errors import Unavailable
 from skillopt_replay.faults import guess_fault
 from skillopt_replay.folders import PRIVATE_PREFIX, make_folder
 from skillopt_replay.masking import mask
-from skillopt_replay.models.completing import conclude
+from skillopt_replay.models.completing import conclude, decline
 from skillopt_replay.protocols import Completion
 from skillopt_replay.rollouts import Fault, Usage
 from skillopt_replay.sandbox.contract import SYSTEM_PATH
@@ -176,6 +176,8 @@ class ClaudeModel:
         problem = _find_problem(result, wants_object=schema is not None)
         if problem is not None:
             error, fault = problem
+            if fault is Fault.REFUSAL:
+                return decline(error, model=model, usage=usage, seconds=finished.seconds)
             if fault is Fault.SIGN_IN:
                 error += f" (sign in with `claude`, or check {self._credentials.source})"
             return Completion(
@@ -195,7 +197,6 @@ class ClaudeModel:
             usage=usage,
             seconds=finished.seconds,
             truncated=result.stop_reason == "max_tokens",
-            refused=result.stop_reason == "refusal",
         )
 
     def _failed(self, error: str, fault: Fault, started: float) -> Completion:
@@ -227,6 +228,8 @@ def _find_problem(result: _Result, *, wants_object: bool) -> tuple[str, Fault] |
     if result.subtype == "error_max_turns" and wants_object:
         return None
     said = result.result or "; ".join(str(e) for e in result.errors or ()) or result.subtype or "no reason"
+    if result.stop_reason == "refusal":
+        return said[:300], Fault.REFUSAL
     if result.is_error or result.subtype != "success":
         status = f" (status {result.api_error_status})" if result.api_error_status else ""
         return said[:300] + status, guess_fault(result.api_error_status, said)

@@ -21,7 +21,7 @@ from skillopt_replay.faults import guess_fault
 from skillopt_replay.folders import PRIVATE_PREFIX, make_folder
 from skillopt_replay.masking import mask
 from skillopt_replay.models.claude import ENTRYPOINT, render
-from skillopt_replay.models.completing import conclude
+from skillopt_replay.models.completing import conclude, decline
 from skillopt_replay.models.schemas import simplify
 from skillopt_replay.protocols import Completion
 from skillopt_replay.rollouts import Fault, Usage
@@ -227,13 +227,20 @@ class CodexModel:
                 usage = self._priced(_count(event.usage))
             if event.type == "turn.failed":
                 problem = (event.error and event.error.message) or "no reason given"
+        if problem and guess_fault(None, problem) is Fault.REFUSAL:
+            spent = self._priced(usage or log.usage)
+            return decline(
+                find_words(problem), model=self._model or "", usage=spent, seconds=finished.seconds
+            )
         if problem:
             return self._failed(find_words(problem), guess_fault(None, problem), finished.seconds)
         if usage is None:
             said = (log.said or finished.stdout).strip()[-300:] or "it wrote nothing"
             error = f"codex ended with {finished.returncode} and no result: {said}"
             return self._failed(error, guess_fault(None, said), finished.seconds)
-        return conclude(text, schema, model=self._model or "", usage=usage, seconds=finished.seconds)
+        return conclude(
+            text, schema, model=self._model or "", usage=usage, seconds=finished.seconds, refused=log.refused
+        )
 
     def _priced(self, usage: Usage) -> Usage:
         if self._price is None or self._credentials.file is not None:

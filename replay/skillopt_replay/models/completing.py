@@ -45,6 +45,14 @@ def charge(usage: Usage | None, estimate: Usage, lost: Sequence[object]) -> Usag
     return total
 
 
+def decline(text: str, *, model: str, usage: Usage, seconds: float) -> Completion:
+    """Return the Completion of a model, or of its service, that will not answer: it failed, nothing broke.
+
+    `text` is what was said instead.
+    """
+    return Completion(text=text, model=model, usage=usage, seconds=seconds, fault=Fault.REFUSAL)
+
+
 def conclude(
     text: str,
     schema: Mapping[str, Any] | None,
@@ -61,10 +69,12 @@ def conclude(
     """Return the Completion of a reply that came to its end.
 
     `value` is the object where it was handed in beside the text. An object counts when it is as the schema
-    says. With no text and no object there is nothing to judge: that is an error. Text that was cut
-    (`truncated`), declined (`refused`) or is not to the schema is kept, with the fault and without an
-    error, as the one who asked can say so to the model.
+    says. With no text and no object there is nothing to judge: that is an error, unless the model declined
+    (`refused`). Text that was cut (`truncated`), declines or is not to the schema is kept, with the fault
+    and without an error, as the one who asked can say so to the model.
     """
+    if refused:
+        return decline(text, model=model, usage=usage, seconds=seconds)
     if not text.strip() and value is None:
         error = "the model gave no answer"
         fault = Fault.REPLY
@@ -75,7 +85,7 @@ def conclude(
         if thought:
             error += ": it only reasoned"
         return Completion(text="", model=model, usage=usage, seconds=seconds, error=error, fault=fault)
-    fault_ = Fault.CUT if truncated else Fault.REPLY if refused else None
+    fault_ = Fault.CUT if truncated else None
     found: dict[str, Any] | None = None
     if schema is not None and fault_ is None:
         found = dict(value) if value is not None else find_object(text)

@@ -10,7 +10,7 @@ import msgspec
 
 from skillopt_replay.errors import Unavailable
 from skillopt_replay.models.asking import Asking
-from skillopt_replay.models.completing import charge, complete_with_room, conclude
+from skillopt_replay.models.completing import charge, complete_with_room, conclude, decline
 from skillopt_replay.models.presets import PLAIN, Preset
 from skillopt_replay.models.prices import Price
 from skillopt_replay.models.replies import ReplyUnreadable, read_reply
@@ -171,6 +171,8 @@ class OpenAICompatible:
             sent = again
 
     def _failed(self, message: str, fault: Fault, seconds: float, usage: Usage) -> Completion:
+        if fault is Fault.REFUSAL:
+            return decline(message, model=self._model, usage=usage, seconds=seconds)
         return Completion(
             text="", model=self._model, seconds=seconds, error=message, fault=fault, usage=usage
         )
