@@ -131,6 +131,11 @@ _MONTHLY = (
     "create index calls_by_start on calls (started, usd, reserved_usd)",
 )
 
+_WORKED = (
+    # Seconds of work on a night, over all processes that worked on it; the time between them is nobody's.
+    "alter table nights add column worked real not null default 0",
+)
+
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _FIRST,
     _RESUMABLE,
@@ -142,4 +147,5 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _TITLED,
     _TOLD,
     _MONTHLY,
+    _WORKED,
 )

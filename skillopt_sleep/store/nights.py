@@ -14,7 +14,7 @@ from skillopt_sleep.store.index import save_splits
 
 
 class NightRow(msgspec.Struct, frozen=True, kw_only=True):
-    """`state` is running, stopped (by a ceiling), done or failed.
+    """`state` is running, stopped (by a ceiling), done or failed; `worked` are the seconds of work on it.
 
     A night still running when nobody holds the lock was killed; the next run goes on with it.
     """
@@ -25,6 +25,7 @@ class NightRow(msgspec.Struct, frozen=True, kw_only=True):
     ended: str | None
     plan: bytes | None
     report: bytes | None
+    worked: float = 0.0
 
 
 def find_unfinished(connection: sqlite3.Connection) -> NightRow | None:

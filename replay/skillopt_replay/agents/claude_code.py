@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from skillopt_replay.agents.claude_cli import CREDENTIAL_FILE, make_environment
+from skillopt_replay.agents.claude_cli import CREDENTIAL_FILE, find_address, make_environment
 from skillopt_replay.agents.claude_stream import StreamReader
-from skillopt_replay.agents.clients import say_bare
+from skillopt_replay.agents.clients import say_address, say_bare
 from skillopt_replay.agents.harness import Launch, Run, run_client
 from skillopt_replay.errors import Unavailable
 from skillopt_replay.protocols import Limits
@@ -68,7 +68,11 @@ class ClaudeCode:
 
     @property
     def identity(self) -> str:
-        return f"claude-code {self._cli.version} {self._model or 'default'}{say_bare(bare=not self._sources)}"
+        return (
+            f"claude-code {self._cli.version} {self._model or 'default'}"
+            + say_address(find_address(self._credentials))
+            + say_bare(bare=not self._sources)
+        )
 
     @property
     def estimate(self) -> Usage:

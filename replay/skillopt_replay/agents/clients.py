@@ -7,6 +7,7 @@ import subprocess
 import time
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -60,6 +61,17 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
 def say_bare(*, bare: bool) -> str:
     """Return what an identity ends with when the project's own settings are left out."""
     return " without project settings" if bare else ""
+
+
+def say_address(*urls: str | None) -> str:
+    """Return what an identity says of services that are not the client's own, "" for none.
+
+    Another service is another agent, whatever the model is called there. Of a URL only host, port and path
+    are told: the rest may hold a key.
+    """
+    places = [urlsplit(url if "//" in url else f"//{url}") for url in urls if url]
+    shown = [f"{(place.netloc.rpartition('@')[2])}{place.path.rstrip('/')}" for place in places]
+    return f" at {', '.join(shown)}" if shown else ""
 
 
 def read_version(binary: Path, *, hint: str, env: tuple[tuple[str, str], ...] = ()) -> str:

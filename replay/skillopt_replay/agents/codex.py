@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from skillopt_replay.agents.clients import say_bare
+from skillopt_replay.agents.clients import say_address, say_bare
 from skillopt_replay.agents.codex_cli import CERTIFICATES, CREDENTIAL_FILE, KEY
 from skillopt_replay.agents.codex_log import FILTER
 from skillopt_replay.agents.codex_route import find_addresses
@@ -83,6 +83,7 @@ class Codex:
         provider = f"{route['model_provider']}/" if "model_provider" in route else ""
         return (
             f"codex {self._cli.version} {provider}{self._model or route.get('model', 'default')}"
+            + say_address(*find_addresses(route, dict(self._credentials.env)))
             + say_bare(bare=not self._project_settings)
         )
 

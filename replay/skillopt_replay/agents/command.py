@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from skillopt_replay.agents.clients import say_address
 from skillopt_replay.agents.command_stream import CommandReader
 from skillopt_replay.agents.harness import Launch, Run, conclude, run_client
 from skillopt_replay.errors import Unavailable
@@ -119,7 +120,8 @@ class CommandAgent:
 
     @property
     def identity(self) -> str:
-        return f"command {self._program.name} {self._program.digest} {self._model or 'default'}"
+        reach = say_address(*map(str, self._reach or ()))
+        return f"command {self._program.name} {self._program.digest} {self._model or 'default'}{reach}"
 
     @property
     def estimate(self) -> Usage:

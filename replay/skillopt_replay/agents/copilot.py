@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from skillopt_replay.agents.clients import say_bare
+from skillopt_replay.agents.clients import say_address, say_bare
 from skillopt_replay.agents.copilot_cli import MODEL, PROVIDER, SECRETS, quiet, unpack
 from skillopt_replay.agents.copilot_stream import StreamReader
 from skillopt_replay.agents.copilot_usage import UsageFile, switch_on
@@ -83,9 +83,12 @@ class Copilot:
 
     @property
     def identity(self) -> str:
-        own = "provider/" if PROVIDER in dict(self._credentials.env) else ""
-        return f"copilot {self._cli.version} {own}{self._model or 'default'}" + say_bare(
-            bare=not self._project_settings
+        env = dict(self._credentials.env)
+        own = "provider/" if PROVIDER in env else ""
+        return (
+            f"copilot {self._cli.version} {own}{self._model or 'default'}"
+            + say_address(env.get(PROVIDER) or env.get("COPILOT_GH_HOST") or env.get("GH_HOST"))
+            + say_bare(bare=not self._project_settings)
         )
 
     @property

@@ -197,8 +197,15 @@ def conclude(
     if finished.excess:
         return Outcome.LIMIT, f"stopped: {finished.excess}", None
     if finished.flooded:
-        return Outcome.INFRASTRUCTURE, "the client wrote without end and was stopped", Fault.CLIENT
+        return _flooded(reading)
     return _crashed(program, finished, reading)
+
+
+def _flooded(reading: Reading) -> tuple[Outcome, str | None, Fault | None]:
+    if not reading.idle:
+        # A tool was under way, or the program is the agent itself: output without end is its doing.
+        return Outcome.LIMIT, "stopped: output without end", None
+    return Outcome.INFRASTRUCTURE, "the client wrote without end and was stopped", Fault.CLIENT
 
 
 def _accept(reading: Reading, outcome: Outcome) -> tuple[Outcome, str | None, Fault | None]:

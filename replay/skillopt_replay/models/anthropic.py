@@ -77,7 +77,8 @@ class AnthropicModel:
         """`headers` sign in; `secret` of them is blanked in errors. `price` None: costs are not known."""
         address = messages_url(base_url)
         self._model = model
-        self._identity = f"anthropic:{urlsplit(address).netloc}#{model}"
+        path = urlsplit(address).path.removesuffix("/v1/messages")
+        self._identity = f"anthropic:{urlsplit(address).netloc}{path}#{model}"
         self._price = price
         self._estimate = estimate or Usage(6_000, 2_048)
         self._room = 0

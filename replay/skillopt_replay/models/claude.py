@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from skillopt_replay import process
-from skillopt_replay.agents.claude_cli import CREDENTIAL_FILE, make_environment
+from skillopt_replay.agents.claude_cli import CREDENTIAL_FILE, find_address, make_environment
 from skillopt_replay.agents.claude_usage import ModelTokens, Tokens, add_up
+from skillopt_replay.agents.clients import say_address
 from skillopt_replay.errors import Unavailable
 from skillopt_replay.faults import guess_fault
 from skillopt_replay.folders import PRIVATE_PREFIX, make_folder
@@ -21,6 +22,7 @@ from skillopt_replay.models.completing import conclude, decline
 from skillopt_replay.protocols import Completion
 from skillopt_replay.rollouts import Fault, Usage
 from skillopt_replay.sandbox.contract import SYSTEM_PATH
+from skillopt_replay.sandbox.launching import launch
 from skillopt_replay.trash import discard
 
 if TYPE_CHECKING:
@@ -87,8 +89,9 @@ class ClaudeModel:
 
     @property
     def identity(self) -> str:
-        """The client's version and the model."""
-        return f"claude {self._cli.version} {self._model or 'default'}"
+        """The client's version, the model, and the service where it is not the maker's own."""
+        place = say_address(find_address(self._credentials))
+        return f"claude {self._cli.version} {self._model or 'default'}{place}"
 
     @property
     def estimate(self) -> Usage:
@@ -116,7 +119,8 @@ class ClaudeModel:
         try:
             await asyncio.to_thread(self._furnish, private, system)
             finished = await process.run(
-                self._command(private, schema),
+                # By the launcher, so that the client ends when we do, however we end.
+                launch(self._command(private, schema)),
                 cwd=private / "work",
                 env=self._environment(private),
                 seconds=self._seconds,

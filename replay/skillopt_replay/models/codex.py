@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from skillopt_replay import process
+from skillopt_replay.agents.clients import say_address
 from skillopt_replay.agents.codex import name_provider
 from skillopt_replay.agents.codex_cli import CREDENTIAL_FILE
 from skillopt_replay.agents.codex_log import FILTER, LogReader
+from skillopt_replay.agents.codex_route import find_addresses
 from skillopt_replay.agents.codex_words import find_words
 from skillopt_replay.agents.traces import Trace
 from skillopt_replay.errors import Unavailable
@@ -26,6 +28,7 @@ from skillopt_replay.models.schemas import simplify
 from skillopt_replay.protocols import Completion
 from skillopt_replay.rollouts import Fault, Usage
 from skillopt_replay.sandbox.contract import SYSTEM_PATH
+from skillopt_replay.sandbox.launching import launch
 from skillopt_replay.trash import discard
 
 if TYPE_CHECKING:
@@ -105,10 +108,11 @@ class CodexModel:
 
     @property
     def identity(self) -> str:
-        """The client's version and the model."""
+        """The client's version, the model, and the service where it is not the maker's own."""
         route = self._credentials.route
         provider = f"{route['model_provider']}/" if "model_provider" in route else ""
-        return f"codex {self._cli.version} {provider}{self._model or route.get('model', 'default')}"
+        place = say_address(*find_addresses(route, dict(self._credentials.env)))
+        return f"codex {self._cli.version} {provider}{self._model or route.get('model', 'default')}{place}"
 
     @property
     def estimate(self) -> Usage:
@@ -133,7 +137,8 @@ class CodexModel:
         try:
             await asyncio.to_thread(self._furnish, private, system, schema)
             finished = await process.run(
-                self._command(private, schema),
+                # By the launcher, so that the client ends when we do, however we end.
+                launch(self._command(private, schema)),
                 cwd=private / "work",
                 env=self._environment(private),
                 seconds=self._seconds,

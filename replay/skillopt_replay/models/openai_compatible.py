@@ -60,7 +60,10 @@ class OpenAICompatible:
         """
         address = url or completions_url(base_url)
         self._model = model
-        self._identity = identity or f"{preset.name}:{urlsplit(address).netloc}#{model}"
+        # Behind one gateway the path may tell one service from another.
+        usual = url is not None or completions_url(base_url) == completions_url(preset.base_url or base_url)
+        path = "" if usual else urlsplit(address).path.removesuffix("/chat/completions").removesuffix("/v1")
+        self._identity = identity or f"{preset.name}:{urlsplit(address).netloc}{path}#{model}"
         self._price = price
         self._estimate = estimate or Usage(6_000, 2_048)
         self._room = 0
