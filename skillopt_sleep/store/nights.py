@@ -64,6 +64,17 @@ def last_night(connection: sqlite3.Connection) -> NightRow | None:
     return NightRow(**dict(row)) if row else None
 
 
+def read_work(connection: sqlite3.Connection, night: str) -> float:
+    """Return the seconds of work on a night, or trial, over all processes that worked on it."""
+    row = connection.execute("select worked from nights where id = ?", (night,)).fetchone()
+    return float(row[0]) if row else 0.0
+
+
+def save_work(connection: sqlite3.Connection, night: str, seconds: float) -> None:
+    """Write down the seconds of work on a night."""
+    connection.execute("update nights set worked = ? where id = ?", (seconds, night))
+
+
 def close_night(connection: sqlite3.Connection, night: str, state: str, report: Any) -> None:
     """Record how the night ended and its report."""
     connection.execute(

@@ -7,6 +7,8 @@ from typing import Any
 
 import msgspec
 
+from skillopt_replay.attempts import begin_another
+from skillopt_replay.errors import CeilingReached
 from skillopt_replay.models.replies import find_object
 from skillopt_replay.models.schemas import find_mismatch
 from skillopt_replay.protocols import Completion
@@ -27,10 +29,13 @@ async def complete_with_room(
     first = await ask(room)
     if room or first.fault is not Fault.CUT or first.error is None or not first.usage.output_tokens:
         return first, room
+    try:
+        noted = begin_another(first.usage, first.error)
+    except CeilingReached:
+        return first, ROOM_TO_THINK
     second = await ask(ROOM_TO_THINK)
-    both = msgspec.structs.replace(
-        second, usage=first.usage.plus(second.usage), seconds=first.seconds + second.seconds
-    )
+    usage = second.usage if noted else first.usage.plus(second.usage)
+    both = msgspec.structs.replace(second, usage=usage, seconds=first.seconds + second.seconds)
     return both, ROOM_TO_THINK
 
 
