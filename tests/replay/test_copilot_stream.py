@@ -389,3 +389,21 @@ def test_no_bytes_break_the_reader(data):
     reader.feed(data)
     reader.over(Limits())
     assert reader.finish().outcome in (None, *Outcome)
+
+
+@pytest.mark.parametrize(
+    ("events", "lost"),
+    [
+        ([event("model.call_start"), reply("Hi."), event("model.call_finished", outcome="success"), DONE], 0),
+        ([event("model.call_start")], 1),
+        ([event("model.call_start"), refusal(429)], 0),
+        ([event("model.call_start"), event("assistant.message_start"), refusal(), FAILED], 1),
+        ([event("model.call_start"), event("assistant.message_start"), refusal(), reply("Hi."), DONE], 1),
+    ],
+    ids=["none", "asking at the end", "refused", "cut", "cut once"],
+)
+def test_requests_that_may_have_been_paid_for_without_a_reply_are_counted(spent, tmp_path, events, lost):
+    (tmp_path / "telemetry.jsonl").write_text(span(10, 5) + span(30, 7))
+    reading = read(*events, spent=spent)
+    assert reading.lost == lost
+    assert (reading.usage.tokens, reading.last.tokens) == (52, 37)

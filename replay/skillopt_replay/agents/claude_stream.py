@@ -90,6 +90,7 @@ class StreamReader:
         self._retrying = False
         self._cut = False
         self._replied = False
+        self._lost = 0
         self._owing = False
         self._excess: str | None = None
         self._result: _Event | None = None
@@ -132,6 +133,7 @@ class StreamReader:
         elif event.subtype == "api_retry":
             self._retrying = True
             self._fault = guess_fault(event.error_status, event.error or "")
+            self._lost += self._fault is Fault.CUT
 
     def _read_reply(self, message: _Message, *, aside: bool) -> None:
         if message.model == "<synthetic>":
@@ -202,6 +204,8 @@ class StreamReader:
             replied=self._replied,
             waiting_for_service=result is None and (self._retrying or not self._replied),
             idle=self._trace.idle,
+            lost=self._lost + (result is None and self._trace.idle),
+            last=self._last_message[1],
             skipped=self._lines.skipped,
         )
 

@@ -40,7 +40,7 @@ class LogReader:
     `price` returns the dollars of one reply of a model, None where it does not know the price.
     `usage` and `replies` count the model's replies so far; `owing` says that it will be called again, to be
     told what its tools did; `denied` names refused tools; `refused` says that the last reply declines;
-    `said` is the end of what else was written.
+    `last` is what the last reply used; `said` is the end of what else was written.
     """
 
     def __init__(self, trace: Trace, price: Price | None = None) -> None:
@@ -49,7 +49,7 @@ class LogReader:
         self._lines = Lines(self._read, max_line=_MAX_LINE)
         self._last_call = ("", "a tool")
         self.model = ""
-        self.usage = Usage()
+        self.usage = self.last = Usage()
         self.replies = 0
         self.owing = False
         self.denied: list[str] = []
@@ -90,7 +90,8 @@ class LogReader:
             self.replies += 1
             reply = _count(fields)
             cost = self._price(self.model, reply) if self._price else None
-            self.usage = self.usage.plus(msgspec.structs.replace(reply, cost_usd=cost))
+            self.last = msgspec.structs.replace(reply, cost_usd=cost)
+            self.usage = self.usage.plus(self.last)
         elif event in ("codex.tool_call_received", "codex.tool_result"):
             self.owing = True
             self._last_call = (fields.get("call_id", ""), fields.get("tool_name", "a tool"))

@@ -57,7 +57,8 @@ class StreamReader:
         self._owing = False
         self._replied = False
         self._refusals = 0
-        self._streaming = False
+        self._streaming = self._asking = False
+        self._lost = 0
         self._broken_off = False
         self._fault: Fault | None = None
         self._error: str | None = None
@@ -134,16 +135,20 @@ class StreamReader:
 
     def _take_dispatch(self, _event: Event) -> None:
         self._streaming = False
+        self._asking = True
 
     def _take_failure(self, event: Event) -> None:
         failure = data_of(event, Failure)
         self._refusals += 1
+        self._asking = False
         self._fault = guess_fault(failure.status_code, failure.words)
         if failure.status_code is None and self._streaming:
             self._fault = Fault.CUT
+            self._lost += 1
         self._error = failure.words[:MAX_ERROR] or None
 
     def _take_outcome(self, event: Event) -> None:
+        self._asking = False
         if data_of(event, CallOutcome).outcome == "success":
             self._note_answer()
 
@@ -209,6 +214,8 @@ class StreamReader:
             replied=self._replied,
             waiting_for_service=self._exit_code is None and (self._refusals > 0 or not self._replied),
             idle=self._trace.idle,
+            lost=self._lost + (self._exit_code is None and self._asking),
+            last=self._spent.last,
             skipped=self._lines.skipped,
         )
 

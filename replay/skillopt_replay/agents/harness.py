@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 import msgspec
 
 from skillopt_replay import process
+from skillopt_replay.agents.spending import count_lost
 from skillopt_replay.bounds import Bounds
 from skillopt_replay.errors import ReplayError
 from skillopt_replay.faults import guess_fault
@@ -172,13 +173,20 @@ def _report(run: Run, finished: process.Finished, reading: Reading, judge: Judge
         answer=reading.answer,
         calls=reading.calls,
         steps=reading.steps,
-        usage=reading.usage,
+        usage=_settle(reading),
         seconds=finished.seconds,
         skill_loaded=reading.skill_loaded if run.skill else None,
         error=error,
         fault=fault,
         notes=tuple(notes),
     )
+
+
+def _settle(reading: Reading) -> Usage:
+    usage = count_lost(reading.usage, reading.last, reading.lost)
+    if not (reading.lost or reading.replied or usage.tokens) and usage.cost_usd is None:
+        return msgspec.structs.replace(usage, cost_usd=0.0)  # it was never answered, or was refused
+    return usage
 
 
 def conclude(

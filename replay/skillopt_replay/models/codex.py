@@ -17,6 +17,7 @@ from skillopt_replay.agents.codex_cli import CREDENTIAL_FILE
 from skillopt_replay.agents.codex_log import FILTER, LogReader
 from skillopt_replay.agents.codex_route import find_addresses
 from skillopt_replay.agents.codex_words import find_words
+from skillopt_replay.agents.spending import count_lost
 from skillopt_replay.agents.traces import Trace
 from skillopt_replay.errors import Unavailable
 from skillopt_replay.faults import guess_fault
@@ -219,11 +220,10 @@ class CodexModel:
     ) -> Completion:
         if finished.stopped:
             said = f"the model called tools it does not have, {log.replies} times"
-            failed = self._failed(said, Fault.REPLY, finished.seconds)
-            return msgspec.structs.replace(failed, usage=self._priced(log.usage))
+            return self._failed(said, Fault.REPLY, finished.seconds, self._count(log, lost=1))
         if finished.timed_out:
             said = f"no reply within {self._seconds:g} s"
-            return self._failed(said, Fault.NETWORK, finished.seconds)
+            return self._failed(said, Fault.NETWORK, finished.seconds, self._count(log, lost=1))
         text, usage, problem = "", None, ""
         for event in _decode(finished.stdout):
             if event.item is not None and event.item.type == "agent_message":
@@ -238,11 +238,13 @@ class CodexModel:
                 find_words(problem), model=self._model or "", usage=spent, seconds=finished.seconds
             )
         if problem:
-            return self._failed(find_words(problem), guess_fault(None, problem), finished.seconds)
+            fault = guess_fault(None, problem)
+            lost = int(fault in (Fault.CUT, Fault.NETWORK))
+            return self._failed(find_words(problem), fault, finished.seconds, self._count(log, lost=lost))
         if usage is None:
             said = (log.said or finished.stdout).strip()[-300:] or "it wrote nothing"
             error = f"codex ended with {finished.returncode} and no result: {said}"
-            return self._failed(error, guess_fault(None, said), finished.seconds)
+            return self._failed(error, guess_fault(None, said), finished.seconds, self._count(log, lost=1))
         return conclude(
             text, schema, model=self._model or "", usage=usage, seconds=finished.seconds, refused=log.refused
         )
@@ -252,10 +254,25 @@ class CodexModel:
             return usage
         return msgspec.structs.replace(usage, cost_usd=self._price.cost(usage))
 
-    def _failed(self, error: str, fault: Fault, seconds: float) -> Completion:
+    def _count(self, log: LogReader, *, lost: int) -> Usage:
+        """Return what a call that failed has used, its `lost` requests included."""
+        usage, last = self._priced(log.usage), self._priced(log.last)
+        if not (lost or usage.tokens):
+            return Usage(cost_usd=0.0)
+        return count_lost(usage, last, lost)
+
+    def _failed(
+        self,
+        error: str,
+        fault: Fault,
+        seconds: float,
+        usage: Usage = Usage(cost_usd=0.0),  # noqa: B008
+    ) -> Completion:
         if fault is Fault.SIGN_IN:
             error = f"{error[:400]} ({_SIGN_IN}; now used: {self._credentials.source})"
-        return Completion(text="", model=self._model or "", seconds=seconds, error=error[:700], fault=fault)
+        return Completion(
+            text="", model=self._model or "", seconds=seconds, error=error[:700], fault=fault, usage=usage
+        )
 
 
 def _decode(text: str) -> list[_Event]:
