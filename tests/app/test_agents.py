@@ -17,6 +17,7 @@ from skillopt_sleep.config import Optimizer, Replay, Settings, Target
 from skillopt_sleep.found import find_agents, find_backends
 from skillopt_sleep.night.backends import open_backends
 from skillopt_sleep.night.choosing import Choice, choose_optimizer
+from skillopt_sleep.night.workbenches import open_workbench
 from skillopt_sleep.paths import Paths, locate
 from tests.replay.conftest import make_task  # noqa: F401 - a fixture
 
@@ -89,6 +90,31 @@ async def test_a_program_that_names_no_service_has_no_network_and_the_report_say
     assert rollout.answer == ("reached" if network == "any" else "refused")
 
 
+async def test_toolchains_come_to_runs_and_checks_and_private_ones_to_none(paths, tmp_path, private_home):
+    tools = tmp_path / "tools/bin"
+    tools.mkdir(parents=True)
+    command = (str(make_program(tmp_path / "mine" / "my-agent", "true")),)
+    settings = Settings(
+        target=Target(agent="command", command=command),
+        optimizer=Optimizer(model=SERVER),
+        replay=Replay(sandbox="none", toolchains=(str(tools),)),
+    )
+
+    async def unasked(spec):
+        raise AssertionError(spec)
+
+    env = {"PATH": "/usr/bin:/bin", "HOME": str(private_home)}
+    bench = await open_workbench("command", settings, paths, env, unasked)
+    assert bench.toolchains.folders == (tools,)
+    for private in (private_home, paths.data):
+        private.mkdir(exist_ok=True)
+        replay = msgspec.structs.replace(settings.replay, toolchains=(str(private),))
+        with pytest.raises(ReplayError):
+            await open_workbench(
+                "command", msgspec.structs.replace(settings, replay=replay), paths, env, unasked
+            )
+
+
 @pytest.mark.parametrize(
     ("target", "error", "words"),
     [
@@ -113,7 +139,7 @@ async def test_copilot_is_opened_with_the_projects_cache_and_the_users_prices(pa
     }
     settings = settings_for(agent="copilot")
     async with open_backends(settings, paths, env) as backends:
-        assert backends.agent.identity == "copilot 1.0.102 provider/qwen at 127.0.0.1:9/v1"
+        assert backends.agent.identity == "copilot 1.0.102 provider/qwen via 127.0.0.1:9/v1"
         assert backends.agent.estimate.cost_usd is None
         assert "COPILOT_PROVIDER_BASE_URL" in backends.remedies["rollout"]
     priced = msgspec.structs.replace(settings, prices={"qwen": (1.0, 2.0)})
@@ -137,7 +163,7 @@ async def test_codex_is_opened_with_the_price_that_holds(paths, tmp_path, config
     env = {"PATH": f"{tmp_path}/bin:/usr/bin:/bin", "CODEX_API_KEY": "k", "CODEX_HOME": str(tmp_path)}
     settings = settings_for(agent="codex", model=model)
     async with open_backends(settings, paths, env) as backends:
-        place = " at 127.0.0.1:9" if config else ""
+        place = " via 127.0.0.1:9" if config else ""
         assert backends.agent.identity == f"codex 0.171.0 {model}{place}"
         assert backends.agent.estimate.cost_usd == cost
         assert "CODEX_API_KEY" in backends.remedies["rollout"]

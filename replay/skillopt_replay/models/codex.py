@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from skillopt_replay import process
-from skillopt_replay.agents.clients import say_address
+from skillopt_replay.agents.clients import say_address, say_effort
 from skillopt_replay.agents.codex import name_provider
 from skillopt_replay.agents.codex_cli import CREDENTIAL_FILE
 from skillopt_replay.agents.codex_log import FILTER, LogReader
@@ -88,12 +88,15 @@ class CodexModel:
         cli: Client,
         *,
         model: str | None = None,
+        effort: str = "",
         seconds: float = 600.0,
         price: Price | None = None,
         estimate: Usage = TYPICAL,
         work: Path | None = None,
     ) -> None:
-        """`work` is where private folders are made (None: the temporary folder).
+        """`effort` is how hard the model is told to think, "" for as it does by itself.
+
+        `work` is where private folders are made (None: the temporary folder).
 
         Raises Unavailable when nobody is signed in.
         """
@@ -102,6 +105,7 @@ class CodexModel:
         self._cli = cli
         self._credentials = cli.credentials
         self._model = model
+        self._effort = effort
         self._seconds = seconds
         self._price = price
         self._estimate = estimate
@@ -112,8 +116,9 @@ class CodexModel:
         """The client's version, the model, and the service where it is not the maker's own."""
         route = self._credentials.route
         provider = f"{route['model_provider']}/" if "model_provider" in route else ""
+        name = f"codex {self._cli.version} {provider}{self._model or route.get('model', 'default')}"
         place = say_address(*find_addresses(route, dict(self._credentials.env)))
-        return f"codex {self._cli.version} {provider}{self._model or route.get('model', 'default')}{place}"
+        return f"{name}{say_effort(self._effort)}{place}"
 
     @property
     def estimate(self) -> Usage:
@@ -176,6 +181,7 @@ class CodexModel:
         """Return what calls nobody but the model, reads nothing, and has our system text for its own."""
         return {
             **name_provider(self._credentials),
+            **({"model_reasoning_effort": self._effort} if self._effort else {}),
             "model_instructions_file": str(private / "system.txt"),
             "approval_policy": "never",
             "check_for_update_on_startup": False,

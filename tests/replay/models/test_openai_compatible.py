@@ -90,9 +90,8 @@ async def ask_through(ledger, model):
 
 
 async def test_each_try_that_may_have_been_paid_for_is_in_the_ledger_before_the_next(chat_server):
-    server = chat_server(
-        (0, None, {}), fail(429, headers={"retry-after": "0"}), (0, None, {}), say("at last")
-    )
+    dropped, slow = (0, None, {}), fail(429, headers={"retry-after": "0"})
+    server = chat_server(dropped, slow, dropped, say("at last", prompt_tokens=9, completion_tokens=2))
     ledger = MemoryLedger()
     seen = []
 
