@@ -105,6 +105,7 @@ PLAYS = [
     play("be cut", do({"say": "A long answer that never comes to its end, because it is cut."}, cut=True)),
     play("be kept waiting", do({"say": "A long answer whose end never comes."}, hang_s=60)),
     play("be left alone", do({"shell": "echo begun"}), do({"say": "Late."}, delay_s=60)),
+    play("give up", do({"say": "I can't help with that."})),
     play("dawdle", do({"shell": "echo begun; tail -f /dev/null"}), do({"say": "Done."})),
 ]
 HELPERS = [
@@ -117,10 +118,14 @@ HELPERS = [
 ]
 
 
+_HOLDS = (CommandMatched(command="git push", negate=True),)
+
+
 class RealSuite:
     tools: ClassVar[Names]
     instructions: ClassVar[str]  # the project's own file of instructions that the client reads
     refused_key: ClassVar[dict[str, Any]]  # the service's reply to a key that is not valid
+    refusals: ClassVar[dict[str, dict[str, Any]]]  # the ways its service tells that it declines
     helpers: ClassVar[bool] = True
     crash: ClassVar[str] = "kill -9 $PPID"  # a command that kills the client
 
@@ -266,6 +271,25 @@ class RealSuite:
         assert rollout.error
         if rollout.fault.permanent:
             assert len(plays_of(server)) <= 2, "waiting does not help"
+
+    async def test_a_refusal_is_a_failed_run_whatever_was_done_before(self, run, server):
+        worked = do({"shell": "echo begun > begun"})
+        for name, refused in self.refusals.items():
+            server.set_script({"plays": [play("decline", worked, refused)]})
+            rollout = await run("You will decline", checks=_HOLDS)
+            assert (rollout.outcome, rollout.fault) == (Outcome.LIMIT, None), name
+            assert "refused" in (rollout.error or ""), name
+            assert rollout.score.hard == 0.0, "a refusal breaks no rule, and is no answer all the same"
+
+    async def test_a_refusal_at_once_is_a_failed_run_and_not_an_empty_answer(self, run, server):
+        for name, refused in self.refusals.items():
+            server.set_script({"plays": [play("decline", refused)]})
+            rollout = await run("You will decline", checks=_HOLDS)
+            assert (rollout.outcome, rollout.score and rollout.score.hard) == (Outcome.LIMIT, 0.0), name
+
+    async def test_a_refusal_in_the_models_own_words_is_an_answer_that_the_checks_decide(self, run):
+        rollout = await run("You will give up")
+        assert (rollout.outcome, rollout.score.hard) == (Outcome.FINISHED, 0.0), rollout.error
 
     async def test_a_service_that_never_answers_is_missing_data(self, run):
         rollout = await run("You will be kept waiting", seconds=4.0)

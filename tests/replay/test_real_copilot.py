@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from typing import Any, ClassVar
 
 import pytest
 
@@ -34,6 +35,11 @@ class TestCopilot(RealSuite):
     tools = Names(shell="bash", write="create", skill="skill")
     instructions = "AGENTS.md"
     crash = "eval 'kill -9 '$PPID"  # it runs no plain kill without a number
+    refusals: ClassVar[dict[str, Any]] = {
+        "withheld": do({"say": "Half of"}, stop="content_filter"),
+        "nothing": do({"say": ""}, stop="content_filter"),
+        "status": error(400, "content_filter", "The response was filtered"),
+    }
     refused_key = error(401, "authentication_error", "invalid api key")
 
     @pytest.fixture(autouse=True)
@@ -111,8 +117,3 @@ class TestCopilot(RealSuite):
         assert (rollout.outcome, rollout.fault) == (Outcome.INFRASTRUCTURE, Fault.MONEY), rollout.error
         assert "quota" in (rollout.error or "")
         assert rollout.seconds < 30
-
-    async def test_a_reply_that_the_service_withheld_is_missing_data(self, run, server):
-        server.set_script({"plays": [play("ask", do({"say": ""}, stop="content_filter"))]})
-        rollout = await run("Please ask the model")
-        assert (rollout.outcome, rollout.fault) == (Outcome.INFRASTRUCTURE, Fault.REPLY), rollout.answer
