@@ -100,8 +100,9 @@ class Replay(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     sandbox: Annotated[
         str,
         Meta(
-            pattern="^(auto|bubblewrap|sandbox-exec|none)$",
-            description='auto, bubblewrap, sandbox-exec, or "none" (runs unprotected)',
+            pattern="^(auto|bubblewrap|sandbox-exec|client|none)$",
+            description="auto (the system's, else the client's own), bubblewrap, sandbox-exec, client, or"
+            ' "none" (runs unprotected)',
         ),
     ] = "auto"
     network: Annotated[
@@ -142,7 +143,15 @@ class Replay(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         Meta(description="hosts set-up may reach, such as registry.npmjs.org; empty = no network"),
     ] = ()
 
+    toolchains: Annotated[
+        tuple[str, ...],
+        Meta(description="folders runs may read besides the system's, such as ~/.nvm/versions/node/v22.11.0"),
+    ] = ()
+
     def __post_init__(self) -> None:
+        for text in self.toolchains:
+            if not text.startswith(("/", "~/")):
+                raise ValueError(f"{text!r} is no place of a toolchain: write it as /PATH or ~/PATH")
         for text in self.project_setup:
             path, _, command = text.partition(":")
             if not path.startswith(("/", "~/")) or not command.strip():
