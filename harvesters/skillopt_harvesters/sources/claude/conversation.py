@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from operator import attrgetter
 from pathlib import PureWindowsPath
 from typing import TYPE_CHECKING
 
@@ -38,6 +39,7 @@ _MAX_NAMES = 100
 _MAX_SHARED = 16
 # So many calls are made in one message.
 _MAX_AT_ONCE = 16
+_id_of = attrgetter("id")
 
 
 class Conversation:
@@ -297,11 +299,11 @@ class Conversation:
 
 def _say(turn: TurnDraft, message: str, text: str, source: str) -> None:
     """Add text, unless a record of the same message told it: some writers tell a growing message anew."""
-    name = keep_id(message)
-    if not any(piece.message == name and piece.text == text for piece in turn.texts):
-        turn.say(message, text, source)
+    for piece in turn.texts:
+        if piece.text == text and piece.message == keep_id(message):
+            return
+    turn.say(message, text, source)
 
 
 def _is_told(turn: TurnDraft, call: str) -> bool:
-    name = keep_id(call)
-    return any(known.id == name for known in turn.calls[-_MAX_AT_ONCE:])
+    return keep_id(call) in map(_id_of, turn.calls[-_MAX_AT_ONCE:])
