@@ -126,6 +126,7 @@ class RealSuite:
     instructions: ClassVar[str]  # the project's own file of instructions that the client reads
     refused_key: ClassVar[dict[str, Any]]  # the service's reply to a key that is not valid
     refusals: ClassVar[dict[str, dict[str, Any]]]  # the ways its service tells that it declines
+    empty_account: ClassVar[dict[str, Any]]  # its reply when the account has nothing left
     helpers: ClassVar[bool] = True
     crash: ClassVar[str] = "kill -9 $PPID"  # a command that kills the client
 
@@ -290,6 +291,38 @@ class RealSuite:
     async def test_a_refusal_in_the_models_own_words_is_an_answer_that_the_checks_decide(self, run):
         rollout = await run("You will give up")
         assert (rollout.outcome, rollout.score.hard) == (Outcome.FINISHED, 0.0), rollout.error
+
+    async def test_an_account_that_is_empty_is_not_asked_for_long(self, run, server):
+        server.set_script({"plays": [play("ask", self.empty_account)]})
+        rollout = await run("Please ask the model")
+        assert (rollout.outcome, rollout.fault) == (Outcome.INFRASTRUCTURE, Fault.MONEY), rollout.error
+        assert len(plays_of(server)) <= 2, "waiting does not help"
+
+    @pytest.mark.parametrize(
+        "passing",
+        [
+            {**error(429, "rate_limit_error", "Slow down"), "headers": {"retry-after": "1"}},
+            error(529, "overloaded_error", "Overloaded"),
+            do({"say": "Only half of it is here when the line goes dead."}, cut=True),
+        ],
+        ids=["429 with retry-after", "529", "cut"],
+    )
+    async def test_what_passes_by_itself_costs_a_run_nothing_but_time(self, run, server, passing):
+        once = play("greet", passing, max_uses=1)
+        server.set_script({"plays": [{**once, "name": "once"}, play("greet", do({"say": "HERON at last"}))]})
+        rollout = await run()
+        assert (rollout.outcome, rollout.answer) == (Outcome.FINISHED, "HERON at last"), rollout.error
+        assert plays_of(server) == ["once", "greet"]
+        if (passing.get("headers")) is not None:
+            assert rollout.seconds > 1.0, "no sooner than it was asked to"
+
+    async def test_a_reply_cut_after_work_was_done_is_missing_data(self, run, server):
+        half = do({"say": "I have made it, and what I made is not all said."}, cut=True)
+        server.set_script({"plays": [play("half", do({"shell": "echo made > made"}), half)]})
+        rollout = await run("Please say half", checks=(CommandMatched(command="echo made"),))
+        assert rollout.outcome is Outcome.INFRASTRUCTURE, rollout.answer
+        assert rollout.fault in {Fault.CUT, Fault.NETWORK}, rollout.error
+        assert (len(rollout.calls), rollout.score) == (1, None)
 
     async def test_a_service_that_never_answers_is_missing_data(self, run):
         rollout = await run("You will be kept waiting", seconds=4.0)

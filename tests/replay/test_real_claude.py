@@ -23,6 +23,7 @@ class TestClaudeCode(RealSuite):
         "stop reason": do({"say": "I can't help with that."}, stop="refusal"),
         "status": error(400, "invalid_request_error", "Output blocked by content filtering policy"),
     }
+    empty_account = error(400, "invalid_request_error", "Your credit balance is too low to access the API")
     refused_key = error(401, "authentication_error", "invalid x-api-key")
 
     def open_agent(self, url, sandbox, home, monkeypatch, **options):

@@ -63,6 +63,9 @@ class TestCodex(RealSuite):
         "incomplete": do({"say": "Half of"}, stop="content_filter"),
         "status": error(400, "invalid_prompt", "Your prompt was flagged as violating our usage policy"),
     }
+    empty_account = error(
+        429, "insufficient_quota", "You exceeded your current quota, check your billing details"
+    )
     refused_key = error(401, "invalid_request_error", "Incorrect API key provided: sk-fake.")
 
     def open_agent(self, url, sandbox, home, monkeypatch):
