@@ -131,6 +131,14 @@ _MONTHLY = (
     "create index calls_by_start on calls (started, usd, reserved_usd)",
 )
 
+_RENAMED = (
+    # Who read a file: what an older reader left for going on is of no use to a newer one.
+    "alter table files add column reader integer not null default 0",
+    # A file that was given another name is known by its marks, or by what it begins with.
+    "create index files_by_marks on files (marks)",
+    "create index files_by_prefix on files (prefix_hash)",
+)
+
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _FIRST,
     _RESUMABLE,
@@ -142,4 +150,5 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _TITLED,
     _TOLD,
     _MONTHLY,
+    _RENAMED,
 )
