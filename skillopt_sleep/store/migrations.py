@@ -131,6 +131,13 @@ _MONTHLY = (
     "create index calls_by_start on calls (started, usd, reserved_usd)",
 )
 
+_LEARNED = (
+    # Which skill a call was for, also when the run that made it was cut off.
+    "alter table calls add column share text not null default ''",
+    # What the training of a skill leaves to the next night.
+    "create table memories (place text primary key, at text not null, body blob not null) strict",
+)
+
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _FIRST,
     _RESUMABLE,
@@ -142,4 +149,5 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _TITLED,
     _TOLD,
     _MONTHLY,
+    _LEARNED,
 )
