@@ -25,11 +25,13 @@ Pricing: TypeAlias = "Callable[[str, Usage], float | None]"
 class Wishes(msgspec.Struct, frozen=True, kw_only=True):
     """How an agent is to work: its model ("" for its default), and what one run may cost at most.
 
+    `effort` is how hard the model is told to think ("": as it does by itself).
     `project_settings` lets the project's own instructions and settings count. `price` returns the dollars
     of a usage of a model, None where nobody knows; `cache` is the folder for what clients unpack.
     """
 
     model: str
+    effort: str = ""
     project_settings: bool
     estimate: Usage
     price: Pricing
@@ -68,6 +70,7 @@ def _open_claude(client: Client, sandbox: Sandbox, wishes: Wishes) -> Agent:
         sandbox,
         model=wishes.model or None,
         project_settings=wishes.project_settings,
+        effort=wishes.effort,
         estimate=wishes.estimate,
     )
 
@@ -93,6 +96,7 @@ def _open_codex(client: Client, sandbox: Sandbox, wishes: Wishes) -> Agent:
         sandbox,
         model=wishes.model or None,
         project_settings=wishes.project_settings,
+        effort=wishes.effort,
         estimate=wishes.estimate,
         price=price,
     )
@@ -113,6 +117,7 @@ def _open_copilot(client: Client, sandbox: Sandbox, wishes: Wishes) -> Agent:
         cache=wishes.cache / _COPILOT,
         model=wishes.model or None,
         project_settings=wishes.project_settings,
+        effort=wishes.effort,
         estimate=wishes.estimate,
         price=wishes.price,
     )

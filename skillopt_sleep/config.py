@@ -45,6 +45,14 @@ class Target(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         str,
         Meta(description="a model name; for chat a model as under optimizer.model; empty = default"),
     ] = ""
+    effort: Annotated[
+        str,
+        Meta(
+            pattern="^[a-z]*$",
+            description="how hard a client's model is told to think, as that client names it (low, medium,"
+            " high, ...); empty = as it does by itself",
+        ),
+    ] = ""
     settings: Annotated[
         str,
         Meta(

@@ -130,6 +130,7 @@ def _open_agent(
     client = _find_client(kind, env)
     wishes = Wishes(
         model=settings.target.model,
+        effort=settings.target.effort,
         project_settings=settings.target.settings == "project",
         estimate=Usage(input_tokens=settings.replay.tokens, cost_usd=settings.replay.usd),
         price=partial(_price, make_prices(settings)),

@@ -14,6 +14,7 @@ from skillopt_sleep.training.analyst_prompts import OPERATIONS, Brief, Minibatch
 from skillopt_sleep.training.asking import make_object
 from skillopt_sleep.training.evidence import Quote
 from skillopt_sleep.training.markdown import find_protected, split_items
+from skillopt_sleep.training.showing import show_skill
 from skillopt_sleep.training.traces import render
 
 _SYSTEM = """\
@@ -66,7 +67,7 @@ def build_messages(brief: Brief, batch: Minibatch, quotes: Sequence[Quote]) -> l
     if new:
         last = f"Write {count} as JSON."
     else:
-        parts.append(f"The skill as it is:\n\n{brief.skill.body.strip()}")
+        parts.append(show_skill(brief.skill))
         held = f" {_PROTECTED}" if find_protected(brief.skill.body) else ""
         last = f"Write {count} as JSON. {_PREFER_REPLACE}{held}"
     parts += [f"Your own notes from before:\n{brief.memory}"] * bool(brief.memory)

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from skillopt_replay.protocols import Message
+from skillopt_replay.skill_files import SKILL_FILE
 from skillopt_replay.skills import Skill
 from skillopt_sleep.training.analyst_prompts import make_edits_schema
 from skillopt_sleep.training.analysts import Insight
@@ -17,6 +18,7 @@ from skillopt_sleep.training.markdown import fold
 from skillopt_sleep.training.records import Edit
 from skillopt_sleep.training.replies import ReplyMalformed
 from skillopt_sleep.training.rounds import run_all
+from skillopt_sleep.training.showing import show_skill
 
 Patch = tuple[Edit, ...]
 
@@ -63,7 +65,7 @@ async def merge(
 
 def dedupe(edits: Sequence[Edit]) -> Patch:
     """Return each distinct edit once, in the order given, with the support and sources of all of it."""
-    known: dict[tuple[str, str, str], Edit] = {}
+    known: dict[tuple[str, str, str, str], Edit] = {}
     for edit in edits:
         key = _name(edit)
         first = known.get(key)
@@ -108,11 +110,12 @@ class _Tree:
             return pool
         cited = sorted({name for edit in pool for name in edit.because})
         try:
-            reply = await self._optimizer.ask("merge", self._build(patches, what), make_schema(cited))
+            schema = make_schema(self._skill, cited)
+            reply = await self._optimizer.ask("merge", self._build(patches, what), schema)
         except (Unreachable, ReplyMalformed) as error:
             self.problems.add(f"{what} were put together without a merge: {error}")
             return pool
-        edits = _read(reply.value.get("edits"), pool)
+        edits = _read(reply.value.get("edits"), pool, files=bool(self._skill.files))
         if not edits:
             self.problems.add(f"{what} were put together without a merge: the reply left no edit")
             return pool
@@ -128,12 +131,13 @@ class _Tree:
                     "support": e.support,
                     "source": e.source,
                     **({"because": e.because} if e.because else {}),
+                    **({"file": e.file} if self._skill.files else {}),
                 }
                 for e in patch
             ]
             for patch in patches
         ]
-        parts = [f"The skill as it is:\n\n{self._skill.body.strip()}"]
+        parts = [show_skill(self._skill)]
         parts += [f"What was tried before and turned down:\n{self._rejected}"] * bool(self._rejected)
         parts += [f"Your own notes from earlier epochs:\n{self._memory}"] * bool(self._memory)
         parts.append(f"The patches ({what}), as JSON:\n{msgspec.json.encode(listed).decode()}")
@@ -155,9 +159,9 @@ _CITED = """ Each also has "because": the ids of the user's words that it rests 
 several became has all of theirs."""
 
 
-def make_schema(cited: Sequence[str]) -> dict[str, Any]:
+def make_schema(skill: Skill, cited: Sequence[str] = ()) -> dict[str, Any]:
     """Return the JSON schema of a merged patch; `cited` are the ids that its edits may rest on, if any."""
-    edits = make_edits_schema(None)
+    edits = make_edits_schema(None, skill)
     item = edits["items"]
     properties = {**item["properties"], "source": {"enum": ["failure", "success"]}}
     if cited:
@@ -167,7 +171,7 @@ def make_schema(cited: Sequence[str]) -> dict[str, Any]:
     )
 
 
-def _read(raw: object, pool: Sequence[Edit]) -> Patch:
+def _read(raw: object, pool: Sequence[Edit], *, files: bool) -> Patch:
     """Return the usable edits of a merge; none can claim more support than all of the pool has.
 
     One that comes back as it was rests on what it rested on.
@@ -187,6 +191,7 @@ def _read(raw: object, pool: Sequence[Edit]) -> Patch:
                     "support": min(max(int(fields.get("support") or 1), 1), most),
                     "source": "success" if fields.get("source") == "success" else "failure",
                     "rank": number,
+                    **({"file": fields.get("file") or SKILL_FILE} if files else {}),
                 },
                 Edit,
             )
@@ -199,5 +204,5 @@ def _read(raw: object, pool: Sequence[Edit]) -> Patch:
     return tuple(edits)
 
 
-def _name(edit: Edit) -> tuple[str, str, str]:
-    return edit.op, fold(edit.content), fold(edit.target)
+def _name(edit: Edit) -> tuple[str, str, str, str]:
+    return edit.op, edit.file, fold(edit.content), fold(edit.target)

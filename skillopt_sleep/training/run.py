@@ -141,7 +141,7 @@ class Run:
             state = msgspec.structs.replace(
                 state, baseline=measure, current_measure=measure, best_measure=measure
             )
-            folder.write_text(folder.root / "best_skill.md", self._initial.text)
+            folder.write_skill(folder.root / "best_skill", self._initial)
             folder.save_state(state)
         return state
 
@@ -178,7 +178,7 @@ class Run:
         if state.stopped:
             self._say(f"stopped early: {state.stopped}")
         best = self._folder.load_skill(state.best, state.skill_name)
-        self._folder.write_text(self._folder.root / "best_skill.md", best.text)
+        self._folder.write_skill(self._folder.root / "best_skill", best)
         summary = await summarize(
             state,
             self._history,

@@ -59,7 +59,7 @@ def take_step(
                 best_step=plan.step,
                 best_origin=f"step {plan.step}",
             )
-            folder.write_text(folder.root / "best_skill.md", skill.text)
+            folder.write_skill(folder.root / "best_skill", skill)
     patience = config.train.patience
     if patience and state.idle >= patience:
         state = msgspec.structs.replace(state, stopped=f"no edit was accepted in {state.idle} steps in a row")

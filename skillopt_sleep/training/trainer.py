@@ -55,11 +55,12 @@ class Trainer:
         self._report = report
         self._say: Say = say or (lambda _line: None)
 
-    async def train(self, skill: Skill | str | None = None, memory: Memory = _NO_MEMORY) -> Summary:
+    async def train(self, skill: Skill | Path | str | None = None, memory: Memory = _NO_MEMORY) -> Summary:
         """Train the skill (None: an empty one) and return what came of it; `best` is the skill to use.
 
         `memory` is what an earlier run left; a run that goes on has its own.
-        Text without front matter becomes the body of a skill named after the environment. Raises
+        A path is that of a SKILL.md, or of a folder that is trained whole. Text without front matter becomes
+        the body of a skill named after the environment. Raises
         TrainingError, UsageError, CeilingReached, ServiceRefused, Busy when another process works on the
         same folder; started again, the run goes on.
         """
@@ -89,7 +90,7 @@ class Trainer:
             max_calls=model.max_calls,
         )
 
-    async def _train(self, skill: Skill | str | None, memory: Memory, ledger: Ledger) -> Summary:
+    async def _train(self, skill: Skill | Path | str | None, memory: Memory, ledger: Ledger) -> Summary:
         run = Run(
             self._environment,
             self._optimizer,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import msgspec
 import pytest
+from skillopt_sleep.training.aggregate import merge_edits
+from skillopt_sleep.training.prompts import EXAMPLE
 
 from skillopt_replay.rollouts import CheckResult, Outcome, Rollout, RolloutCall, Score
 from skillopt_replay.tasks import Origin
-from skillopt_sleep.training.aggregate import merge_edits
 from skillopt_sleep.training.evidence import collect_failures
-from skillopt_sleep.training.prompts import EXAMPLE
 from skillopt_sleep.training.provenance import collect_sources, vouch
 from skillopt_sleep.training.records import Edit
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from skillopt_sleep.training.reflect import reflect
 
 from skillopt_replay.errors import CeilingReached
 from skillopt_replay.protocols import Completion
@@ -13,7 +14,6 @@ from skillopt_replay.skills import new_skill
 from skillopt_sleep.training.evidence import collect_failures
 from skillopt_sleep.training.provenance import collect_sources
 from skillopt_sleep.training.records import TrainingConfig
-from skillopt_sleep.training.reflect import reflect
 
 SKILL = new_skill("house-sql", "Use for SQL.", "## Rules\n\n- Use SQLite.\n- Name all columns.")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from skillopt_sleep.training.aggregate import merge_edits
+
 from skillopt_sleep.training.records import Edit
 from skillopt_sleep.training.select import list_edits, order_edits, select_edits
 

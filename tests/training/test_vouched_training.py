@@ -6,12 +6,12 @@ import asyncio
 import random
 
 import pytest
+from skillopt_sleep.training.epoch import cut_minibatches, train
 
 from skillopt_replay.errors import CeilingReached
 from skillopt_replay.protocols import Completion
 from skillopt_replay.rollouts import Rollout, RolloutCall
 from skillopt_replay.skills import SkillInvalid, find_problems, new_skill
-from skillopt_sleep.training.epoch import cut_minibatches, train
 from skillopt_sleep.training.evidence import collect_failures
 from skillopt_sleep.training.records import TrainingConfig
 

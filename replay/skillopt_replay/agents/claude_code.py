@@ -9,7 +9,7 @@ import msgspec
 
 from skillopt_replay.agents.claude_cli import CREDENTIAL_FILE, make_environment
 from skillopt_replay.agents.claude_stream import StreamReader
-from skillopt_replay.agents.clients import say_bare
+from skillopt_replay.agents.clients import say_bare, say_effort
 from skillopt_replay.agents.harness import Launch, Run, run_client
 from skillopt_replay.errors import Unavailable
 from skillopt_replay.protocols import Limits
@@ -17,6 +17,7 @@ from skillopt_replay.rollouts import Usage
 from skillopt_replay.sandbox.contract import Toolchains
 from skillopt_replay.sandbox.folders import show_program
 from skillopt_replay.sandbox.reach import Endpoint, reach_of
+from skillopt_replay.skill_folders import write_skill
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,7 +39,8 @@ class ClaudeCode:
     """Runs tasks with the `claude` program inside a sandbox.
 
     `project_settings` lets the project's own CLAUDE.md, skills and settings count, as they do for the
-    user; nothing of the user's own home ever does. `model` None takes the client's default.
+    user; nothing of the user's own home ever does. `model` None takes the client's default, and `effort` ""
+    how hard it thinks by itself.
     """
 
     needs_workspace = True
@@ -52,6 +54,7 @@ class ClaudeCode:
         tools: Sequence[str] = TOOLS,
         toolchains: Toolchains = Toolchains(),  # noqa: B008 - frozen
         project_settings: bool = True,
+        effort: str = "",
         estimate: Usage = TYPICAL,
     ) -> None:
         """Take the client as found. Raises Unavailable when nobody is signed in."""
@@ -64,11 +67,13 @@ class ClaudeCode:
         self._tools = tuple(tools)
         self._toolchains = toolchains
         self._sources = "project" if project_settings else ""
+        self._effort = effort
         self._estimate = estimate
 
     @property
     def identity(self) -> str:
-        return f"claude-code {self._cli.version} {self._model or 'default'}{say_bare(bare=not self._sources)}"
+        name = f"claude-code {self._cli.version} {self._model or 'default'}"
+        return f"{name}{say_effort(self._effort)}{say_bare(bare=not self._sources)}"
 
     @property
     def estimate(self) -> Usage:
@@ -112,6 +117,8 @@ class ClaudeCode:
             command += ["--max-budget-usd", f"{limits.usd:.6f}"]
         if self._model:
             command += ["--model", self._model]
+        if self._effort:
+            command += ["--effort", self._effort]
         if plugin:
             command += ["--plugin-dir", str(plugin)]
         return command
@@ -126,8 +133,7 @@ class ClaudeCode:
             path.write_bytes(self._credentials.file)
         if skill is not None:
             folder = private / "plugin" / "skills" / skill.name
-            folder.mkdir(parents=True)
-            (folder / "SKILL.md").write_text(skill.text, encoding="utf-8", newline="")
+            write_skill(skill, folder)
             manifest = private / "plugin" / ".claude-plugin" / "plugin.json"
             manifest.parent.mkdir()
             manifest.write_bytes(

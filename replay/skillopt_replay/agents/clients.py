@@ -62,6 +62,11 @@ def say_bare(*, bare: bool) -> str:
     return " without project settings" if bare else ""
 
 
+def say_effort(effort: str) -> str:
+    """Return what an identity says of how hard the model is told to think; nothing where it is not."""
+    return f" at {effort} effort" if effort else ""
+
+
 def read_version(binary: Path, *, hint: str, env: tuple[tuple[str, str], ...] = ()) -> str:
     """Return what `--version` says. Raises Unavailable, with the hint, when it says nothing of use."""
     try:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from skillopt_replay.agents.clients import say_bare
+from skillopt_replay.agents.clients import say_bare, say_effort
 from skillopt_replay.agents.codex_cli import CERTIFICATES, CREDENTIAL_FILE, KEY
 from skillopt_replay.agents.codex_log import FILTER
 from skillopt_replay.agents.codex_route import find_addresses
@@ -22,6 +22,7 @@ from skillopt_replay.sandbox.contract import Toolchains
 from skillopt_replay.sandbox.folders import show_program
 from skillopt_replay.sandbox.none import NoSandbox
 from skillopt_replay.sandbox.reach import reach_of
+from skillopt_replay.skill_folders import write_skill
 from skillopt_replay.workspace import root_of
 
 if TYPE_CHECKING:
@@ -44,7 +45,8 @@ class Codex:
 
     `project_settings` lets the project's own AGENTS.md and skills count, as they do for the user in a folder
     they never said to trust; nothing of the user's own home ever does. `model` None takes the client's
-    default. The client's own sandbox is on only where ours is not: one inside the other does not start.
+    default, and `effort` "" how hard it thinks by itself. The client's own sandbox is on only where ours is
+    not: one inside the other does not start.
     `price` returns the dollars of one reply of a model, for those who pay by the token; the client tells no
     cost itself, so without a price the limit on money stops no run.
     """
@@ -59,6 +61,7 @@ class Codex:
         model: str | None = None,
         toolchains: Toolchains = Toolchains(),  # noqa: B008 - frozen
         project_settings: bool = True,
+        effort: str = "",
         estimate: Usage = TYPICAL,
         price: Price | None = None,
     ) -> None:
@@ -71,6 +74,7 @@ class Codex:
         self._model = model
         self._toolchains = toolchains
         self._project_settings = project_settings
+        self._effort = effort
         # An account pays by the month, and its file is all that signs it in.
         self._price = price if cli.credentials.file is None else None
         name = model or str(cli.credentials.route.get("model", ""))
@@ -83,6 +87,7 @@ class Codex:
         provider = f"{route['model_provider']}/" if "model_provider" in route else ""
         return (
             f"codex {self._cli.version} {provider}{self._model or route.get('model', 'default')}"
+            + say_effort(self._effort)
             + say_bare(bare=not self._project_settings)
         )
 
@@ -143,8 +148,7 @@ class Codex:
             (home.parent / name).write_text(path, encoding="utf-8")
         if skill is not None:
             folder = home / "skills" / skill.name
-            folder.mkdir(parents=True)
-            (folder / "SKILL.md").write_text(skill.text, encoding="utf-8", newline="")
+            write_skill(skill, folder)
 
     def _config(self, workspace: Path) -> dict[str, Any]:
         """Return what calls nobody but the model, asks nobody, and offers nothing of the client's own."""
@@ -161,6 +165,8 @@ class Codex:
             # A project's own scripts find no key to spend.
             "shell_environment_policy": {"ignore_default_excludes": False},
         }
+        if self._effort:
+            config["model_reasoning_effort"] = self._effort
         skills: dict[str, Any] = {"bundled": {"enabled": False}}
         if not self._project_settings:
             config["project_doc_max_bytes"] = 0

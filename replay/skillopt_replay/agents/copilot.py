@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from skillopt_replay.agents.clients import say_bare
+from skillopt_replay.agents.clients import say_bare, say_effort
 from skillopt_replay.agents.copilot_cli import MODEL, PROVIDER, SECRETS, quiet, unpack
 from skillopt_replay.agents.copilot_stream import StreamReader
 from skillopt_replay.agents.copilot_usage import UsageFile, switch_on
@@ -17,6 +17,7 @@ from skillopt_replay.errors import Unavailable
 from skillopt_replay.rollouts import Usage
 from skillopt_replay.sandbox.contract import Toolchains
 from skillopt_replay.sandbox.reach import Endpoint, reach_of
+from skillopt_replay.skill_folders import write_skill
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -57,10 +58,13 @@ class Copilot:
         denied: Sequence[str] = (),
         toolchains: Toolchains = Toolchains(),  # noqa: B008 - frozen
         project_settings: bool = True,
+        effort: str = "",
         estimate: Usage = TYPICAL,
         price: Price | None = None,
     ) -> None:
         """Take the client as found; `denied` are permissions to refuse, as its `--deny-tool` takes them.
+
+        `effort` is how hard the model is told to think, "" for as it does by itself.
 
         Raises Unavailable when nobody is signed in, or a provider of the user's own has no model.
         """
@@ -77,6 +81,7 @@ class Copilot:
         self._denied = tuple(denied)
         self._toolchains = toolchains
         self._project_settings = project_settings
+        self._effort = effort
         self._price = price if PROVIDER in env else None
         known = PROVIDER not in env or (price and price(self._model or "", estimate) is not None)
         self._estimate = estimate if known else msgspec.structs.replace(estimate, cost_usd=None)
@@ -84,9 +89,8 @@ class Copilot:
     @property
     def identity(self) -> str:
         own = "provider/" if PROVIDER in dict(self._credentials.env) else ""
-        return f"copilot {self._cli.version} {own}{self._model or 'default'}" + say_bare(
-            bare=not self._project_settings
-        )
+        name = f"copilot {self._cli.version} {own}{self._model or 'default'}"
+        return f"{name}{say_effort(self._effort)}{say_bare(bare=not self._project_settings)}"
 
     @property
     def estimate(self) -> Usage:
@@ -141,6 +145,8 @@ class Copilot:
             command.append("--no-custom-instructions")
         if self._model:
             command += ["--model", self._model]
+        if self._effort:
+            command += ["--reasoning-effort", self._effort]
         return command
 
     def _furnish(self, home: Path, skill: Skill | None) -> Path:
@@ -152,8 +158,7 @@ class Copilot:
         (home / ".bash_profile").write_text(profile, encoding="utf-8")
         if skill is not None:
             folder = config / "skills" / skill.name
-            folder.mkdir(parents=True)
-            (folder / "SKILL.md").write_text(skill.text, encoding="utf-8", newline="")
+            write_skill(skill, folder)
         return config
 
     def _readable(self, config: Path, skill: Skill | None) -> list[Path]:

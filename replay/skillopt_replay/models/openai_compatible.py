@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from skillopt_replay.agents.clients import say_effort
 from skillopt_replay.errors import Unavailable
 from skillopt_replay.models.asking import Asking
 from skillopt_replay.models.completing import charge, complete_with_room, conclude
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
     from skillopt_replay.models.retries import Patience
     from skillopt_replay.protocols import Message
+
+TIMEOUT_S = 300.0
 
 
 class OpenAICompatible:
@@ -43,11 +46,12 @@ class OpenAICompatible:
         api_key: str | None = None,
         identity: str | None = None,
         price: Price | None = None,
-        timeout_s: float = 300.0,
+        timeout_s: float = TIMEOUT_S,
         connect_s: float = 10.0,
         patience: Patience | None = None,
         estimate: Usage | None = None,
         extra: Mapping[str, Any] | None = None,
+        effort: str = "",
         preset: Preset = PLAIN,
         url: str | None = None,
         headers: Mapping[str, str] | None = None,
@@ -55,12 +59,18 @@ class OpenAICompatible:
     ) -> None:
         """`extra` is added to each request body; `price` is needed to know costs (None: unknown).
 
+        `effort` is how hard the model is told to think; a server that does not know that is asked without.
+
         `url` is the whole address where it does not follow from `base_url`. `headers` sign in another way
         than with the key as a bearer token. `remedies` says for a fault what the user can do.
         """
         address = url or completions_url(base_url)
         self._model = model
-        self._identity = identity or f"{preset.name}:{urlsplit(address).netloc}#{model}"
+        said = f" with {msgspec.json.encode(extra, order='sorted').decode()}" if extra else ""
+        name = f"{preset.name}:{urlsplit(address).netloc}#{model}{say_effort(effort)}{said}"
+        self._identity = identity or name
+        if effort:
+            preset = msgspec.structs.replace(preset, extra={**preset.extra, "reasoning_effort": effort})
         self._price = price
         self._estimate = estimate or Usage(6_000, 2_048)
         self._room = 0
