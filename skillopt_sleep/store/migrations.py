@@ -139,6 +139,13 @@ _RENAMED = (
     "create index files_by_prefix on files (prefix_hash)",
 )
 
+_LEARNED = (
+    # Which skill a call was for, also when the run that made it was cut off.
+    "alter table calls add column share text not null default ''",
+    # What the training of a skill leaves to the next night.
+    "create table memories (place text primary key, at text not null, body blob not null) strict",
+)
+
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _FIRST,
     _RESUMABLE,
@@ -151,4 +158,5 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _TOLD,
     _MONTHLY,
     _RENAMED,
+    _LEARNED,
 )

@@ -20,12 +20,13 @@ from skillopt_sleep.training.analyst_prompts import (
     make_schema,
 )
 from skillopt_sleep.training.asking import Optimizer, Unreachable
+from skillopt_sleep.training.contents import split_rules
 from skillopt_sleep.training.edits import apply_edits
 from skillopt_sleep.training.markdown import fold
 from skillopt_sleep.training.misses import tell_misses
 from skillopt_sleep.training.modes import UpdateMode
 from skillopt_sleep.training.provenance import COPY
-from skillopt_sleep.training.records import Edit
+from skillopt_sleep.training.records import Edit, EditResult
 from skillopt_sleep.training.replies import ReplyMalformed
 from skillopt_sleep.training.suggestions import Suggestion, read_draft, read_suggestions
 from skillopt_sleep.training.traces import Trace
@@ -43,7 +44,8 @@ class Pattern(msgspec.Struct, frozen=True):
 class Insight(msgspec.Struct, frozen=True, kw_only=True):
     """What the analyst of one minibatch found. `problem` says what could not be had of it.
 
-    `document` is the skill as it would have it, where whole documents are asked for.
+    `document` is the skill as it would have it, where whole documents are asked for. `dropped` are edits that
+    rest on nothing the user said, `noted` the notes as edits with their sessions, where that is asked for.
     """
 
     kind: Kind
@@ -54,6 +56,8 @@ class Insight(msgspec.Struct, frozen=True, kw_only=True):
     problem: str = ""
     reached: bool = True
     document: str = ""
+    dropped: tuple[EditResult, ...] = ()
+    noted: tuple[Edit, ...] = ()
 
 
 def cut(traces: Sequence[Trace], *, size: int, seed: int, failure_only: bool = False) -> list[Minibatch]:
@@ -102,7 +106,7 @@ async def reflect(optimizer: Optimizer, brief: Brief, batch: Minibatch) -> Insig
         if whole:
             return read_draft(value.get("skill_candidates"))[1]
         edits, faults = read_payload(value, brief.mode, batch, files=files)
-        misses = [*_find_copies(edits, batch)[1], *_find_misses(brief, edits)]
+        misses = [*_find_copies(edits, batch)[1], *find_misses(brief, edits)]
         return "; ".join([*faults, *misses])
 
     try:
@@ -113,7 +117,7 @@ async def reflect(optimizer: Optimizer, brief: Brief, batch: Minibatch) -> Insig
             key=KEYS[brief.mode],
             check=find_fault,
             salt=brief.variant,
-            temperature=0.7 if brief.variant else 0.0,
+            temperature=brief.temperature if brief.variant else 0.0,
         )
     except Unreachable as error:
         return Insight(kind=batch.kind, problem=str(error), reached=False)
@@ -123,7 +127,7 @@ async def reflect(optimizer: Optimizer, brief: Brief, batch: Minibatch) -> Insig
     edits, _ = ([], []) if whole else read_payload(value, brief.mode, batch, files=files)
     draft, _ = read_draft(value.get("skill_candidates")) if whole else (None, "")
     edits = edits if brief.budget is None else edits[: brief.budget]
-    edits = _place(brief, _find_copies(edits, batch)[0])
+    edits = place(brief, _find_copies(edits, batch)[0])
     takes_notes = brief.skill_aware and (batch.kind != "success" or brief.notes_of_success)
     return Insight(
         kind=batch.kind,
@@ -162,7 +166,8 @@ def _as_edit(one: Suggestion) -> Edit:
 def read_edits(raw: object, batch: Minibatch, *, files: bool = False) -> tuple[list[Edit], list[str]]:
     """Return the usable edits of a reply with the tasks behind them, and a fault for each of the others.
 
-    With `files` an edit may name one of the skill's other files.
+    What adds several bullets is an edit for each of them. With `files` an edit may name one of the skill's
+    other files.
     """
     if not isinstance(raw, list):
         return [], ['"edits" is not a list']
@@ -171,23 +176,29 @@ def read_edits(raw: object, batch: Minibatch, *, files: bool = False) -> tuple[l
         try:
             if not isinstance(entry, dict):
                 raise TypeError("it is not an object")
-            op = "add" if entry.get("op") == "append" else entry.get("op")
+            op = "add" if entry.get("op", "append") == "append" else entry.get("op")
+            because = entry.get("because") or ()
             fields = {
                 "op": op,
-                "content": "" if op == "delete" else entry.get("content") or "",
+                "content": "" if op == "delete" else entry.get("content") or entry.get("rule") or "",
                 "target": entry.get("target") or "",
+                "because": [because] if isinstance(because, str) else because,
                 "support": min(max(int(entry.get("support") or batch.tasks), 1), batch.tasks),
                 "source": "success" if batch.kind == "success" else "failure",
-                "rank": number,
                 **({"file": entry.get("file") or SKILL_FILE} if files else {}),
             }
             edit = msgspec.convert(fields, Edit)
             if fold(edit.content) == fold(EXAMPLE):
                 raise ValueError("it is the example, and not about these runs")
-            edits.append(edit)
+            if edit.op != "delete" and not edit.content.strip():
+                raise ValueError("it says nothing")
+            if edit.op != "add" and not edit.target.strip():
+                raise ValueError(f"its target is empty, and {edit.op} needs one")
+            rules = split_rules(edit.content) if edit.op == "add" else []
+            edits += [msgspec.structs.replace(edit, content=rule) for rule in rules] or [edit]
         except (msgspec.ValidationError, TypeError, ValueError) as error:
             faults.append(f"edit {number + 1}: {error}")
-    return edits, faults
+    return [msgspec.structs.replace(edit, rank=rank) for rank, edit in enumerate(edits)], faults
 
 
 def _find_copies(edits: Sequence[Edit], batch: Minibatch) -> tuple[list[Edit], list[str]]:
@@ -209,21 +220,21 @@ def _find_copies(edits: Sequence[Edit], batch: Minibatch) -> tuple[list[Edit], l
     return general, faults
 
 
-def _place(brief: Brief, edits: Sequence[Edit]) -> list[Edit]:
+def place(brief: Brief, edits: Sequence[Edit]) -> list[Edit]:
     """Return the edits; what was to go after a place that is still not found is added instead.
 
     A rule is worth having wherever it stands; what a replace or delete means without its place is unknown.
     """
     placed = []
     for edit in edits:
-        if edit.op == "insert_after" and brief.mode == "patch" and _find_misses(brief, [edit]):
+        if edit.op == "insert_after" and brief.mode == "patch" and find_misses(brief, [edit]):
             placed.append(msgspec.structs.replace(edit, op="add", target=""))
         else:
             placed.append(edit)
     return placed
 
 
-def _find_misses(brief: Brief, edits: Sequence[Edit]) -> list[str]:
+def find_misses(brief: Brief, edits: Sequence[Edit]) -> list[str]:
     if brief.mode != "patch":
         return []
     _, results = apply_edits(

@@ -57,8 +57,9 @@ class TrainSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     """Epochs and batches. `train_size` 0 takes the whole split; another number has to be its size.
 
     `samples` is how often each task of a batch is run; from 2 on, tasks that passed once and failed once are
-    shown side by side. `candidates` are raced on the batch before one goes to the gate. `patience` ends the
-    run after that many steps in a row without an acceptance (0: never).
+    shown side by side. `candidates` are raced on the batch before one goes to the gate; `keep` winners are
+    written down, of which the first goes on. `patience` ends the run after that many steps in a row without
+    an acceptance (0: never).
     """
 
     num_epochs: int = 4
@@ -69,6 +70,7 @@ class TrainSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     steps_per_epoch: int = 0
     samples: int = 1
     candidates: int = 1
+    keep: int = 1
     race_passes: int = 3
     patience: int = 0
 
@@ -76,7 +78,9 @@ class TrainSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 class GradientSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Reflection. `trace_tokens` bounds what one question shows of the rollouts, in tokens.
 
-    `show_gold` lets the optimizer see what the checks want; else it never does.
+    `show_gold` lets the optimizer see what the checks want; else it never does. With `vouched` every edit has
+    to rest on words the user typed about the tasks, and cites them. `temperature` is for all candidates but
+    the first, which is asked at 0.
     """
 
     minibatch_size: int = 8
@@ -86,6 +90,8 @@ class GradientSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     trace_tokens: int = 24_000
     reply_tokens: int = 16_384
     show_gold: bool = False
+    vouched: bool = False
+    temperature: float = 0.7
     attempts: int = 3
 
 
@@ -115,8 +121,10 @@ class OptimizerSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
 
 
 class EvaluationSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The gate. `gate_mode` one-night accepts by an exact test at `gate_alpha`; strict by a higher mean.
+    """The gate.
 
+    `gate_mode` one-night accepts by an exact test at `gate_alpha`; strict by a higher mean; race what beats
+    the skill in force on the batch it was learned from, with val to choose among several winners only.
     `samples` is how often each val task is run a side. With `remeasure` the incumbent runs anew beside each
     candidate; without, its first measurement stands. `attribute_edits` measures an accepted bundle of edits
     without each of them. `sel_env_num` and `test_env_num` take the first tasks
@@ -124,7 +132,7 @@ class EvaluationSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     """
 
     use_gate: bool = True
-    gate_mode: Literal["one-night", "strict"] = "one-night"
+    gate_mode: Literal["one-night", "strict", "race"] = "one-night"
     gate_metric: str = "hard"
     gate_mixed_weight: float = 0.5
     gate_alpha: float = 0.05
@@ -143,8 +151,9 @@ class EnvSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     `name` is a registered environment or `module:callable`; `options` are its own arguments. `skill_init` is
     a SKILL.md, or a folder that is trained whole. `attempts` is how often a rollout is tried that the
-    infrastructure failed. `exec_timeout` bounds one rollout in seconds, `max_turns` the turns of an agent
-    (0: as the settings of the program say).
+    infrastructure failed; where more than the share `most_lost` of a round stays lost, the run stops.
+    `exec_timeout` bounds one rollout in seconds, `max_turns` the turns of an agent (0: as the settings of the
+    program say).
     """
 
     name: str = ""
@@ -162,6 +171,7 @@ class EnvSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     max_completion_tokens: int = 16_384
     limit: int = 0
     attempts: int = 2
+    most_lost: float = 0.5
     options: dict[str, Any] = {}
 
 
@@ -185,6 +195,7 @@ _LEAST = {
         "accumulation": 1,
         "samples": 1,
         "candidates": 1,
+        "keep": 1,
         "race_passes": 0,
         "patience": 0,
     },
@@ -230,14 +241,21 @@ def check(config: Config) -> Config:
     try:
         read_schedule(rate.lr_scheduler)
         read_control(rate.lr_control_mode)
-        read_update_mode(rate.skill_update_mode)
+        mode = read_update_mode(rate.skill_update_mode)
     except ValueError as error:
         raise UsageError(f"optimizer.{error}") from error
+    if config.gradient.vouched and mode != "patch":
+        raise UsageError(
+            f"gradient.vouched does not go with optimizer.skill_update_mode {mode}",
+            hint="in a document written anew no rule could name its sources: leave it at patch",
+        )
     gate = config.evaluation
     if gate.gate_metric not in METRICS:
         raise UsageError(
             f"evaluation.gate_metric is {gate.gate_metric!r}", hint=f"it is one of {', '.join(METRICS)}"
         )
+    if not 0.0 <= config.env.most_lost <= 1.0:
+        raise UsageError(f"env.most_lost is {config.env.most_lost}", hint="it lies between 0 and 1")
     for key in ("gate_mixed_weight", "gate_min_effect", "gate_alpha"):
         value = getattr(gate, key)
         if not 0.0 <= value <= 1.0 or (key == "gate_alpha" and value in (0.0, 1.0)):

@@ -37,6 +37,7 @@ def load_splits(environment: Environment, config: Config) -> dict[str, list[Task
         raise TrainingError("there are no train tasks")
     gate = config.evaluation
     least = gate.gate_min_tasks if gate.use_gate and gate.gate_mode == "one-night" else 1
+    least = 0 if gate.gate_mode == "race" else least
     if len(splits["val"]) < least:
         raise TrainingError(
             f"{len(splits['val'])} val tasks are too few for the gate, which needs {least}",
@@ -73,6 +74,8 @@ def make_initial(skill: Skill | Path | str | None, name: str, config: Config) ->
 def list_settings(config: Config) -> dict[str, Any]:
     """Return the settings that results depend on: not where they go, how fast, or how much may be spent."""
     values: dict[str, Any] = msgspec.to_builtins(config)
+    # What is lost never becomes a result, so how much of it stops a run changes none.
+    del values["env"]["most_lost"]
     values.pop("model")
     for section, key in (
         ("env", "out_root"),

@@ -21,7 +21,9 @@ def write_step(folder: RunFolder, plan: Plan, result: StepResult, record: dict[s
     if result.decision is not None:
         folder.write_json(path / "lr_decision.json", result.decision)
     if result.notes:
-        folder.write_json(path / "appendix_notes.json", result.notes)
+        folder.write_json(path / "appendix_notes.json", result.noted or result.notes)
+    if result.kept:
+        folder.write_json(path / "kept.json", result.kept)
     if result.candidate is not None:
         folder.write_skill(path / "candidate_skill", result.candidate)
     folder.write_json(path / "trajectory_digest.json", {"step": plan.step, **result.digest})

@@ -120,6 +120,7 @@ class ChatModel:
                 rule = self.propose(request)
             fields = body["response_format"]["json_schema"]["schema"]["properties"]["edits"]["items"]
             whole = {"op": "add", "target": "", "rule": rule, "because": ["c1"]}
+            whole |= {"content": rule, "support": 1, "source": "failure"}
             edit = {name: whole[name] for name in fields["properties"]}
             text = json.dumps({"reasoning": "The user wants uv.", "edits": [edit]})
         else:
