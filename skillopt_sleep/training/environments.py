@@ -164,8 +164,10 @@ class AgentTasks:
 SPLIT_NAMES = {**{split: split for split in SPLITS}, "valid_seen": "val", "valid_unseen": "test"}
 
 
-def read_split(name: str) -> str:
-    """Return the split of this name or alias. Raises UsageError for another."""
+def read_splits(name: str) -> tuple[str, ...]:
+    """Return the split of this name or alias, or all of them for `all`. Raises UsageError for another."""
+    if name == "all":
+        return SPLITS
     if name not in SPLIT_NAMES:
-        raise UsageError(f"no split is called {name!r}", hint=f"it is one of {', '.join(SPLIT_NAMES)}")
-    return SPLIT_NAMES[name]
+        raise UsageError(f"no split is called {name!r}", hint=f"it is all or one of {', '.join(SPLIT_NAMES)}")
+    return (SPLIT_NAMES[name],)

@@ -18,12 +18,13 @@ from skillopt_sleep.training.epoch_end import EpochEnd
 from skillopt_sleep.training.gating import Gate, Measure
 from skillopt_sleep.training.memory import Memory
 from skillopt_sleep.training.preparing import list_settings
+from skillopt_sleep.training.promoting import promote
 from skillopt_sleep.training.racing import Admit, Racer
 from skillopt_sleep.training.reading import dump
 from skillopt_sleep.training.rolling import Runner
 from skillopt_sleep.training.rounds import Report
 from skillopt_sleep.training.run_folder import RunFolder, RunState, check_fingerprint, fingerprint
-from skillopt_sleep.training.step_files import Say, tell_step, write_step
+from skillopt_sleep.training.step_files import Say, tell_step, write_history, write_step
 from skillopt_sleep.training.step_parts import Plan, Standing
 from skillopt_sleep.training.stepping import Stepper
 from skillopt_sleep.training.summary import Summary, summarize
@@ -172,7 +173,7 @@ class Run:
         }
         write_step(folder, plan, result, record)
         self._history = [*self._history[: plan.step - 1], record]
-        folder.write_json(folder.root / "history.json", self._history)
+        write_history(folder, self._history)
         folder.save_state(state)
         tell_step(self._say, plan, self._steps, record)
         return state
@@ -180,6 +181,7 @@ class Run:
     async def _conclude(self, state: RunState) -> Summary:
         if state.stopped:
             self._say(f"stopped early: {state.stopped}")
+        state = await promote(state, self._gate, self._folder, self._config.evaluation)
         best = self._folder.load_skill(state.best, state.skill_name)
         self._folder.write_skill(self._folder.root / "best_skill", best)
         summary = await summarize(

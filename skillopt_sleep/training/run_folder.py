@@ -29,7 +29,8 @@ class RunState(msgspec.Struct, frozen=True, kw_only=True):
     `step` steps are complete, and the ends of `epochs_ended` epochs. `epoch_start` is the skill at the end of
     the epoch before. `idle` counts the steps since the last acceptance. `compared` counts comparisons on val.
     `noted` are the notes as edits with their sessions, where these are asked for.
-    `begun_after`: the run began after another, whose skill `epoch_start` is in the first epoch.
+    `begun_after`: the run began after another, whose skill `epoch_start` is in the first epoch. `final` is
+    the measure of the skill in force at the end, where it was not the best one.
     """
 
     fingerprint: dict[str, str]
@@ -53,6 +54,7 @@ class RunState(msgspec.Struct, frozen=True, kw_only=True):
     compared: int = 0
     stopped: str = ""
     begun_after: bool = False
+    final: Measure | None = None
 
 
 class RunUnusable(TrainingError):

@@ -50,6 +50,8 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
     """A finished run. `best` is the skill to use; the tests are None where none were asked for.
 
+    `final` is how the skill in force did on val in the end, where it was not the best one.
+
     `memory` is for a run that follows.
     """
 
@@ -68,6 +70,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     baseline_test: Evaluation | None = None
     best_test: Evaluation | None = None
     test_difference: Difference | None = None
+    final: Measure | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Return the summary as `summary.json` holds it."""
@@ -76,6 +79,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
         del value["memory"]
         value["baseline_selection_hard"] = self.baseline.hard if self.baseline else None
         value["best_selection_hard"] = self.best_measure.hard if self.best_measure else None
+        value["final_selection_hard"] = self.final.hard if self.final else None
+        value["final_selection_soft"] = self.final.soft if self.final else None
         value["baseline_test_hard"] = self.baseline_test.hard if self.baseline_test else None
         value["test_hard"] = self.best_test.hard if self.best_test else None
         value["test_delta_hard"] = self.test_difference.effect if self.test_difference else None
@@ -116,6 +121,7 @@ async def summarize(
         baseline_test=before,
         best_test=after,
         test_difference=difference,
+        final=state.final,
     )
 
 

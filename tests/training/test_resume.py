@@ -37,11 +37,12 @@ def in_reference(family):
 
 @dataclass(frozen=True)
 class Run:
-    """What a run is made of: its configuration, what its teacher is told, and the first skill."""
+    """What a run is made of: configuration, what teacher and school are told, and the first skill."""
 
     config: object
     teacher: dict = field(default_factory=dict)
     skill: object = None
+    school: dict = field(default_factory=dict)
 
 
 def configure(**sections):
@@ -59,6 +60,13 @@ FOLDER = Skill(
 RUNS = {
     "plain": Run(configure()),
     "folder": Run(configure(), {"write": in_reference}, FOLDER),
+    "promoted": Run(
+        configure(
+            train={"batch_size": 8},
+            optimizer={"slow_update_gate_with_selection": False, "lr_control_mode": "autonomous"},
+        ),
+        school={"heeds": "Always read"},
+    ),
 }
 CONFIG = RUNS["plain"].config
 _UNLIKE = re.compile(r'"(timing|wall_time_s)": (\{[^}]*\}|[\d.]+),?')
@@ -93,7 +101,8 @@ def whole(finish):
 
 async def train(kind, folder):
     run = RUNS[kind]
-    await Trainer(School(), Teacher(**run.teacher), run.config, out=folder).train(run.skill)
+    trainer = Trainer(School(**run.school), Teacher(**run.teacher), run.config, out=folder)
+    await trainer.train(run.skill)
 
 
 def count_paid(folder):
@@ -147,6 +156,9 @@ def test_a_killed_run_goes_on_to_the_same_end(tmp_path, whole, stage, number):
     [
         *(("folder", "write", number) for number in (2, 3, 8, 9, 12, 40)),
         ("folder", "merge", 1),
+        ("promoted", "lr_autonomous", 2),
+        ("promoted", "selection", 25),
+        *(("promoted", "write", number) for number in (11, 12, 13, 30, 31, 32, 33, 34, 35, 36)),
     ],
 )
 def test_other_kinds_of_runs_go_on_to_the_same_end_as_well(tmp_path, finish, kind, stage, number):

@@ -174,6 +174,22 @@ def test_one_file_is_split_by_ratio_the_same_way_every_time(place):
     assert sorted(t.id for own in splits.values() for t in own) == sorted(t.id for t in tasks)
 
 
+def test_all_splits_are_told_each_by_itself(place):
+    (place / "none.md").write_text("# Nothing")
+    found = call("eval", "--config", "run.yaml", "--skill", "none.md", "--split", "all", "--json")
+    assert found.exit_code == 0, found.output
+    splits = json.loads(found.stdout)["splits"]
+    assert [(one["split"], one["skill"]["n_items"]) for one in splits] == [
+        ("train", 8),
+        ("val", 8),
+        ("test", 8),
+    ]
+    assert (
+        "8 tasks of val"
+        in call("eval", "--config", "run.yaml", "--skill", "none.md", "--split", "all").output
+    )
+
+
 def test_an_unknown_split_is_told(place):
     told = call("eval", "--config", "run.yaml", "--skill", "run.yaml", "--split", "tset")
     assert "no split is called" in told.output
