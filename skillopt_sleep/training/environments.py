@@ -94,9 +94,10 @@ def open_tasks(config: Config, target: ChatModel | AgentTarget, *, name: str = "
     """Return the tasks of files, for a chat model or an agent."""
     env = config.env
     agent = target if isinstance(target, AgentTarget) else None
+    in_splits = env.split_mode == "split_dir" or (not env.split_mode and bool(env.split_dir))
     splits = load_splits(
-        split_dir=Path(env.split_dir) if env.split_dir else None,
-        data_path=Path(env.data_path) if env.data_path else None,
+        split_dir=Path(env.split_dir) if in_splits and env.split_dir else None,
+        data_path=Path(env.data_path) if not in_splits and env.data_path else None,
         ratio=env.split_ratio,
         seed=env.split_seed,
         skill=env.skill_name or name,

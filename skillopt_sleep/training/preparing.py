@@ -10,6 +10,7 @@ import msgspec
 from skillopt_replay.skill_folders import read_skill
 from skillopt_replay.skills import Skill, SkillInvalid, find_problems, new_skill
 from skillopt_replay.tasks import Task
+from skillopt_sleep.training.batches import count_steps
 from skillopt_sleep.training.config import Config
 from skillopt_sleep.training.contract import SPLITS, Environment, TrainingError
 
@@ -35,6 +36,12 @@ def load_splits(environment: Environment, config: Config) -> dict[str, list[Task
         raise TrainingError(f"train.train_size is {size}, but the split has {len(splits['train'])} tasks")
     if not splits["train"]:
         raise TrainingError("there are no train tasks")
+    wanted, steps = config.train.steps_per_epoch, count_steps(len(splits["train"]), config.train)
+    if wanted and wanted != steps:
+        raise TrainingError(
+            f"train.steps_per_epoch is {wanted}, but {len(splits['train'])} train tasks make {steps} steps",
+            hint="leave it out: it follows from the tasks, train.batch_size and train.accumulation",
+        )
     gate = config.evaluation
     least = gate.gate_min_tasks if gate.use_gate and gate.gate_mode == "one-night" else 1
     least = 0 if gate.gate_mode == "race" else least

@@ -35,6 +35,13 @@ def in_reference(family):
     return {"file": "references/trees.md", "content": rule(family)}
 
 
+def remind(messages):
+    """Return what a teacher finds, and a reminder for what it saw fail."""
+    told = Teacher().analyst(messages)
+    notes = [f"Read questions about a {pattern['type'].split()[-1]} twice." for pattern in told["patterns"]]
+    return {**told, "appendix_notes": notes}
+
+
 @dataclass(frozen=True)
 class Run:
     """What a run is made of: configuration, what teacher and school are told, and the first skill."""
@@ -66,6 +73,20 @@ RUNS = {
             optimizer={"slow_update_gate_with_selection": False, "lr_control_mode": "autonomous"},
         ),
         school={"heeds": "Always read"},
+    ),
+    "everything": Run(
+        configure(
+            train={"candidates": 2, "samples": 2, "accumulation": 2, "batch_size": 2},
+            optimizer={
+                "learning_rate": 3,
+                "min_learning_rate": 2,
+                "use_skill_aware_reflection": True,
+                "skill_aware_consolidate_threshold": 1,
+            },
+            evaluation={"attribute_edits": True},
+        ),
+        {"answers": {"analyst": remind}},
+        school={"flaky": ("apple",)},
     ),
 }
 CONFIG = RUNS["plain"].config
@@ -158,6 +179,11 @@ def test_a_killed_run_goes_on_to_the_same_end(tmp_path, whole, stage, number):
         ("folder", "merge", 1),
         ("promoted", "lr_autonomous", 2),
         ("promoted", "selection", 25),
+        ("everything", "analyst", 3),
+        ("everything", "appendix_consolidate", 1),
+        ("everything", "rollout", 25),
+        ("everything", "selection", 60),
+        *(("everything", "write", number) for number in (4, 15, 30, 40, 50)),
         *(("promoted", "write", number) for number in (11, 12, 13, 30, 31, 32, 33, 34, 35, 36)),
     ],
 )

@@ -144,6 +144,8 @@ def test_a_dry_run_bounds_what_a_run_takes_and_asks_nothing(place, server):
         ("env.name=no_such_module:thing", "cannot be imported"),
         ("model.backend=abacus", "openai_chat"),
         ("train.train_size=9", "the split has 8"),
+        ("train.steps_per_epoch=7", "8 train tasks make 1 steps"),
+        ("env.split_mode=ratio", "env.data_path with env.split_ratio"),
         ("env.split_dir=elsewhere", "no train split"),
     ],
 )
