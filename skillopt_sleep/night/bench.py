@@ -73,7 +73,8 @@ async def measure_candidate(
     """
     policy = make_policy(bench.settings)
     budget = bench.settings.training.max_skill_tokens
-    problems = find_objections(carried.skill, incumbent, max_tokens=budget)
+    rules = [edit.content for edit in carried.edits]
+    problems = find_objections(carried.skill, incumbent, max_tokens=budget, rules=rules)
     problems += find_leaked(carried.skill, incumbent, plan.gate, plan.train, plan.hidden)
 
     def find_level(identity: str) -> float:
