@@ -59,8 +59,8 @@ class Proposer:
             merged = msgspec.structs.replace(merged, edits=vouched.edits)
             dropped += vouched.dropped
         new = dedupe([edit for edit in merged.edits if not standing.rejected.knows(edit)])
-        if len(new) < len(merged.edits):
-            problems.append(f"{len(merged.edits) - len(new)} edits were turned down before")
+        again = [edit for edit in merged.edits if standing.rejected.knows(edit)]
+        problems += [f'proposed again what was turned down: "{e.content or e.target}"' for e in again]
         decision = None
         if self._autonomous and new:
             decision, problem = await self._chooser.decide_rate(standing, new, traces, budget)

@@ -320,7 +320,7 @@ async def test_what_was_turned_down_before_the_run_is_told_and_not_tried_again(w
     assert "the score fell by 0.200" in optimizer.asked[0].text
     assert "Be short." in optimizer.asked[0].text
     assert (result.candidates, len(roll.rolled)) == ((), 1)
-    assert "1 edits were turned down before" in result.record["problems"]
+    assert f'proposed again what was turned down: "{world.RULE}"' in result.record["problems"]
     assert result.summary.memory.rejected == rejected
 
 
