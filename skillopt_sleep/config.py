@@ -188,8 +188,13 @@ class Training(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     use_skill_aware_reflection: Annotated[
         bool, Meta(description="reminders of rules that are there and were not followed")
     ] = False
-    trace_tokens: Annotated[int, Meta(ge=200, description="what one reflection is shown of runs")] = 900
-    reply_tokens: Annotated[int, Meta(ge=100, description="longest reply of the optimizer")] = 500
+    trace_tokens: Annotated[
+        int,
+        Meta(ge=0, description="what one reflection is shown of runs; 0 = 900 for a local model, else 6000"),
+    ] = 0
+    reply_tokens: Annotated[
+        int, Meta(ge=0, description="longest reply of the optimizer; 0 = 500 for a local model, else 2000")
+    ] = 0
     max_skill_tokens: Annotated[Positive, Meta(description="size budget of a skill")] = 2000
     seed: Annotated[int, Meta(description="seed of shuffles and splits")] = 42
 

@@ -104,7 +104,12 @@ async def _train(plan: SkillPlan, tasks: PlannedTasks, memory: Memory, bench: Be
     trainer = Trainer(
         tasks,
         bench.backends.optimizer,
-        make_config(bench.settings, len(plan.train), bench.backends.executor.slots),
+        make_config(
+            bench.settings,
+            len(plan.train),
+            bench.backends.executor.slots,
+            optimizer=bench.backends.optimizer.identity,
+        ),
         out=folder,
         ledger=bench.ledger,
         admit=admit,

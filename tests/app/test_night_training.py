@@ -201,7 +201,7 @@ OTHER = {
     "use_meta_skill": True,
     "use_skill_aware_reflection": True,
     "trace_tokens": 5000,
-    "reply_tokens": 2000,
+    "reply_tokens": 3000,
     "max_skill_tokens": 900,
     "seed": 7,
 }
@@ -215,6 +215,17 @@ def test_every_key_of_training_reaches_the_trainer(key: str):
     assert check(changed) != plain
     sections = [name for name in Config.__struct_fields__ if getattr(changed, name) != getattr(plain, name)]
     assert len(sections) == 1, "and changes nothing else"
+
+
+def test_a_local_model_is_shown_less_unless_the_settings_say_how_much():
+    def make(optimizer: str, **training: int):
+        settings = Settings(training=Training(**training))
+        gradient = make_config(settings, tasks=8, slots=2, optimizer=optimizer).gradient
+        return gradient.trace_tokens, gradient.reply_tokens
+
+    assert make("local:qwen@1234") == (900, 500)
+    assert make("openai:gpt-5.5") == (6000, 2000)
+    assert make("local:qwen@1234", trace_tokens=3000, reply_tokens=10) == (3000, 100)
 
 
 def test_as_many_winners_are_kept_as_may_reach_the_gate():
