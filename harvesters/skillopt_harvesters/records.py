@@ -24,6 +24,7 @@ class Signal(str, Enum):
     REFUSAL = "refusal"  # the user refused a tool call
     ERROR = "error"  # a tool call or the model ended in an error
     VERIFIED = "verified"  # a test or build command ended well
+    UNREAD = "unread"  # the user's prompt was lost with a damaged record
 
 
 class Tokens(msgspec.Struct, frozen=True):

@@ -105,6 +105,11 @@ class TurnDraft(msgspec.Struct):
         """Whether the agent has done nothing in it yet."""
         return not (self.texts or self.calls or self.usage)
 
+    @property
+    def is_waiting(self) -> bool:
+        """Whether the result of a call is still to come."""
+        return any(not call.closed for call in self.calls)
+
     def say(self, message: str, text: str, source: str = "") -> None:
         """Add visible text. Only the last two messages are kept: the last one may be withdrawn."""
         texts = self.texts

@@ -79,6 +79,7 @@ async def _train(config: Config, listen: Listener) -> tuple[Path, Summary]:
             school.optimizer,
             config,
             out=out,
+            rewriter=school.rewriter,
             report=lambda stage, done, total: listen(Event(stage=stage, done=done, total=total)),
             say=tell,
         )

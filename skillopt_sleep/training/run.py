@@ -45,6 +45,7 @@ class Run:
         splits: Mapping[str, Sequence[Task]],
         initial: Skill,
         memory: Memory,
+        rewriter: ChatModel | None,
         admit: Admit,
         report: Report | None,
         say: Say,
@@ -62,6 +63,8 @@ class Run:
             attempts=config.gradient.attempts,
             reply_tokens=config.gradient.reply_tokens,
             seed=config.train.seed,
+            rewriter=rewriter,
+            rewrite_tokens=config.model.rewrite_max_completion_tokens,
         )
         self._runner = Runner(
             environment,
@@ -96,7 +99,7 @@ class Run:
             splits,
             initial,
             f"{environment.name}/{environment.identity}",
-            optimizer.identity,
+            *(model.identity for model in (optimizer, rewriter) if model is not None),
         )
         self._history: list[dict[str, Any]] = []
 

@@ -151,14 +151,18 @@ class RunFolder:
 
 
 def fingerprint(
-    config: Mapping[str, Any], splits: Mapping[str, Sequence[Task]], skill: Skill, target: str, optimizer: str
+    config: Mapping[str, Any],
+    splits: Mapping[str, Sequence[Task]],
+    skill: Skill,
+    target: str,
+    *optimizers: str,
 ) -> dict[str, str]:
     """Return a digest of each thing that a run's results depend on, by what it is."""
     parts: dict[str, object] = {
         "config": config,
         "skill": [skill.text, skill.files] if skill.files else skill.text,
         "target": target,
-        "optimizer": optimizer,
+        "optimizer": optimizers[0] if len(optimizers) == 1 else optimizers,
     }
     digests = {name: _digest(part) for name, part in parts.items()}
     return {**digests, **{f"{name} tasks": _digest(tasks) for name, tasks in splits.items()}}

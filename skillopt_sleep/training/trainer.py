@@ -29,9 +29,9 @@ class Trainer:
 
     `environment` runs the tasks, `optimizer` is the model that writes the edits. A run that was killed or
     stopped goes on when it is started again with the same folder, and pays for nothing twice. `ledger`
-    replaces the run's own `calls.db`, and with it the ceilings of `config.model`. `admit` says why a
-    candidate may not be tried ("" when it may). `report` is called with (stage, done, total), `say` with one
-    line for each stage that ended.
+    replaces the run's own `calls.db`, and with it the ceilings of `config.model`. `rewriter` is asked for
+    whole documents (None: the optimizer). `admit` says why a candidate may not be tried ("" when it may).
+    `report` is called with (stage, done, total), `say` with one line for each stage that ended.
     """
 
     def __init__(
@@ -42,6 +42,7 @@ class Trainer:
         *,
         out: Path | str,
         ledger: Ledger | None = None,
+        rewriter: ChatModel | None = None,
         admit: Admit = lambda _skill: "",
         report: Report | None = None,
         say: Say | None = None,
@@ -51,6 +52,7 @@ class Trainer:
         self._config = check(config or Config())
         self._folder = RunFolder(Path(out))
         self._ledger = ledger
+        self._rewriter = rewriter
         self._admit = admit
         self._report = report
         self._say: Say = say or (lambda _line: None)
@@ -97,6 +99,7 @@ class Trainer:
             self._config,
             self._folder,
             ledger,
+            rewriter=self._rewriter,
             splits=load_splits(self._environment, self._config),
             initial=make_initial(skill, self._environment.name, self._config),
             memory=memory,

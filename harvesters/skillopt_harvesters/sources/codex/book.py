@@ -118,6 +118,7 @@ class TurnBook:
     def open(self, words: Words, record: Record, *, typed: bool) -> TurnDraft:
         """Open a turn, unless it repeats the one before."""
         memory = self.memory
+        memory.lost = False
         turn = TurnDraft(
             prompt=words.prompt,
             command=words.command,
@@ -141,8 +142,17 @@ class TurnBook:
             self.session.abandon_last(gone)
 
     def for_agent(self, record: Record) -> TurnDraft:
-        """Return the turn that goes on; an agent that goes on by itself opens one."""
-        return self.latest or self.open(Words(), record, typed=False)
+        """Return the turn that goes on; an agent that goes on by itself opens one, as does a lost prompt."""
+        turn = self.latest
+        if self.memory.lost and not self.copying:
+            self.memory.lost = False
+            # A prompt is told twice, and the other half may have been read.
+            if turn is None or not turn.is_untouched:
+                turn = self.session.miss_prompt(to_utc(record.time))
+                self.memory.starting, self.memory.began = False, True
+                self.memory.standing += 1
+                self.claim(turn, self.memory.task)
+        return turn or self.open(Words(), record, typed=False)
 
     def find(self, name: str | None) -> TurnDraft | None:
         """Return the open turn with an id; the latest when that has none, or none is given."""
@@ -153,12 +163,36 @@ class TurnBook:
         return next((turn for turn in reversed(self.session.turns) if turn.head == head), None)
 
     def claim(self, turn: TurnDraft | None, name: str | None) -> None:
-        """Name a turn; when the name is another session's, the turn is a copy of which nothing else told."""
+        """Name a turn; when the name is another session's, the turn is a copy of which nothing else told.
+
+        Of several prompts with one name each is told from a copy by its words.
+        """
+        memory = self.memory
         if turn is None or turn.head is not None or turn.copied or not name:
             return
         if UUID.fullmatch(name) or _CALL_ID.fullmatch(name):
-            turn.head = _mark_of(name)
-            turn.copied = self._copies.opens_copy(turn.head)
+            turn.head = mark = _mark_of(name)
+            if name == memory.claimed:
+                mark = mark_of(f"{name} {turn.command} {turn.prompt}")
+            memory.claimed = name
+            turn.copied = self._copies.opens_copy(mark)
+
+    def place(self, turn: TurnDraft, work: str, record: Record) -> TurnDraft | None:
+        """Return the turn that work done in `turn` counts in; None for work that is another session's.
+
+        `work` names it among what is done in the turn. A fork may have been harvested before the session it
+        was made from, and end in the middle of a turn: what it has not, is that session's own.
+        """
+        if self.copying or turn.head is None or not work:
+            return turn
+        copied = self._copies.is_copy(mark_of(f"{turn.head} {work}"))
+        if copied == turn.copied:
+            return turn
+        if copied:
+            return None
+        own = self.session.go_on_by_itself(to_utc(record.time))
+        own.head = turn.head
+        return own
 
     def may_be_typed(self) -> bool:
         """Whether a prompt that comes now was typed by a person."""

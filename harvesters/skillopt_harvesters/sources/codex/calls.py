@@ -11,8 +11,8 @@ from skillopt_harvesters.calls import keep_id
 from skillopt_harvesters.drafts import SessionDraft
 from skillopt_harvesters.records import Signal
 from skillopt_harvesters.sources.codex import patches
-from skillopt_harvesters.sources.codex.book import add_skills
-from skillopt_harvesters.sources.codex.decode import decode_any
+from skillopt_harvesters.sources.codex.book import TurnBook, add_skills
+from skillopt_harvesters.sources.codex.decode import Record, decode_any
 from skillopt_harvesters.sources.codex.memory import Memory
 from skillopt_harvesters.sources.codex.outputs import read_output
 from skillopt_harvesters.sources.codex.records import NULL, Call, Output, ToolEnd
@@ -45,7 +45,8 @@ _FOLLOW_UPS = frozenset({"unified_exec_interaction", "unifiedExecInteraction"})
 class CallBook:
     """Keeps the calls of the turns that are open."""
 
-    def __init__(self, session: SessionDraft, memory: Memory) -> None:
+    def __init__(self, session: SessionDraft, memory: Memory, turns: TurnBook) -> None:
+        self.turns = turns
         self.session = session
         self.memory = memory
         self._latest: TurnDraft | None = None
@@ -77,7 +78,7 @@ class CallBook:
         self._keep(turn, call)
         return call
 
-    def close(self, told: Output) -> None:
+    def close(self, told: Output, record: Record) -> None:
         """Note what an output says."""
         found = self._find(keep_id(told.call_id or ""))
         if found is None:
@@ -91,10 +92,10 @@ class CallBook:
         outcome = read_output(told.output)
         call.closed = True
         self._end(call, outcome.exit_code, outcome.error)
-        if outcome.refused:
-            turn.signals.add(Signal.REFUSAL)
-        if outcome.interrupted:
-            turn.signals.add(Signal.INTERRUPTION)
+        if outcome.refused or outcome.interrupted:
+            place = self.turns.place(turn, f"end {call.id}", record)
+            if place:
+                place.signals.add(Signal.REFUSAL if outcome.refused else Signal.INTERRUPTION)
         if outcome.process and call.name != "write_stdin":
             self.memory.processes[keep_id(outcome.process)] = call.id
             if len(self.memory.processes) > _MAX_PROCESSES:
@@ -105,7 +106,7 @@ class CallBook:
                 self._end(first[1], outcome.exit_code, outcome.error)
         self._note_skill(turn, call)
 
-    def end(self, turn: TurnDraft | None, told: ToolEnd) -> None:
+    def end(self, turn: TurnDraft | None, told: ToolEnd, record: Record) -> None:
         """Note how a call ended. Where its call is not told it is added to `turn`, if there is one."""
         if told.source in _USERS:
             return
@@ -114,7 +115,10 @@ class CallBook:
         found = self._find(call_id)
         call = found[1] if found else self._find_script(given, told)
         if call is None:
-            if turn is None or told.source in _FOLLOW_UPS:
+            if turn is None or told.source in _FOLLOW_UPS or call_id in self.memory.elsewhere:
+                return
+            turn = self.turns.place(turn, call_id, record)
+            if turn is None:
                 return
             name = told.tool or _NAMELESS.get(told.type or "", "mcp")
             call = CallDraft(name=name, id=call_id, closed=True)
