@@ -10,12 +10,12 @@ from skillopt_replay.protocols import Message
 from skillopt_replay.skills import Skill, SkillInvalid
 from skillopt_replay.tasks import Task
 from skillopt_sleep.training.admitting import Admitter
-from skillopt_sleep.training.analysts import read_notes as read_reply_notes
 from skillopt_sleep.training.asking import Optimizer, Unreachable, make_object
 from skillopt_sleep.training.config import Config
 from skillopt_sleep.training.contents import EditRefused
 from skillopt_sleep.training.epoch_prompts import CONSOLIDATE, META, SLOW, SLOW_CITED
 from skillopt_sleep.training.gating import Gate
+from skillopt_sleep.training.insights import read_notes as read_reply_notes
 from skillopt_sleep.training.longitudinal import PairOfRuns, compare
 from skillopt_sleep.training.lookback import Lookback, list_traces
 from skillopt_sleep.training.markdown import fold

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -14,6 +13,14 @@ from skillopt_sleep.training.records import Candidate, Edit, EditResult
 from skillopt_sleep.training.run_folder import RunFolder, RunState
 
 _ENDS = ("slow_update", "appendix")
+
+
+class _Record(msgspec.Struct):
+    action: str = ""
+
+
+class _End(msgspec.Struct):
+    rules: list[Edit] = []
 
 
 def collect_candidates(folder: RunFolder) -> tuple[Candidate, ...]:
@@ -55,12 +62,11 @@ def _stands(edit: Edit, skill: Skill) -> bool:
 
 
 def _is_accepted(folder: RunFolder, step: int) -> bool:
-    return "accept" in str(folder.read_json(folder.step(step) / "step_record.json").get("action"))
+    return "accept" in folder.read_as(folder.step(step) / "step_record.json", _Record).action
 
 
 def _read_kept(place: Path, folder: RunFolder) -> tuple[Candidate, ...]:
-    kept: Any = folder.read_json(place / "kept.json")
-    return msgspec.convert(kept, tuple[Candidate, ...])
+    return folder.read_as(place / "kept.json", tuple[Candidate, ...])
 
 
 def _find_kept_end(folder: RunFolder, state: RunState) -> tuple[Candidate, ...]:
@@ -83,6 +89,6 @@ def _read_ends(folder: RunFolder, state: RunState) -> list[EditResult]:
         for kind in _ENDS:
             path = folder.epoch_end(kind, epoch) / "slow_result.json"
             if path.is_file():
-                rules = msgspec.convert(folder.read_json(path).get("rules", []), list[Edit])
+                rules = folder.read_as(path, _End).rules
                 results += [EditResult(edit=rule, applied=True, detail=f"by the {kind}") for rule in rules]
     return results

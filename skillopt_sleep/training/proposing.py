@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import msgspec
 
 from skillopt_replay.skills import Skill
-from skillopt_sleep.training.analysts import Insight
 from skillopt_sleep.training.asking import Optimizer
 from skillopt_sleep.training.choosing import Chooser
 from skillopt_sleep.training.config import Config
 from skillopt_sleep.training.edits import apply_edits
+from skillopt_sleep.training.insights import Insight
 from skillopt_sleep.training.merging import Merged, dedupe, merge
 from skillopt_sleep.training.modes import read_update_mode
 from skillopt_sleep.training.records import Edit, EditResult

@@ -17,9 +17,9 @@ from skillopt_sleep.night.curriculum import PlannedTasks, make_blank, make_confi
 from skillopt_sleep.night.planned import Place, SkillPlan
 from skillopt_sleep.paths import locate
 from skillopt_sleep.store.candidates import read_rejected_edits
-from skillopt_sleep.store.database import connect
 from skillopt_sleep.store.memories import read_learned
-from skillopt_sleep.training.config import Config, check
+from skillopt_sleep.training.checking import check
+from skillopt_sleep.training.config import Config
 from skillopt_sleep.training.run_folder import RunFolder
 from tests.app.conftest import Sleeper
 from tests.app.night_samples import ScriptedRoller, make_tasks
@@ -27,13 +27,6 @@ from tests.support.chat_server import RULE, ChatModel
 
 SKILL = "add-package-project"
 LIVE = Path(".claude", "skills", SKILL, "SKILL.md")
-
-
-@pytest.fixture
-def database():
-    connection = connect(locate().database)
-    yield connection
-    connection.close()
 
 
 def folder_of(night: str) -> Path:
@@ -101,6 +94,26 @@ def test_a_cut_off_night_goes_on_with_other_settings_of_its_training(sleeper: Sl
     report = sleeper.night()
     assert len(report["proposals"]) == 1
     assert "candidates: 1" in (folder_of(report["night"]) / "config.yaml").read_text()
+
+
+@pytest.mark.parametrize("name", ["runtime_state.json", "steps/step_0001/kept.json", "skills/skill_v0001.md"])
+def test_a_record_that_was_damaged_while_the_night_lay_cut_off_costs_nothing(
+    sleeper: Sleeper, model: ChatModel, name: str
+):
+    sleeper.work()
+    model.hangs = lambda r: r.has_skill and r.package not in model.trained_on
+    child = sleeper.start("run")
+    assert model.hanging.wait(30)
+    os.killpg(child.pid, signal.SIGKILL)
+    child.communicate()
+    model.hangs = lambda request: False
+    model.release.set()
+    trained = len(model.optimizer_requests)
+    (night,) = locate().nights.iterdir()
+    (folder_of(night.name) / name).write_bytes(b"{torn \xff")
+    report = sleeper.night()
+    assert len(report["proposals"]) == 1
+    assert len(model.optimizer_requests) == trained
 
 
 def test_what_an_earlier_night_of_that_name_left_is_not_gone_on_with(sleeper: Sleeper, model: ChatModel):
