@@ -9,6 +9,7 @@ from skillopt_replay.skills import Skill, new_skill
 from skillopt_replay.tasks import Task
 from skillopt_sleep.config import Settings
 from skillopt_sleep.night.planned import SkillPlan
+from skillopt_sleep.night.rolls import Roller
 from skillopt_sleep.training.config import (
     Config,
     EnvSection,
@@ -18,7 +19,6 @@ from skillopt_sleep.training.config import (
     TrainSection,
 )
 from skillopt_sleep.training.describe import check_split, describe
-from skillopt_sleep.training.records import Roller
 
 _SMALL, _LARGE = (900, 500), (6000, 2000)  # tokens shown of runs, and of the reply
 _LEAST_SHOWN, _LEAST_REPLY = 200, 100
