@@ -100,8 +100,9 @@ class Replay(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     sandbox: Annotated[
         str,
         Meta(
-            pattern="^(auto|bubblewrap|sandbox-exec|none)$",
-            description='auto, bubblewrap, sandbox-exec, or "none" (runs unprotected)',
+            pattern="^(auto|bubblewrap|sandbox-exec|client|none)$",
+            description="auto (the system's, else the client's own), bubblewrap, sandbox-exec, client, or"
+            ' "none" (runs unprotected)',
         ),
     ] = "auto"
     network: Annotated[
@@ -142,7 +143,15 @@ class Replay(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         Meta(description="hosts set-up may reach, such as registry.npmjs.org; empty = no network"),
     ] = ()
 
+    toolchains: Annotated[
+        tuple[str, ...],
+        Meta(description="folders runs may read besides the system's, such as ~/.nvm/versions/node/v22.11.0"),
+    ] = ()
+
     def __post_init__(self) -> None:
+        for text in self.toolchains:
+            if not text.startswith(("/", "~/")):
+                raise ValueError(f"{text!r} is no place of a toolchain: write it as /PATH or ~/PATH")
         for text in self.project_setup:
             path, _, command = text.partition(":")
             if not path.startswith(("/", "~/")) or not command.strip():
@@ -188,8 +197,13 @@ class Training(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     use_skill_aware_reflection: Annotated[
         bool, Meta(description="reminders of rules that are there and were not followed")
     ] = False
-    trace_tokens: Annotated[int, Meta(ge=200, description="what one reflection is shown of runs")] = 900
-    reply_tokens: Annotated[int, Meta(ge=100, description="longest reply of the optimizer")] = 500
+    trace_tokens: Annotated[
+        int,
+        Meta(ge=0, description="what one reflection is shown of runs; 0 = 900 for a local model, else 6000"),
+    ] = 0
+    reply_tokens: Annotated[
+        int, Meta(ge=0, description="longest reply of the optimizer; 0 = 500 for a local model, else 2000")
+    ] = 0
     max_skill_tokens: Annotated[Positive, Meta(description="size budget of a skill")] = 2000
     seed: Annotated[int, Meta(description="seed of shuffles and splits")] = 42
 
@@ -278,6 +292,28 @@ class Night(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     min_occurrences: Annotated[int, Meta(ge=2, description="how often an ask must recur")] = 2
 
 
+class Review(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How proposals are shown and decided."""
+
+    commit: Annotated[
+        bool, Meta(description="true: apply commits a project's skill, and nothing else, on your branch")
+    ] = False
+    snooze_days: Annotated[Positive, Meta(description="days a snoozed proposal is out of the way")] = 7
+    diff: Annotated[
+        str, Meta(pattern="^(auto|unified|split)$", description="auto (by width), unified or split")
+    ] = "auto"
+    keys: Annotated[
+        tuple[str, ...],
+        Meta(description="keys of the review, each as ACTION:KEY, for example apply:A (see its help, ?)"),
+    ] = ()
+
+    def __post_init__(self) -> None:
+        for text in self.keys:
+            action, _, key = text.partition(":")
+            if not action.strip() or not key.strip():
+                raise ValueError(f"{text!r} is not ACTION:KEY, for example apply:A")
+
+
 # US dollars per million tokens: input, output, and if need be cache read and cache write.
 Prices = dict[
     str,
@@ -298,6 +334,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     mine: Mine = Mine()
     night: Night = Night()
     harvest: Harvest = Harvest()
+    review: Review = Review()
     prices: Prices = {}
 
 

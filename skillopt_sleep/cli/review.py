@@ -28,7 +28,7 @@ def review(
     if not (plain or as_json) and sys.stdin.isatty() and sys.stdout.isatty():
         from skillopt_sleep.review.app import ReviewApp
 
-        ReviewApp(desk, mode=load(paths.config).gate.mode).run()
+        ReviewApp(StoreDesk(paths, by="review"), mode=load(paths.config).gate.mode).run()
         return
     proposals = desk.proposals() if everything else desk.pending()
     show(

@@ -9,6 +9,7 @@ from skillopt_replay.skills import Skill, new_skill
 from skillopt_replay.tasks import Task
 from skillopt_sleep.config import Settings
 from skillopt_sleep.night.planned import SkillPlan
+from skillopt_sleep.night.rolls import Roller
 from skillopt_sleep.training.config import (
     Config,
     EnvSection,
@@ -18,8 +19,9 @@ from skillopt_sleep.training.config import (
     TrainSection,
 )
 from skillopt_sleep.training.describe import check_split, describe
-from skillopt_sleep.training.records import Roller
 
+_SMALL, _LARGE = (900, 500), (6000, 2000)  # tokens shown of runs, and of the reply
+_LEAST_SHOWN, _LEAST_REPLY = 200, 100
 _TEMPERATURE = 0.3  # small models lose the form of their replies above
 
 
@@ -63,13 +65,17 @@ def make_blank(plan: SkillPlan) -> Skill:
     return new_skill(plan.skill, describe(plan.title, plan.train), f"# {title}")
 
 
-def make_config(settings: Settings, tasks: int, slots: int) -> Config:
+def make_config(settings: Settings, tasks: int, slots: int, *, optimizer: str = "") -> Config:
     """Return the trainer's settings for `tasks` train tasks; every key of [training] has its place here.
+
+    `optimizer` is the identity of the model that writes the edits: a local one is shown less, as it reads
+    slowly and has little room.
 
     A night has few tasks, so no gate on val could tell luck from gain: what beats the skill in force on the
     train tasks goes on, val tasks choose where there are too many, and the night's own gate decides.
     """
     training = settings.training
+    shown, replied = _SMALL if optimizer.startswith("local:") else _LARGE
     return Config(
         train=TrainSection(
             num_epochs=training.epochs,
@@ -82,8 +88,8 @@ def make_config(settings: Settings, tasks: int, slots: int) -> Config:
         gradient=GradientSection(
             minibatch_size=training.minibatch_size,
             analyst_workers=slots,
-            trace_tokens=training.trace_tokens,
-            reply_tokens=training.reply_tokens,
+            trace_tokens=max(training.trace_tokens or shown, _LEAST_SHOWN),
+            reply_tokens=max(training.reply_tokens or replied, _LEAST_REPLY),
             vouched=True,
             temperature=_TEMPERATURE,
             attempts=1,

@@ -64,16 +64,14 @@ async def teach(plan: SkillPlan, bench: Bench) -> Lesson:
     folder = find_trainings(bench.paths, bench.night) / plan.skill
     try:
         try:
-            summary = await _train(plan, tasks, memory, bench, folder)
+            summary, history, candidates = await _train(plan, tasks, memory, bench, folder)
         except RunUnusable:
             # Everything that was paid for is in the ledger, so nothing is lost but this account of it.
             shutil.rmtree(folder)
-            summary = await _train(plan, tasks, memory, bench, folder)
+            summary, history, candidates = await _train(plan, tasks, memory, bench, folder)
     except TrainingError as error:
         return Lesson(note=f"the training could not go on: {error.message}")
     _keep(plan, memory, summary, tasks.initial, bench)
-    history = RunFolder(folder).load_history(summary.total_steps)
-    candidates = collect_candidates(RunFolder(folder))
     first = [record for record in history if record["epoch"] == 1]
     valid = sum(record["rollout_n"] for record in first)
     passed = sum(record["rollout_hard"] * record["rollout_n"] for record in first)
@@ -86,7 +84,15 @@ async def teach(plan: SkillPlan, bench: Bench) -> Lesson:
     )
 
 
-async def _train(plan: SkillPlan, tasks: PlannedTasks, memory: Memory, bench: Bench, folder: Path) -> Summary:
+async def _train(
+    plan: SkillPlan,
+    tasks: PlannedTasks,
+    memory: Memory,
+    bench: Bench,
+    folder: Path,
+) -> tuple[Summary, list[dict[str, Any]], tuple[Candidate, ...]]:
+    """Return the summary of the run, the records of its steps, and its candidates."""
+
     def admit(skill: Skill) -> str:
         candidate = Candidate(skill=skill, edits=(), train_hard=0.0, train_soft=0.0)
         known = recall(
@@ -104,13 +110,20 @@ async def _train(plan: SkillPlan, tasks: PlannedTasks, memory: Memory, bench: Be
     trainer = Trainer(
         tasks,
         bench.backends.optimizer,
-        make_config(bench.settings, len(plan.train), bench.backends.executor.slots),
+        make_config(
+            bench.settings,
+            len(plan.train),
+            bench.backends.executor.slots,
+            optimizer=bench.backends.optimizer.identity,
+        ),
         out=folder,
         ledger=bench.ledger,
         admit=admit,
         report=report,
     )
-    return await trainer.train(tasks.initial, memory)
+    summary = await trainer.train(tasks.initial, memory)
+    written = RunFolder(folder)
+    return summary, written.load_history(summary.total_steps), collect_candidates(written)
 
 
 def _keep(plan: SkillPlan, begun: Memory, summary: Summary, initial: Skill, bench: Bench) -> None:

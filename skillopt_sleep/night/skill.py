@@ -97,7 +97,8 @@ async def _train(plan: SkillPlan, bench: Bench, report: SkillReport) -> tuple[li
     if not lesson.candidates:
         return [], report
     best = lesson.candidates[0]
-    report = msgspec.structs.replace(report, train_before=best.base_hard, train_after=best.train_hard)
+    if best.raced:
+        report = msgspec.structs.replace(report, train_before=best.base_hard, train_after=best.train_hard)
     rivals = len(lesson.candidates)
     recalled = [_recall(carry(plan, one, rivals=rivals), bench).carried for one in lesson.candidates]
     return [one for one in recalled if one], report

@@ -40,6 +40,7 @@ from skillopt_sleep.store.nights import begin_night, close_night, find_unfinishe
 from skillopt_sleep.store.proposals import find_open
 from skillopt_sleep.store.rulings import find_last_identity
 from skillopt_sleep.store.typical import read_typical
+from skillopt_sleep.tending import tend
 
 
 async def whole_night(
@@ -63,6 +64,8 @@ async def whole_night(
     _harvest(connection, settings, env, listen, paths.snapshots)
     target = pick_target(settings, env, count_clients(connection))
     unfinished = _find_unfinished(connection)
+    for told in tend(connection, paths):
+        listen(Event(stage=NOTE, detail=told))
     plan = (
         unfinished[1]
         if unfinished

@@ -139,6 +139,13 @@ _RENAMED = (
     "create index files_by_prefix on files (prefix_hash)",
 )
 
+_JOURNALLED = (
+    # Decisions that were begun: what a killed one has done is found out from the files themselves.
+    "create table intents (proposal text primary key, at text not null, body blob not null) strict",
+    "alter table decisions add column who text not null default ''",
+    "create index decisions_by_proposal on decisions (proposal, id)",
+)
+
 _LEARNED = (
     # Which skill a call was for, also when the run that made it was cut off.
     "alter table calls add column share text not null default ''",
@@ -158,5 +165,6 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _TOLD,
     _MONTHLY,
     _RENAMED,
+    _JOURNALLED,
     _LEARNED,
 )

@@ -86,7 +86,8 @@ def make_schema(brief: Brief, quotes: Sequence[Quote]) -> dict[str, Any]:
     else:
         properties = {"op": {"enum": OPERATIONS}, "target": rule, "rule": rule, "because": because}
     cap = {} if brief.budget is None else {"maxItems": brief.budget}
-    edits = {"type": "array", "items": make_object(properties), "minItems": 1, **cap}
+    least = 0 if brief.skill_aware else 1
+    edits = {"type": "array", "items": make_object(properties), "minItems": least, **cap}
     fields: dict[str, Any] = {"reasoning": {"type": "string", "maxLength": _MAX_REASONING}, "edits": edits}
     if brief.skill_aware:
         note = make_object({"note": rule, "because": because})

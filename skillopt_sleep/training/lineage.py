@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from pathlib import Path
 
 import msgspec
 
@@ -13,6 +13,14 @@ from skillopt_sleep.training.records import Candidate, Edit, EditResult
 from skillopt_sleep.training.run_folder import RunFolder, RunState
 
 _ENDS = ("slow_update", "appendix")
+
+
+class _Record(msgspec.Struct):
+    action: str = ""
+
+
+class _End(msgspec.Struct):
+    rules: list[Edit] = []
 
 
 def collect_candidates(folder: RunFolder) -> tuple[Candidate, ...]:
@@ -25,10 +33,9 @@ def collect_candidates(folder: RunFolder) -> tuple[Candidate, ...]:
     if state is None or state.best_origin == "initial":
         return ()
     accepted = [n for n in range(1, state.best_step + 1) if _is_accepted(folder, n)]
-    steps = [_read_kept(folder, n) for n in accepted]
-    if not steps:
-        return ()
+    steps = [_read_kept(folder.step(n), folder) for n in accepted]
     best = folder.load_skill(state.best, state.skill_name)
+    steps = steps or [_find_kept_end(folder, state) or (_as_unraced(best),)]
     earlier = [result for kept in steps[:-1] for result in kept[0].edits]
     first, *others = steps[-1]
     first = msgspec.structs.replace(first, skill=best)
@@ -55,12 +62,24 @@ def _stands(edit: Edit, skill: Skill) -> bool:
 
 
 def _is_accepted(folder: RunFolder, step: int) -> bool:
-    return "accept" in str(folder.read_json(folder.step(step) / "step_record.json").get("action"))
+    return "accept" in folder.read_as(folder.step(step) / "step_record.json", _Record).action
 
 
-def _read_kept(folder: RunFolder, step: int) -> tuple[Candidate, ...]:
-    kept: Any = folder.read_json(folder.step(step) / "kept.json")
-    return msgspec.convert(kept, tuple[Candidate, ...])
+def _read_kept(place: Path, folder: RunFolder) -> tuple[Candidate, ...]:
+    return folder.read_as(place / "kept.json", tuple[Candidate, ...])
+
+
+def _find_kept_end(folder: RunFolder, state: RunState) -> tuple[Candidate, ...]:
+    """Return the last slow update that won its race, where no step was accepted."""
+    for epoch in range(state.epochs_ended, 0, -1):
+        place = folder.epoch_end("slow_update", epoch)
+        if (place / "kept.json").is_file() and (kept := _read_kept(place, folder)):
+            return kept
+    return ()
+
+
+def _as_unraced(skill: Skill) -> Candidate:
+    return Candidate(skill=skill, edits=(), train_hard=0.0, train_soft=0.0)
 
 
 def _read_ends(folder: RunFolder, state: RunState) -> list[EditResult]:
@@ -70,6 +89,6 @@ def _read_ends(folder: RunFolder, state: RunState) -> list[EditResult]:
         for kind in _ENDS:
             path = folder.epoch_end(kind, epoch) / "slow_result.json"
             if path.is_file():
-                rules = msgspec.convert(folder.read_json(path).get("rules", []), list[Edit])
+                rules = folder.read_as(path, _End).rules
                 results += [EditResult(edit=rule, applied=True, detail=f"by the {kind}") for rule in rules]
     return results

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from skillopt_sleep.training.analyst_prompts import Brief, Minibatch
-from skillopt_sleep.training.analysts import Insight, find_misses, place, read_edits
-from skillopt_sleep.training.asking import Optimizer, Unreachable
+from skillopt_sleep.training.analysts import find_misses, place
+from skillopt_sleep.training.asking import Optimizer
 from skillopt_sleep.training.citing import build_messages, make_schema
+from skillopt_sleep.training.insights import Insight, ask, read_edits
 from skillopt_sleep.training.records import Edit
-from skillopt_sleep.training.replies import ReplyMalformed
 from skillopt_sleep.training.vouching import Vouched, Witness
 
 
@@ -40,19 +40,10 @@ async def listen(optimizer: Optimizer, brief: Brief, batch: Minibatch, witness: 
         unfit = [f'"{one.edit.content}": {one.detail}' for one in vouched.dropped]
         return "; ".join([*faults, *unfit]) or 'the list "edits" is empty'
 
-    try:
-        reply = await optimizer.ask(
-            "analyst",
-            build_messages(brief, batch, quotes),
-            make_schema(brief, quotes),
-            check=find_fault,
-            salt=brief.variant,
-            temperature=brief.temperature if brief.variant else 0.0,
-        )
-    except Unreachable as error:
-        return Insight(kind=batch.kind, problem=str(error), reached=False)
-    except ReplyMalformed as error:
-        return Insight(kind=batch.kind, problem=str(error))
+    messages, schema = build_messages(brief, batch, quotes), make_schema(brief, quotes)
+    reply = await ask(optimizer, brief, batch, messages, schema, check=find_fault)
+    if isinstance(reply, Insight):
+        return reply
     vouched, faults = read(reply.value)
     notes = _list_notes(reply.value) if brief.skill_aware else []
     noted = witness.vouch(notes, batch.traces, brief.skill.text).edits

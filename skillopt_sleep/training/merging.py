@@ -12,8 +12,8 @@ from skillopt_replay.protocols import Message
 from skillopt_replay.skill_files import SKILL_FILE
 from skillopt_replay.skills import Skill
 from skillopt_sleep.training.analyst_prompts import make_edits_schema
-from skillopt_sleep.training.analysts import Insight
 from skillopt_sleep.training.asking import Optimizer, Unreachable, make_object
+from skillopt_sleep.training.insights import Insight
 from skillopt_sleep.training.markdown import fold
 from skillopt_sleep.training.records import Edit
 from skillopt_sleep.training.replies import ReplyMalformed

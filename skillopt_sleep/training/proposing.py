@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import msgspec
 
 from skillopt_replay.skills import Skill
-from skillopt_sleep.training.analysts import Insight
 from skillopt_sleep.training.asking import Optimizer
 from skillopt_sleep.training.choosing import Chooser
 from skillopt_sleep.training.config import Config
 from skillopt_sleep.training.edits import apply_edits
+from skillopt_sleep.training.insights import Insight
 from skillopt_sleep.training.merging import Merged, dedupe, merge
 from skillopt_sleep.training.modes import read_update_mode
 from skillopt_sleep.training.records import Edit, EditResult
@@ -59,8 +59,8 @@ class Proposer:
             merged = msgspec.structs.replace(merged, edits=vouched.edits)
             dropped += vouched.dropped
         new = dedupe([edit for edit in merged.edits if not standing.rejected.knows(edit)])
-        if len(new) < len(merged.edits):
-            problems.append(f"{len(merged.edits) - len(new)} edits were turned down before")
+        again = [edit for edit in merged.edits if standing.rejected.knows(edit)]
+        problems += [f'proposed again what was turned down: "{e.content or e.target}"' for e in again]
         decision = None
         if self._autonomous and new:
             decision, problem = await self._chooser.decide_rate(standing, new, traces, budget)

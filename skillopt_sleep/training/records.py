@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import Literal
 
 import msgspec
 
 from skillopt_replay.skill_files import SKILL_FILE
 from skillopt_replay.skills import Skill
-
-if TYPE_CHECKING:
-    from skillopt_replay.rollouts import Rollout
-    from skillopt_replay.tasks import Task
 
 
 class Edit(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,9 +80,3 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     base_hard: float = 0.0
     base_soft: float = 0.0
     raced: int = 0
-
-
-class Roller(Protocol):
-    """Replays a task with a skill and scores it; repeats of the same pair are numbered from 0."""
-
-    async def __call__(self, task: Task, skill: Skill | None, repeat: int) -> Rollout: ...

@@ -8,10 +8,11 @@ from itertools import accumulate
 
 from skillopt_replay.tasks import Task
 from skillopt_sleep.training.analyst_prompts import Brief, Minibatch
-from skillopt_sleep.training.analysts import Insight, cut, reflect
+from skillopt_sleep.training.analysts import cut, reflect
 from skillopt_sleep.training.asking import Optimizer
 from skillopt_sleep.training.config import Config
 from skillopt_sleep.training.contract import is_lost
+from skillopt_sleep.training.insights import Insight
 from skillopt_sleep.training.listening import listen
 from skillopt_sleep.training.modes import read_update_mode
 from skillopt_sleep.training.rejected import render_rejected

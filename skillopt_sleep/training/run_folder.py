@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -21,6 +21,8 @@ from skillopt_sleep.training.contract import TrainingError
 from skillopt_sleep.training.gating import Measure
 from skillopt_sleep.training.records import Edit
 from skillopt_sleep.training.rejected import RejectedEdits
+
+T = TypeVar("T")
 
 
 class RunState(msgspec.Struct, frozen=True, kw_only=True):
@@ -98,8 +100,12 @@ class RunFolder:
 
     def read_json(self, path: Path) -> Any:
         """Return the value of a JSON file. Raises RunUnusable when it is damaged."""
+        return self.read_as(path, object)
+
+    def read_as(self, path: Path, kind: type[T]) -> T:
+        """Return what a JSON file holds as this type. Raises RunUnusable when it holds nothing of it."""
         try:
-            return msgspec.json.decode(path.read_bytes())
+            return msgspec.json.decode(path.read_bytes(), type=kind)
         except (OSError, msgspec.DecodeError) as error:
             raise RunUnusable(f"{path} is damaged: {error}") from error
 

@@ -9,8 +9,8 @@ import msgspec
 
 from skillopt_gate.verdicts import Decision
 from skillopt_replay.skills import Skill
-from skillopt_sleep.training.analysts import Insight
 from skillopt_sleep.training.gating import Comparison
+from skillopt_sleep.training.insights import Insight
 from skillopt_sleep.training.racing import Choice
 from skillopt_sleep.training.records import Candidate, EditResult, RejectedEdit
 from skillopt_sleep.training.step_parts import Plan, Proposal

@@ -9,7 +9,8 @@ from filelock import FileLock, Timeout
 from skillopt_replay.protocols import ChatModel, Ledger
 from skillopt_replay.skills import Skill
 from skillopt_sleep.errors import Busy
-from skillopt_sleep.training.config import Config, check
+from skillopt_sleep.training.checking import check
+from skillopt_sleep.training.config import Config
 from skillopt_sleep.training.contract import Environment
 from skillopt_sleep.training.memory import Memory
 from skillopt_sleep.training.preparing import load_splits, make_initial

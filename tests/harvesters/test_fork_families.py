@@ -17,7 +17,10 @@ from skillopt_harvesters import Signal
 from tests.harvesters.conftest import Transcript
 from tests.harvesters.rollouts import Rollout
 from tests.harvesters.test_codex_forks import HOUR, START
+from tests.harvesters.test_fork_orders import PiFork
+from tests.support.copilot_events import Events
 from tests.support.indexes import Index
+from tests.support.pi_session import PiSession
 
 seeds = st.integers(0, 2**32)
 
@@ -151,7 +154,9 @@ def act_codex(dice, r, name, marks):
     if dice.random() < 0.2:
         r.prompt(name("prompt"))
     for _ in range(dice.randint(0, 3)):
-        r.call(name("run"), code=dice.choice([0, 1]))
+        call = r.call(name("run"), code=dice.choice([0, 1]))
+        if dice.random() < 0.3:
+            r.event("exec_command_end", call_id=call, exit_code=0)
         read, written = dice.randint(1, 9), dice.randint(1, 9)
         r.spend(read, written)
         marks.append((r.lines[-1], read, written))
@@ -206,3 +211,123 @@ def test_everything_of_codex_counts_once_though_its_forks_do_not_say_what_they_a
         act_codex(dice, made[-1], name, spent)
         files = [(r.path, [line + b"\n" for line in r.lines]) for r in made]
         assert count(harvest_in_pieces(dice, Path(home), files)) == expect_codex(made, spent)
+
+
+def act_copilot(dice, events, name):
+    events.user(name("prompt"))
+    for _ in range(dice.randint(0, 3)):
+        request = events.request("bash", {"command": name("run")})
+        events.agent("", request, outputTokens=dice.randint(1, 9))
+        told = {"toolCallId": request["toolCallId"], "toolName": "bash"}
+        events.add("tool.execution_start", arguments=request["arguments"], **told)
+        ending = dice.random()
+        if ending < 0.3:
+            kind = {"kind": "denied-interactively-by-user", "feedback": name("because")}
+            events.add("permission.completed", toolCallId=request["toolCallId"], result=kind)
+        if ending < 0.9:
+            events.complete(request["toolCallId"], success=ending > 0.3)
+        else:
+            events.add("abort", reason="user_initiated")
+            break
+    if dice.random() < 0.6:
+        events.agent(name("did"), outputTokens=dice.randint(1, 9))
+
+
+def expect_copilot(made):
+    records = {record["id"]: record for events in made for record in events.records}.values()
+    told = [(record["type"], record["data"]) for record in records]
+    said = [data for kind, data in told if kind == "assistant.message"]
+    return {
+        "prompts": Counter(data["content"] for kind, data in told if kind == "user.message"),
+        "calls": Counter(
+            request["arguments"]["command"] for data in said for request in data["toolRequests"]
+        ),
+        "input": 0,
+        "output": sum(data["outputTokens"] for data in said),
+        "refusals": Counter(
+            data["result"]["feedback"] for kind, data in told if kind == "permission.completed"
+        ),
+        "interruptions": sum(kind == "abort" for kind, _ in told),
+    }
+
+
+@given(seeds)
+@settings(max_examples=40)
+def test_everything_of_copilot_counts_once(seed):
+    dice, name = random.Random(seed), Names()
+    with tempfile.TemporaryDirectory() as home:
+        made = [Events()]
+        for number in range(dice.randint(1, 4)):
+            for _ in range(dice.randint(1, 3)):
+                act_copilot(dice, made[-1], name)
+            original = dice.choice(made)
+            fork = Events(day=number + 2)
+            fork.records += original.records[1 : dice.randint(2, len(original.records))]
+            made.append(fork)
+        act_copilot(dice, made[-1], name)
+        folder = Path(home) / ".copilot" / "session-state"
+        files = [
+            (folder / e.id / "events.jsonl", [json.dumps(record).encode() + b"\n" for record in e.records])
+            for e in made
+        ]
+        assert count(harvest_in_pieces(dice, Path(home), files)) == expect_copilot(made)
+
+
+def act_pi(dice, session, name):
+    session.user(name("prompt"))
+    for _ in range(dice.randint(0, 3)):
+        call, usage = f"call_{uuid.uuid4().hex}", {"input": dice.randint(1, 9), "output": dice.randint(1, 9)}
+        tool = {"type": "toolCall", "id": call, "name": "bash", "arguments": {"command": name("run")}}
+        session.agent(tool, stop="toolUse", usage=usage)
+        ending = dice.random()
+        if ending < 0.8:
+            session.result(call, "bash", "ok")
+        elif ending < 0.9:
+            session.result(call, "bash", "Command aborted", error=True)
+            break
+        else:
+            session.agent("", stop="aborted", usage={})
+            break
+    if dice.random() < 0.6:
+        session.agent(name("did"), usage={"input": dice.randint(1, 9), "output": dice.randint(1, 9)})
+
+
+def expect_pi(made):
+    entries = {e["id"]: e for session in made for e in session.entries if e["type"] == "message"}
+    messages = [entry["message"] for entry in entries.values()]
+    blocks = [block for message in messages for block in message["content"]]
+    stops = [m for m in messages if m.get("stopReason") == "aborted" or m.get("isError")]
+    return {
+        "prompts": Counter(m["content"][0]["text"] for m in messages if m["role"] == "user"),
+        "calls": Counter(block["arguments"]["command"] for block in blocks if block["type"] == "toolCall"),
+        "input": sum(m["usage"].get("input", 0) for m in messages if "usage" in m),
+        "output": sum(m["usage"].get("output", 0) for m in messages if "usage" in m),
+        "refusals": Counter(),
+        "interruptions": len(stops),
+    }
+
+
+@given(seeds)
+@settings(max_examples=40)
+def test_everything_of_pi_counts_once(seed):
+    dice, name = random.Random(seed), Names()
+    with tempfile.TemporaryDirectory() as home:
+        made = [PiSession()]
+        for number in range(dice.randint(1, 4)):
+            for _ in range(dice.randint(1, 3)):
+                act_pi(dice, made[-1], name)
+            original = dice.choice(made)
+            fork = PiFork(number + 12)
+            fork.entries += original.entries[1 : dice.randint(2, len(original.entries))]
+            fork.leaf = fork.entries[-1]["id"]
+            made.append(fork)
+        act_pi(dice, made[-1], name)
+        folder = Path(home) / ".pi" / "agent" / "sessions" / "--home-user-project--"
+        files = [
+            (
+                folder / f"2026-11-01T10-00-00-000Z_{session.id}.jsonl",
+                [json.dumps(entry).encode() + b"\n" for entry in session.entries],
+            )
+            for session in made
+        ]
+        assert count(harvest_in_pieces(dice, Path(home), files)) == expect_pi(made)

@@ -6,9 +6,14 @@ import json
 
 import pytest
 
-from skillopt_harvesters import Signal
+from skillopt_harvesters import SOURCES, Signal, read_file
 from skillopt_harvesters.asks import find_asks
 from skillopt_harvesters.lines import MAX_LINE
+from tests.harvesters.rollouts import Rollout
+from tests.support.copilot_events import Events
+from tests.support.opencode_store import Store as OpenCode
+from tests.support.opencode_store import tool
+from tests.support.pi_session import PiSession
 
 
 @pytest.fixture
@@ -71,7 +76,7 @@ def test_a_prompt_too_long_to_be_read_is_no_part_of_the_turn_before(talk, read):
 
 
 def test_a_lost_prompt_of_a_file_that_grows_is_lost_as_well(talk, read, tmp_path):
-    from skillopt_harvesters import SOURCES, MemoryClaims, Resume, read_file
+    from skillopt_harvesters import MemoryClaims, Resume
 
     place = len(talk.records)
     talk.user("deploy it")
@@ -107,3 +112,79 @@ def test_garbage_opens_no_turn(talk, read):
     more = json.dumps(talk.records[-1]).encode() + b"\n"
     talk.path.write_bytes(b"".join([*lines, b"\xff\xfe{garbage\n", b"Killed\n", more]))
     assert [turn.answer for turn in read(talk.path).turns] == ["more"]
+
+
+def tear(lines, number, at):
+    lines[number] = lines[number][: lines[number].index(at) + len(at) + 3]
+    return b"\n".join(lines) + b"\n"
+
+
+def told(session):
+    return [(turn.prompt, turn.answer, [c.command for c in turn.tool_calls]) for turn in session.turns]
+
+
+EXPECTED = [("one", "did one", ["ls"]), ("", "did two", ["make"]), ("three", "did three", [])]
+
+
+def test_a_torn_prompt_of_copilot(tmp_path):
+    events = Events()
+    for prompt, command in (("one", "ls"), ("two", "make")):
+        events.user(prompt)
+        events.call("bash", {"command": command})
+        events.agent(f"did {prompt}")
+    events.user("three")
+    events.agent("did three")
+    number = next(n for n, r in enumerate(events.records) if r["data"].get("content") == "two")
+    path = events.write(tmp_path)
+    path.write_bytes(tear(events.text.encode().splitlines(), number, b'"user.message"'))
+    [reading] = read_file(SOURCES["copilot"], path)
+    assert told(reading.session) == EXPECTED
+
+
+def test_a_torn_prompt_of_pi(tmp_path):
+    session = PiSession()
+    for prompt, command in (("one", "ls"), ("two", "make")):
+        session.user(prompt)
+        session.call("bash", "ok", command=command)
+        session.agent(f"did {prompt}")
+    session.user("three")
+    session.agent("did three")
+    path = session.write(tmp_path)
+    path.write_bytes(tear(path.read_bytes().splitlines(), 5, b'"role": "user"'))
+    [reading] = read_file(SOURCES["pi"], path)
+    assert told(reading.session) == EXPECTED
+    assert not any(turn.abandoned for turn in reading.session.turns)
+
+
+@pytest.mark.parametrize("ids", [True, False], ids=["with tasks", "without"])
+@pytest.mark.parametrize("halves", [1, 2])
+def test_a_torn_prompt_of_codex_is_lost_when_both_its_halves_are(tmp_path, ids, halves):
+    r = Rollout(tmp_path)
+    for prompt, command in (("one", "ls"), ("two", "make"), ("three", "")):
+        if ids:
+            r.begin()
+        r.prompt(prompt)
+        if prompt == "two":
+            for number in range(-halves, 0):
+                r.lines[number] = r.lines[number][:-12]
+        if command:
+            r.call(command)
+        r.answer(f"did {prompt}")
+    expected = EXPECTED if halves == 2 else [EXPECTED[0], ("two", *EXPECTED[1][1:]), EXPECTED[2]]
+    assert told(r.read()) == expected
+
+
+def test_a_prompt_of_opencode_that_cannot_be_read(private_home):
+    data = private_home / ".local" / "share" / "opencode"
+    store = OpenCode(data / "opencode.db")
+    session = store.session()
+    for prompt, command in (("one", "ls"), ("two", "make"), ("three", "")):
+        message = store.user(session, prompt)
+        if prompt == "two":
+            store.run("update message set data = '{' where id = ?", message)
+        calls = [tool(command=command)] if command else []
+        store.agent(session, message, *calls, f"did {prompt}")
+    store.close()
+    readings = read_file(SOURCES["opencode"], data / "opencode.db")
+    [found] = [reading.session for reading in readings if reading.session]
+    assert told(found) == EXPECTED

@@ -153,6 +153,7 @@ async def test_a_reminder_rests_on_the_users_words_as_an_edit_does(world):
     assert insight.notes == ("Do put is_deleted = 0 into every WHERE.",)
     assert [edit.sessions for edit in insight.noted] == [("session-1",)]
     assert len(asked) == 1
+    assert asked[0].schema["properties"]["edits"]["minItems"] == 0
 
 
 async def test_an_optimizer_that_fails_is_missing_data(world):

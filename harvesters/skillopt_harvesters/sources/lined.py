@@ -52,8 +52,8 @@ class Reader(ABC, Generic[MemoryT]):
         """
         return False
 
-    def lose(self, line: bytes | None) -> None:
-        """Note that what stood on a line is lost; None when it was too long to be held.
+    def lose(self, line: bytes) -> None:
+        """Note that what stood on a line is lost; of one too long to be held this is how it began.
 
         A client whose prompts are single records overrides this: what follows may answer a lost one.
         """
@@ -129,11 +129,11 @@ class LinedSource(ABC, Generic[MemoryT]):
         for chunk in lines.chunks():
             if lines.overlong > overlong:
                 overlong = lines.overlong
-                reader.lose(None)
+                reader.lose(lines.opening)
             if not (lines.is_whole and reader.take_chunk(chunk)):
                 reader.take_all(lines.split(chunk))
         if lines.overlong > overlong:
-            reader.lose(None)
+            reader.lose(lines.opening)
         rest = lines.rest()
         if rest:
             reader.take_all(rest)

@@ -14,6 +14,7 @@ from skillopt_replay.agents.clients import say_bare, say_effort
 from skillopt_replay.agents.codex_cli import CERTIFICATES, CREDENTIAL_FILE, KEY
 from skillopt_replay.agents.codex_log import FILTER
 from skillopt_replay.agents.codex_route import find_addresses
+from skillopt_replay.agents.codex_sandbox import CodexSandbox
 from skillopt_replay.agents.codex_stream import StreamReader
 from skillopt_replay.agents.harness import Launch, Run, run_client
 from skillopt_replay.errors import Unavailable
@@ -45,8 +46,8 @@ class Codex:
 
     `project_settings` lets the project's own AGENTS.md and skills count, as they do for the user in a folder
     they never said to trust; nothing of the user's own home ever does. `model` None takes the client's
-    default, and `effort` "" how hard it thinks by itself. The client's own sandbox is on only where ours is
-    not: one inside the other does not start.
+    default, and `effort` "" how hard it thinks by itself. The client's own sandbox is on only when it is the
+    one given: one inside another does not start.
     `price` returns the dollars of one reply of a model, for those who pay by the token; the client tells no
     cost itself, so without a price the limit on money stops no run.
     """
@@ -70,7 +71,9 @@ class Codex:
             raise Unavailable("Codex is not signed in", hint=cli.hint)
         self._cli = cli
         self._credentials = cli.credentials
-        self._sandbox = sandbox
+        # The client's own sandbox holds the commands it starts; the client itself has to reach its model.
+        self._own = sandbox if isinstance(sandbox, CodexSandbox) else None
+        self._sandbox = NoSandbox() if self._own else sandbox
         self._model = model
         self._toolchains = toolchains
         self._project_settings = project_settings
@@ -113,9 +116,15 @@ class Codex:
         )
 
         def furnish(private: Path) -> Launch:
-            home = private / "home" / ".codex"
-            self._furnish(home, skill, workspace)
-            env = self._environment(private)
+            # Beside the home where commands may read and write the home: the sign-in lies in it.
+            home = private / "codex" if self._own else private / "home" / ".codex"
+            env = self._environment(private, home)
+            self._furnish(home, private / "home", skill)
+            config = self._config(workspace)
+            if self._own:
+                writable = [root_of(workspace), private / "home", private / "tmp"]
+                config |= self._own.permissions(writable=writable, readable=self._readable(home, env))
+            _write_private(home / "config.toml", _write_toml(msgspec.json.encode(config)))
             return Launch(
                 argv=tuple(self._command()),
                 env=env,
@@ -130,25 +139,23 @@ class Codex:
 
     def _command(self) -> list[str]:
         command = [str(self._cli.binary), "exec", "--json", "--ephemeral", "--skip-git-repo-check"]
-        own = isinstance(self._sandbox, NoSandbox)
-        command += ["--sandbox", "workspace-write" if own else "danger-full-access"]
+        if not self._own:
+            command += ["--sandbox", "danger-full-access"]
         if self._model:
             command += ["--model", self._model]
         return [*command, "-"]
 
-    def _furnish(self, home: Path, skill: Skill | None, workspace: Path) -> None:
-        """Lay out the private home and, with a skill, the folder where the client looks for it."""
-        home.mkdir(parents=True)
+    def _furnish(self, folder: Path, home: Path, skill: Skill | None) -> None:
+        """Lay out the client's folder and, with a skill, the one where the client looks for it."""
+        folder.mkdir()
         if self._credentials.file is not None:
-            _write_private(home / CREDENTIAL_FILE, self._credentials.file)
-        _write_private(home / "config.toml", _write_toml(msgspec.json.encode(self._config(workspace))))
+            _write_private(folder / CREDENTIAL_FILE, self._credentials.file)
         # Commands run in a login shell, where the system's profile sets the search path anew.
         path = f"export PATH={shlex.quote(self._path)}\n"
         for name in (".profile", ".zprofile"):
-            (home.parent / name).write_text(path, encoding="utf-8")
+            (home / name).write_text(path, encoding="utf-8")
         if skill is not None:
-            folder = home / "skills" / skill.name
-            write_skill(skill, folder)
+            write_skill(skill, folder / "skills" / skill.name)
 
     def _config(self, workspace: Path) -> dict[str, Any]:
         """Return what calls nobody but the model, asks nobody, and offers nothing of the client's own."""
@@ -160,8 +167,6 @@ class Codex:
             "analytics": {"enabled": False},
             "feedback": {"enabled": False},
             "features": {"plugins": False, "apps": False},
-            # Runs have a temporary folder of their own.
-            "sandbox_workspace_write": {"exclude_slash_tmp": True},
             # A project's own scripts find no key to spend.
             "shell_environment_policy": {"ignore_default_excludes": False},
         }
@@ -189,12 +194,11 @@ class Codex:
         paths += [Path(env[name]) for name in CERTIFICATES if name in env and Path(env[name]).is_file()]
         return [*paths, home / "skills"] if (home / "skills").is_dir() else paths
 
-    def _environment(self, private: Path) -> dict[str, str]:
-        home = private / "home"
+    def _environment(self, private: Path, folder: Path) -> dict[str, str]:
         return {
             "PATH": self._path,
-            "HOME": str(home),
-            "CODEX_HOME": str(home / ".codex"),
+            "HOME": str(private / "home"),
+            "CODEX_HOME": str(folder),
             "TMPDIR": str(private / "tmp"),
             "LANG": "C.UTF-8",
             "TERM": "dumb",

@@ -39,6 +39,8 @@ _LISTED_SKILL = re.compile(r"^- ([\w:.-]{1,100}): ", re.MULTILINE)
 _MAX_NAME = 200
 _MAX_NAMES = 100
 _MAX_SHARED = 16
+# So many calls are made in one message.
+_MAX_AT_ONCE = 16
 
 
 class Conversation:
@@ -81,7 +83,7 @@ class Conversation:
                 elif only.type == "tool_use":
                     self._take_call(turn, only, source)
                 elif only.type == "text" and (text := only.text) and not text.isspace():
-                    turn.say(message.id or source, text, source)
+                    _say(turn, message.id or source, text, source)
                 continue
             elif record.type == "user":
                 content = message.content
@@ -250,10 +252,12 @@ class Conversation:
             else:
                 text = block
             if text and not text.isspace():
-                turn.say(message.id or source, text, source)
+                _say(turn, message.id or source, text, source)
 
     def _take_call(self, turn: TurnDraft, block: Block, source: str) -> None:
         name = block.name or ""
+        if block.id and turn.calls and _is_told(turn, block.id):
+            return
         call = CallDraft(name=name, id=block.id or "", digest=digest_of(block.input), source=source)
         if name in _TOLD_TOOLS:
             given = records.decode_as(block.input, ToolInput) or ToolInput()
@@ -279,7 +283,8 @@ class Conversation:
             return False
         is_certain = memory.loss is Loss.PROMPT
         memory.loss, memory.orphans = Loss.NONE, []
-        if turn and turn.texts and turn.texts[-1].message == message:
+        if turn and (turn.is_untouched or (turn.texts and turn.texts[-1].message == message)):
+            # What was lost came along with a prompt that is still to be answered, or inside an answer.
             return False
         return is_certain or (record.parent_uuid is not None and memory.rests)
 
@@ -358,3 +363,15 @@ class Conversation:
             turn = self._own_turn(record, copied=copied) if match else None
             if match and turn:
                 self._load_skill(turn, PureWindowsPath(match["folder"].strip()).name)
+
+
+def _say(turn: TurnDraft, message: str, text: str, source: str) -> None:
+    """Add text, unless a record of the same message told it: some writers tell a growing message anew."""
+    name = keep_id(message)
+    if not any(piece.message == name and piece.text == text for piece in turn.texts):
+        turn.say(message, text, source)
+
+
+def _is_told(turn: TurnDraft, call: str) -> bool:
+    name = keep_id(call)
+    return any(known.id == name for known in turn.calls[-_MAX_AT_ONCE:])

@@ -10,6 +10,8 @@ _OPENING = 4096
 _OTHERS = re.compile(
     rb'"type":\s?"(?:assistant|system|progress|attachment|summary|file-history|queue-operation|last-prompt)'
     rb'|"role":\s?"assistant"|"tool_result"|"toolUseResult"|"isSidechain":\s?true|"isMeta":\s?true'
+    rb'|"(?:text|content)":\s?"(?:Base directory for this skill: |Caveat: The messages below'
+    rb"|Stop hook feedback:|This session is being continued from )"
 )
 _PROMPT = re.compile(rb'"role":\s?"user",\s?"content":\s?(?:"[^"<]|\[\{"type":\s?"text")')
 _RECORD = re.compile(rb'"parentUuid"|"sessionId"|"message"')
@@ -23,10 +25,8 @@ class Loss(IntEnum):
     PROMPT = 2
 
 
-def judge_loss(line: bytes | None) -> Loss:
-    """Return what was lost with a line; None stands for one that was too long to be held."""
-    if line is None:
-        return Loss.PERHAPS
+def judge_loss(line: bytes) -> Loss:
+    """Return what was lost with a line, by how it begins."""
     opening = line[:_OPENING]
     if _OTHERS.search(opening):
         return Loss.NONE

@@ -70,7 +70,7 @@ class ClaudeReader(Reader[Memory]):
     def take(self, line: bytes) -> None:
         self.take_all([line])
 
-    def lose(self, line: bytes | None) -> None:
+    def lose(self, line: bytes) -> None:
         if not self.memory.loss:
             self._note_rest()
         self.memory.loss = max(self.memory.loss, judge_loss(line))

@@ -118,6 +118,7 @@ class TurnBook:
     def open(self, words: Words, record: Record, *, typed: bool) -> TurnDraft:
         """Open a turn, unless it repeats the one before."""
         memory = self.memory
+        memory.lost = False
         turn = TurnDraft(
             prompt=words.prompt,
             command=words.command,
@@ -141,8 +142,17 @@ class TurnBook:
             self.session.abandon_last(gone)
 
     def for_agent(self, record: Record) -> TurnDraft:
-        """Return the turn that goes on; an agent that goes on by itself opens one."""
-        return self.latest or self.open(Words(), record, typed=False)
+        """Return the turn that goes on; an agent that goes on by itself opens one, as does a lost prompt."""
+        turn = self.latest
+        if self.memory.lost and not self.copying:
+            self.memory.lost = False
+            # A prompt is told twice, and the other half may have been read.
+            if turn is None or not turn.is_untouched:
+                turn = self.session.miss_prompt(to_utc(record.time))
+                self.memory.starting, self.memory.began = False, True
+                self.memory.standing += 1
+                self.claim(turn, self.memory.task)
+        return turn or self.open(Words(), record, typed=False)
 
     def find(self, name: str | None) -> TurnDraft | None:
         """Return the open turn with an id; the latest when that has none, or none is given."""

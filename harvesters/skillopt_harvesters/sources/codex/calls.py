@@ -115,7 +115,7 @@ class CallBook:
         found = self._find(call_id)
         call = found[1] if found else self._find_script(given, told)
         if call is None:
-            if turn is None or told.source in _FOLLOW_UPS:
+            if turn is None or told.source in _FOLLOW_UPS or call_id in self.memory.elsewhere:
                 return
             turn = self.turns.place(turn, call_id, record)
             if turn is None:

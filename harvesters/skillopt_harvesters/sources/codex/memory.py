@@ -18,6 +18,8 @@ class Memory(msgspec.Struct):
     turn that goes on and `trigger` who began it. `starting` says that the copies just ended, `began` that a
     turn of the session's own was opened, `standing` how many of them the user did not go back behind.
     `processes` are the calls whose process still runs, by its id. `claimed` is the latest name of a turn.
+    `lost` says that a prompt was lost with the records before; `elsewhere` are the latest calls that another
+    session has, in a turn of this one's.
     """
 
     own: str = ""
@@ -40,6 +42,8 @@ class Memory(msgspec.Struct):
     processes: dict[str, str] = {}
     copied_from: list[str] = []
     claimed: str = ""
+    lost: bool = False
+    elsewhere: list[str] = []
 
     def number(self) -> str:
         """Return a name that was not used before."""

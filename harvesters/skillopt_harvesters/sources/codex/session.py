@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from skillopt_harvesters.calls import keep_id, redact_folder
@@ -34,6 +35,12 @@ if TYPE_CHECKING:
 # Why a turn may end that was not the user's will.
 _NOT_THE_USER = frozenset({"review_ended", "budget_limited"})
 _NOTHING = Tokens()
+_OPENING = 4096
+_MAX_ELSEWHERE = 64
+_PROMPT = re.compile(
+    rb'"type":\s?"user_message"|"type":\s?"UserMessage"'
+    rb'|"role":\s?"user",\s?"content":\s?\[\{"type":\s?"input_text",\s?"text":\s?"(?!<|# AGENTS\.md)'
+)
 
 
 class CodexReader(Reader[Memory]):
@@ -101,9 +108,15 @@ class CodexReader(Reader[Memory]):
             return
         found, bad = decode_patiently(line)
         self.session.bad += bad
+        if bad:
+            self.lose(line)
         for one in found:
             self._see(one.time)
             self._take(one)
+
+    def lose(self, line: bytes) -> None:
+        if not self.turns.copying and _PROMPT.search(line, 0, _OPENING):
+            self.memory.lost = True
 
     def finish(self) -> None:
         self.session.see(to_utc(self._time.decode("ascii", "replace") or None))
@@ -226,7 +239,10 @@ class CodexReader(Reader[Memory]):
     def _take_call(self, call: records.Call, record: Record) -> None:
         turn = self.turns.for_agent(record)
         place = self.turns.place(turn, call.call_id or call.id or "", record)
-        if place and self.calls.add(place, call):
+        if place is None:
+            name = keep_id(call.call_id or call.id or "")
+            self.memory.elsewhere = [*self.memory.elsewhere, name][-_MAX_ELSEWHERE:]
+        elif self.calls.add(place, call):
             self.turns.claim(turn, call.call_id)
 
     def _take_output(self, output: records.Output, record: Record) -> None:

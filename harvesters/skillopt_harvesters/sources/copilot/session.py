@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import compress
 from typing import TYPE_CHECKING
 
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
 
 # Reasons to abort that are not the user's.
 _LIMITS = frozenset({"autopilot_credit_limit"})
+_MAX_ELSEWHERE = 64
+_OPENING = 4096
+_PROMPT = re.compile(rb'"type":\s?"user\.message"')
+_NOT_TYPED = re.compile(rb'"(?:source|parentToolCallId|agentId)":\s?"|"isAutopilotContinuation":\s?true')
 _REJECTED_BY_USER = "denied-interactively-by-user"
 
 
@@ -35,6 +40,8 @@ class Memory(msgspec.Struct):
 
     `attended` and `unattended` say which system prompts were seen, `alone` which came last; `skills` were
     loaded for the next prompt; `refused` are calls whose refusal is already told.
+    `lost` says that a prompt was lost with the records before; `elsewhere` are the latest calls that another
+    session has, in a turn of this one's.
     """
 
     copied_from: list[str] = []
@@ -46,6 +53,8 @@ class Memory(msgspec.Struct):
     spoken: int = 0
     skills: list[str] = []
     refused: list[str] = []
+    lost: bool = False
+    elsewhere: list[str] = []
     ledger: Ledger = msgspec.field(default_factory=Ledger)
 
 
@@ -94,8 +103,16 @@ class CopilotReader(Reader[Memory]):
             except (msgspec.DecodeError, RecursionError):
                 events, bad = decode_line(line.strip(PADDING), Event)
                 self.session.bad += bad
+                if bad and _PROMPT.search(line, 0, _OPENING):
+                    self._take_events([event for event in found if self._is_read(event)])
+                    self.lose(line)
+                    found = []
                 found += events
         self._take_events([event for event in found if self._is_read(event)])
+
+    def lose(self, line: bytes) -> None:
+        if _PROMPT.search(line, 0, _OPENING) and not _NOT_TYPED.search(line, 0, _OPENING):
+            self.memory.lost = True
 
     def finish(self) -> None:
         self.session.kind = self._find_kind()
@@ -228,6 +245,7 @@ class CopilotReader(Reader[Memory]):
 
     def _open_turn(self, event: Event, found: words.Words) -> TurnDraft:
         self.memory.spoken += 1
+        self.memory.lost = False
         turn = self.session.open_turn(
             TurnDraft(
                 prompt=found.prompt,
@@ -243,10 +261,26 @@ class CopilotReader(Reader[Memory]):
 
     def _ensure_turn(self, event: Event) -> TurnDraft:
         """Return the turn that is going on; the agent may begin one by itself."""
+        lost, self.memory.lost = self.memory.lost, False
+        if lost and not (self.turn and self.turn.is_untouched):
+            return self.session.miss_prompt(to_utc(event.timestamp), copied=self.copied)
+        own = self._own_turn(event)
+        if own is not None:
+            return own
         if self.turn is not None:
             return self.turn
         turn = TurnDraft(typed=False, started=to_utc(event.timestamp), copied=self.copied)
         return self.session.open_turn(turn)
+
+    def _own_turn(self, event: Event) -> TurnDraft | None:
+        """Return the turn that goes on, as far as it is the same session's as the event.
+
+        What a session did in a turn that a fork has, and the fork has not, stands in a turn of its own.
+        """
+        turn = self.turn
+        if turn is None or turn.copied == self.copied or not event.id:
+            return turn
+        return None if self.copied else self.session.go_on_by_itself(to_utc(event.timestamp))
 
     def _take_message(self, event: Event, data: Data) -> None:
         turn = self._ensure_turn(event)
@@ -258,6 +292,8 @@ class CopilotReader(Reader[Memory]):
             key = keep_id(data.api_call_id or message)
             self.memory.ledger.take_message(self._find_place(turn), key, data.output_tokens)
         if self.copied and not turn.copied:
+            calls = [keep_id(request.tool_call_id or "") for request in data.tool_requests or ()]
+            self.memory.elsewhere = [*self.memory.elsewhere, *calls][-_MAX_ELSEWHERE:]
             return
         if data.content and data.content.strip() and not is_agent:
             turn.say(message, data.content, source)
@@ -273,6 +309,8 @@ class CopilotReader(Reader[Memory]):
             self._open_turn(event, words.Words(line, "!"))
 
     def _take_call(self, event: Event, data: Data) -> None:
+        if keep_id(data.tool_call_id or "") in self.memory.elsewhere:
+            return
         turn = self._ensure_turn(event)
         if not self.copied or turn.copied:
             self._note_call(turn, data.tool_call_id, data.tool_name, data.arguments, event.id or "")
@@ -291,42 +329,43 @@ class CopilotReader(Reader[Memory]):
         elif not known.name:
             known.name = name or ""
 
-    def _take_result(self, _event: Event, data: Data) -> None:
+    def _take_result(self, event: Event, data: Data) -> None:
         call = self._find_call(data.tool_call_id or "")
         if call is not None and call.closed:
             return
         # The record with the call may be lost; what the user said to it is not.
         refusal = tools.find_refusal(data) if call is None else tools.close_call(call, data)
         if refusal is not None and data.tool_call_id not in self.memory.refused:
-            self._note_refusal(refusal)
+            self._note_refusal(event, refusal)
 
     def _take_permission(self, event: Event, data: Data) -> None:
         result = decode_as(data.result, ToolResult)
         if result and result.kind == _REJECTED_BY_USER and data.tool_call_id and not event.agent_id:
             self.memory.refused = [*self.memory.refused[-100:], data.tool_call_id]
-            self._note_refusal(result.feedback or "")
+            self._note_refusal(event, result.feedback or "")
 
-    def _note_refusal(self, reason: str) -> None:
-        if self.turn:
-            self.turn.signals.add(Signal.REFUSAL)
+    def _note_refusal(self, event: Event, reason: str) -> None:
+        turn = self._own_turn(event)
+        if turn:
+            turn.signals.add(Signal.REFUSAL)
             if reason.strip():
-                self.turn.refusals.append(reason.strip())
+                turn.refusals.append(reason.strip())
 
     def _take_skill(self, event: Event, data: Data) -> None:
         if not data.name:
             return
         if data.trigger == "user-invoked":
             self.memory.skills = [*self.memory.skills[-20:], redact_name(data.name)]
-        elif self.turn:
-            self.turn.skills[data.name] = None
+        elif turn := self._own_turn(event):
+            turn.skills[data.name] = None
 
     def _take_abort(self, event: Event, data: Data) -> None:
-        if self.turn and not event.agent_id and data.reason not in _LIMITS:
-            self.turn.signals.add(Signal.INTERRUPTION)
+        if not event.agent_id and data.reason not in _LIMITS and (turn := self._own_turn(event)):
+            turn.signals.add(Signal.INTERRUPTION)
 
     def _take_error(self, event: Event, _data: Data) -> None:
-        if self.turn and not event.agent_id:
-            self.turn.signals.add(Signal.ERROR)
+        if not event.agent_id and (turn := self._own_turn(event)):
+            turn.signals.add(Signal.ERROR)
 
     def _take_usage(self, event: Event, data: Data) -> None:
         usage = data.usage or msgspec.convert(data, records.Usage, from_attributes=True)
