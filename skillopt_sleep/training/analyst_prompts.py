@@ -45,7 +45,6 @@ class Brief(msgspec.Struct, frozen=True, kw_only=True):
     skill_aware: bool = False
     notes_of_success: bool = True
     trace_tokens: int = 24_000
-    max_skill_tokens: int = 2000
     show_gold: bool = False
     mode: UpdateMode = "patch"
     variant: int = 0

@@ -26,6 +26,8 @@ from skillopt_sleep.training.suggestions import read_draft
 from skillopt_sleep.training.traces import Trace
 from skillopt_sleep.training.words import runs
 
+_ANY_SIZE = 1_000_000_000  # here it matters where an edit goes, not whether there is room
+
 
 def cut(traces: Sequence[Trace], *, size: int, seed: int, failure_only: bool = False) -> list[Minibatch]:
     """Return the minibatches in an order that depends on the traces and the seed alone.
@@ -135,7 +137,7 @@ def find_misses(brief: Brief, edits: Sequence[Edit]) -> list[str]:
     if brief.mode != "patch":
         return []
     _, results = apply_edits(
-        brief.skill, edits, limit=len(edits), max_tokens=max(brief.max_skill_tokens, 1_000_000)
+        brief.skill, edits, limit=len(edits), max_tokens=_ANY_SIZE, max_file_tokens=_ANY_SIZE
     )
     told = tell_misses(brief.skill, results)
     return [told] if told else []

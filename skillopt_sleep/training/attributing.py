@@ -32,6 +32,7 @@ async def attribute(
     whole: Measure,
     *,
     max_tokens: int,
+    max_file_tokens: int,
 ) -> tuple[Attribution, ...]:
     """Return what each applied edit is worth, nothing for fewer than two of them.
 
@@ -44,7 +45,9 @@ async def attribute(
 
     async def weigh(at: int) -> Attribution:
         others = [edit for index, edit in enumerate(edits) if index != at]
-        skill, applied = apply_edits(base, others, limit=len(others), max_tokens=max_tokens)
+        skill, applied = apply_edits(
+            base, others, limit=len(others), max_tokens=max_tokens, max_file_tokens=max_file_tokens
+        )
         if not all(result.applied for result in applied):
             return Attribution(edit=edits[at], effect=None)
         measure = await gate.measure(skill, whole.index, stage="attribution")

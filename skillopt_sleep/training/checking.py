@@ -34,6 +34,7 @@ _LEAST = {
         "warmup_steps": 0,
         "min_skill_tokens": 1,
         "max_skill_tokens": 50,
+        "max_file_tokens": 50,
         "slow_update_samples": 1,
         "skill_aware_consolidate_threshold": 0,
     },

@@ -94,7 +94,8 @@ class GradientSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 class OptimizerSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The textual learning rate, the update mode, and what happens at the end of an epoch.
 
-    A skill for which an edit would be too many tokens is compressed, never below `min_skill_tokens`.
+    A skill for which an edit would be too many tokens is compressed, never below `min_skill_tokens`. The
+    files beside its SKILL.md have `max_file_tokens` each.
     """
 
     learning_rate: int = 4
@@ -105,6 +106,7 @@ class OptimizerSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     skill_update_mode: str = "patch"
     min_skill_tokens: int = 300
     max_skill_tokens: int = 2000
+    max_file_tokens: int = 8000
     use_rejected_buffer: bool = True
     use_slow_update: bool = True
     slow_update_samples: int = 20

@@ -101,7 +101,8 @@ class Proposer:
             detail = "worked in" if done else "the document was not written"
             results = tuple(EditResult(edit=edit, applied=done, detail=detail) for edit in edits)
             return written.skill or skill, results, written.summary, written.problems
-        skill, results = apply_edits(skill, edits, limit=len(edits), max_tokens=most)
+        files = self._config.optimizer.max_file_tokens
+        skill, results = apply_edits(skill, edits, limit=len(edits), max_tokens=most, max_file_tokens=files)
         budget = SizeBudget(least=self._config.optimizer.min_skill_tokens, most=most)
         wanted = needs_compression(skill, results, budget)
         # Of what a compression writes nobody could say which words of the user it rests on.
@@ -110,6 +111,7 @@ class Proposer:
         shorter = await compress(self._optimizer, skill, wanted)
         if shorter.skill is None:
             return skill, results, (), shorter.problems
+        # Only edits of SKILL.md are held back.
         skill, again = apply_edits(
             shorter.skill, wanted.held_back, limit=len(wanted.held_back), max_tokens=most
         )

@@ -101,7 +101,6 @@ class Reflector:
             skill_aware=optimizer.use_skill_aware_reflection,
             notes_of_success=optimizer.skill_aware_appendix_source == "both",
             trace_tokens=gradient.trace_tokens,
-            max_skill_tokens=optimizer.max_skill_tokens,
             show_gold=gradient.show_gold,
             mode=self._mode,
             variant=variant,

@@ -177,6 +177,7 @@ class Stepper:
                     chosen.results,
                     comparison.candidate,
                     max_tokens=self._config.optimizer.max_skill_tokens,
+                    max_file_tokens=self._config.optimizer.max_file_tokens,
                 )
                 record["attribution"] = msgspec.to_builtins(worth)
         clock.lap("evaluate_s")
