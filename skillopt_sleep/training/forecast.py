@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from skillopt_gate.vetoes import RECHECK_RUNS
 from skillopt_replay.rollouts import Usage
 from skillopt_replay.tasks import Task
 from skillopt_sleep.training.batches import count_steps
@@ -50,6 +51,7 @@ def forecast(
     ends = train.num_epochs if follows else max(train.num_epochs - 1, 0)
     gated_ends = ends if rate.use_slow_update and rate.slow_update_gate_with_selection else 0
     gated_ends += train.num_epochs if rate.use_skill_aware_reflection else 0
+    compared = steps + gated_ends + 1  # the last one when the run ends
     sides = 2 if gate.use_gate and gate.remeasure else 1
     slow = ends if rate.use_slow_update or rate.use_meta_skill else 0
     pairs = size["train"] if rate.longitudinal_pair_policy != "mixed" else rate.slow_update_samples
@@ -59,9 +61,13 @@ def forecast(
     rollouts = {
         "train": train.num_epochs * size["train"] * train.samples,
         "race": raced * size["train"],
-        "selection": size["val"] * gate.samples * (1 + sides * (steps + gated_ends))
+        "selection": size["val"] * gate.samples * (1 + sides * compared)
         if not races
         else size["val"] * steps * (train.candidates if train.candidates > train.keep else 0),
+        # To pass, and so to be looked at again, a candidate has to be better on one task at least.
+        "recheck": 2 * RECHECK_RUNS * max(size["val"] - 1, 0) * compared
+        if gate.use_gate and not races
+        else 0,
         "attribution": size["val"] * gate.samples * steps * min(rate.learning_rate, batch * 4)
         if gate.attribute_edits and not races
         else 0,
