@@ -98,7 +98,7 @@ def apply_proposal(
     except StagingError as error:
         forget_intent(connection, proposal.id)
         if isinstance(error, Conflict):
-            raise _find_way_on(proposal, desired, error) from error
+            raise find_way_on(proposal, desired, error) from error
         raise
     change = record_applied(connection, proposal, applied, who=who)
     if not commit:
@@ -247,6 +247,7 @@ _PAST = {
     "revert": "reverted",
     "reopen": "reopened",
     "snooze": "snoozed",
+    "gate": "gated again",
 }
 
 
@@ -267,7 +268,7 @@ def _require_hunks(proposal: Proposal, hunks: tuple[int, ...] | None) -> None:
         raise UsageError(f"{proposal.id} has no hunk {unknown[0]}", hint=hint)
 
 
-def _find_way_on(proposal: Proposal, desired: Desired, conflict: Conflict) -> Conflict:
+def find_way_on(proposal: Proposal, desired: Desired, conflict: Conflict) -> Conflict:
     """Return the conflict with what can be done about it: which hunks fit, and how to settle the others."""
     from skillopt_staging.apply import preview
     from skillopt_staging.hunks import hunks as cut_hunks

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from skillopt_sleep import deciding
@@ -54,11 +56,21 @@ class StoreDesk:
     ) -> str:
         return self.carry_out("apply", proposal, hunks, text=text, merge=merge).sentence
 
+    def check(self, proposal: str, hunks: tuple[int, ...] | None, text: str | None = None) -> list[str]:
+        from skillopt_sleep.checking import check_proposal
+
+        with self._open() as connection:
+            found = read_proposal(connection, proposal)
+        return check_proposal(found, Desired(hunks=hunks, text=text), os.environ, Path.home())
+
     def reject(self, proposal: str, reason: str) -> str:
         return self.carry_out("reject", proposal, reason).sentence
 
     def snooze(self, proposal: str) -> str:
         return self.carry_out("snooze", proposal).sentence
+
+    def gate_again(self, proposal: str, hunks: tuple[int, ...] | None, text: str | None = None) -> str:
+        return self.carry_out("gate", proposal, hunks, text).sentence
 
     def undo(self, proposal: str) -> str:
         with self._open() as connection:
@@ -70,10 +82,10 @@ class StoreDesk:
     def carry_out(self, action: str, name: str, *arguments: Any, **options: Any) -> Change:
         """Decide on one proposal.
 
-        Actions with their arguments: apply (hunks), reject (reason), revert ([reason]), snooze ([days]),
-        reopen. Options of apply are those of Desired. Raises UsageError for an unknown proposal or hunk,
-        NeedsDecision when its state or the live file does not allow the action, Busy while another decision
-        is made.
+        Actions with their arguments: apply (hunks), reject (reason), revert ([reason]), snooze ([days]), gate
+        (hunks, text), reopen. Options of apply are those of Desired. Raises UsageError for an unknown
+        proposal or hunk, NeedsDecision when its state or the live file does not allow the action, Busy while
+        another decision is made.
         """
         actions: dict[str, Callable[..., Change]] = {
             "apply": self._apply,
@@ -81,6 +93,7 @@ class StoreDesk:
             "revert": deciding.revert_proposal,
             "reopen": self._reopen,
             "snooze": self._snooze,
+            "gate": self._gate,
         }
         with hold_decisions(self._paths, action), self._open() as connection:
             finished = settle(connection)
@@ -114,6 +127,20 @@ class StoreDesk:
     ) -> Change:
         wanted = load(self._paths.config).review.snooze_days if days is None else days
         return deciding.snooze_proposal(connection, proposal, wanted, who=who)
+
+    def _gate(
+        self,
+        connection: sqlite3.Connection,
+        proposal: Proposal,
+        hunks: tuple[int, ...] | None,
+        text: str | None,
+        *,
+        who: str,
+    ) -> Change:
+        from skillopt_sleep.regating import gate_again
+
+        budget = load(self._paths.config).training.max_skill_tokens
+        return gate_again(connection, proposal, hunks, text, who=who, max_tokens=budget)
 
     def _settle(self, connection: sqlite3.Connection) -> None:
         """Settle what was cut off, unless somebody decides just now: theirs may be what the journal holds."""

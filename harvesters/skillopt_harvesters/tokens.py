@@ -88,7 +88,7 @@ def add_tokens(parts: Iterable[Tokens]) -> Tokens:
 
 def bound_all(usage: Mapping[str, Counts]) -> dict[str, Spent]:
     """Return the tokens of model calls, within bounds."""
-    return {call: bound(counts) for call, counts in usage.items()}
+    return {call: counts if type(counts) is Spent else bound(counts) for call, counts in usage.items()}
 
 
 def bound(counts: Counts) -> Spent:

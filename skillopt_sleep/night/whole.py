@@ -49,10 +49,11 @@ async def whole_night(
     settings: Settings,
     env: Mapping[str, str],
     *,
+    only: str = "",
     listen: Listener = ignore,
     progress: Progress | None = None,
 ) -> NightReport:
-    """Harvest, mine, plan and work. A night that was killed goes on, with its own frozen plan.
+    """Harvest, mine, plan and work; `only` is the one skill to work on. A killed night keeps to its own plan.
 
     Call it only while holding the lock: what lies among the replays is taken for a killed run's, and removed.
     When nothing can be worked on, no night is begun and the report's state is "nothing".
@@ -69,7 +70,7 @@ async def whole_night(
     plan = (
         unfinished[1]
         if unfinished
-        else plan_night(connection, settings, env, target.agent, listen, snapshots=paths.snapshots)
+        else plan_night(connection, settings, env, target.agent, listen, snapshots=paths.snapshots, only=only)
     )
     if not plan.skills:
         return _make_report(plan, "nothing", settings)
@@ -130,7 +131,12 @@ def _read_plan(data: bytes) -> Plan | None:
 
 
 def dry_night(
-    connection: sqlite3.Connection, settings: Settings, env: Mapping[str, str], *, listen: Listener = ignore
+    connection: sqlite3.Connection,
+    settings: Settings,
+    env: Mapping[str, str],
+    *,
+    only: str = "",
+    listen: Listener = ignore,
 ) -> NightReport:
     """Harvest, mine and plan; call no model, begin no night, stage nothing."""
     notes: tuple[str, ...] = ()
@@ -145,7 +151,7 @@ def dry_night(
     unfinished = find_unfinished(connection)
     if unfinished:
         notes = (*notes, f"night {unfinished.id} was cut off: the next run goes on with it first")
-    plan = renew(plan_night(connection, settings, env, target, listen), agent=None)
+    plan = renew(plan_night(connection, settings, env, target, listen, only=only), agent=None)
     forecast = _forecast(connection, settings, plan, settings.replay.concurrency) if plan.skills else None
     return msgspec.structs.replace(_make_report(plan, "planned", settings, notes), forecast=forecast)
 
@@ -165,15 +171,16 @@ def plan_night(
     target: str,
     listen: Listener,
     snapshots: Path | None = None,
+    only: str = "",
 ) -> Plan:
-    """Return what a night would work on now, from what was harvested."""
+    """Return what a night would work on now, from what was harvested; `only` is the one skill to plan for."""
     listen(Event(stage="mine"))
     tasks = mine_tasks(connection, settings, env)
     if snapshots is not None:
         keep_mined(connection, snapshots, tasks, listen=listen)
     listen(Event(stage="mine", done=len(tasks), total=len(tasks), detail=count(len(tasks), "task")))
     return make_plan(
-        tasks,
+        [task for task in tasks if not only or task.skill == only],
         read_splits(connection),
         settings,
         seed=today(),

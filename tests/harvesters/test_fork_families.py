@@ -21,6 +21,7 @@ from tests.harvesters.test_fork_orders import PiFork
 from tests.support.copilot_events import Events
 from tests.support.indexes import Index
 from tests.support.pi_session import PiSession
+from tests.support.vscode_chats import Chat, terminal
 
 seeds = st.integers(0, 2**32)
 
@@ -331,3 +332,50 @@ def test_everything_of_pi_counts_once(seed):
             for session in made
         ]
         assert count(harvest_in_pieces(dice, Path(home), files)) == expect_pi(made)
+
+
+@given(seeds)
+@settings(max_examples=25)
+def test_everything_of_vs_code_counts_once(seed):
+    dice, name = random.Random(seed), Names()
+    with tempfile.TemporaryDirectory() as home:
+        chats = Path(home) / ".config" / "Code" / "User" / "workspaceStorage" / "0a"
+        made = [Chat()]
+        for _ in range(dice.randint(1, 4)):
+            for _ in range(dice.randint(1, 3)):
+                ask_vscode(dice, made[-1], name)
+            original = dice.choice(made)
+            fork = Chat()
+            fork.requests = original.requests[: dice.randint(1, len(original.requests))]
+            made.append(fork)
+        ask_vscode(dice, made[-1], name)
+        index, todo = Index(Path(home) / "state.db", Path(home)), []
+        for chat in made:
+            todo += [(chat, size) for size in {dice.randint(1, len(chat.requests)), len(chat.requests)}]
+        dice.shuffle(todo)
+        latest: dict[str, int] = {}
+        for moment, (chat, size) in enumerate(todo):
+            # The client writes the whole document anew, and a session only grows.
+            latest[chat.id] = max(size, latest.get(chat.id, 0))
+            whole, chat.requests = chat.requests, chat.requests[: latest[chat.id]]
+            path = chat.write(chats)
+            chat.requests = whole
+            os.utime(path, (moment, moment))
+            if dice.random() < 0.7:
+                index.harvest()
+        index.harvest()
+        found = count(index.sessions.values())
+        index.connection.close()
+        asked = {request["requestId"]: request for chat in made for request in chat.requests}.values()
+        typed = [request["message"]["text"] for request in asked]
+        calls = [
+            part["toolSpecificData"]["commandLine"]["original"] for r in asked for part in r["response"][:-1]
+        ]
+        assert found["prompts"] == Counter(typed)
+        assert found["calls"] == Counter(calls)
+        assert found["output"] == sum(request["completionTokens"] for request in asked)
+
+
+def ask_vscode(dice, chat, name):
+    response = [terminal(name("run")) for _ in range(dice.randint(0, 2))]
+    chat.ask(name("prompt"), *response, name("did"), completionTokens=dice.randint(1, 9))

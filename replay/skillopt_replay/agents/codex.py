@@ -16,8 +16,8 @@ from skillopt_replay.agents.codex_log import FILTER
 from skillopt_replay.agents.codex_route import find_addresses
 from skillopt_replay.agents.codex_sandbox import CodexSandbox
 from skillopt_replay.agents.codex_stream import StreamReader
-from skillopt_replay.agents.harness import Launch, Run, run_client
-from skillopt_replay.errors import Unavailable
+from skillopt_replay.agents.driving import ClientAgent
+from skillopt_replay.agents.harness import Launch, run_client
 from skillopt_replay.rollouts import Usage
 from skillopt_replay.sandbox.contract import Toolchains
 from skillopt_replay.sandbox.folders import show_program
@@ -41,7 +41,7 @@ TYPICAL = Usage(input_tokens=150_000, output_tokens=10_000)
 _PROJECT_SKILLS = (".agents/skills", ".codex/skills")
 
 
-class Codex:
+class Codex(ClientAgent):
     """Runs tasks with the `codex` program inside a sandbox.
 
     `project_settings` lets the project's own AGENTS.md and skills count, as they do for the user in a folder
@@ -51,8 +51,6 @@ class Codex:
     `price` returns the dollars of one reply of a model, for those who pay by the token; the client tells no
     cost itself, so without a price the limit on money stops no run.
     """
-
-    needs_workspace = True
 
     def __init__(
         self,
@@ -67,22 +65,23 @@ class Codex:
         price: Price | None = None,
     ) -> None:
         """Take the client as found. Raises Unavailable when nobody is signed in."""
-        if cli.credentials is None or not cli.signed_in:
-            raise Unavailable("Codex is not signed in", hint=cli.hint)
-        self._cli = cli
-        self._credentials = cli.credentials
         # The client's own sandbox holds the commands it starts; the client itself has to reach its model.
         self._own = sandbox if isinstance(sandbox, CodexSandbox) else None
-        self._sandbox = NoSandbox() if self._own else sandbox
-        self._model = model
-        self._toolchains = toolchains
-        self._project_settings = project_settings
-        self._effort = effort
+        super().__init__(
+            cli,
+            NoSandbox() if self._own else sandbox,
+            title="Codex",
+            model=model,
+            toolchains=toolchains,
+            project_settings=project_settings,
+            effort=effort,
+            estimate=estimate,
+        )
         # An account pays by the month, and its file is all that signs it in.
-        self._price = price if cli.credentials.file is None else None
-        name = model or str(cli.credentials.route.get("model", ""))
-        known = self._price is not None and self._price(name, estimate) is not None
-        self._estimate = estimate if known else msgspec.structs.replace(estimate, cost_usd=None)
+        self._price = price if self._credentials.file is None else None
+        name = model or str(self._credentials.route.get("model", ""))
+        if self._price is None or self._price(name, estimate) is None:
+            self._estimate = msgspec.structs.replace(estimate, cost_usd=None)
 
     @property
     def identity(self) -> str:
@@ -94,26 +93,9 @@ class Codex:
             + say_bare(bare=not self._project_settings)
         )
 
-    @property
-    def estimate(self) -> Usage:
-        return self._estimate
-
-    @property
-    def secrets(self) -> tuple[str, ...]:
-        return self._credentials.secrets
-
     async def run(self, task: Task, skill: Skill | None, workspace: Path, limits: Limits) -> Rollout:
         """Let the client work on the task in `workspace`; see Agent.run."""
-        run = Run(
-            program="codex",
-            agent=self.identity,
-            model=self._model or "",
-            task=task,
-            skill=skill,
-            workspace=workspace,
-            limits=limits,
-            sandbox=self._sandbox,
-        )
+        run = self._begin("codex", task, skill, workspace, limits)
 
         def furnish(private: Path) -> Launch:
             # Beside the home where commands may read and write the home: the sign-in lies in it.
@@ -191,7 +173,7 @@ class Codex:
 
     def _readable(self, home: Path, env: dict[str, str]) -> list[Path]:
         paths = [self._program, *self._toolchains.folders]
-        paths += [Path(env[name]) for name in CERTIFICATES if name in env and Path(env[name]).is_file()]
+        paths += self._find_certificates(*CERTIFICATES)
         return [*paths, home / "skills"] if (home / "skills").is_dir() else paths
 
     def _environment(self, private: Path, folder: Path) -> dict[str, str]:

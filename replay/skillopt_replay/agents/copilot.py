@@ -12,7 +12,8 @@ from skillopt_replay.agents.clients import say_bare, say_effort
 from skillopt_replay.agents.copilot_cli import MODEL, PROVIDER, SECRETS, quiet, unpack
 from skillopt_replay.agents.copilot_stream import StreamReader
 from skillopt_replay.agents.copilot_usage import UsageFile, switch_on
-from skillopt_replay.agents.harness import Launch, Run, run_client
+from skillopt_replay.agents.driving import ClientAgent
+from skillopt_replay.agents.harness import Launch, run_client
 from skillopt_replay.errors import Unavailable
 from skillopt_replay.rollouts import Usage
 from skillopt_replay.sandbox.contract import Toolchains
@@ -36,7 +37,7 @@ EXCLUDED_TOOLS = ("web_fetch", "web_search")
 TYPICAL = Usage(input_tokens=150_000, output_tokens=10_000)
 
 
-class Copilot:
+class Copilot(ClientAgent):
     """Runs tasks with the `copilot` program inside a sandbox.
 
     It asks for no permission: the sandbox is what holds it. `project_settings` lets the project's own
@@ -45,8 +46,6 @@ class Copilot:
     `cache` is the folder the program unpacks itself into, once; `model` None takes the client's default.
     GitHub tells what a call cost; `price` returns the dollars of a usage of a provider's model.
     """
-
-    needs_workspace = True
 
     def __init__(
         self,
@@ -68,23 +67,25 @@ class Copilot:
 
         Raises Unavailable when nobody is signed in, or a provider of the user's own has no model.
         """
-        if cli.credentials is None or not cli.signed_in:
-            raise Unavailable("GitHub Copilot is not signed in", hint=cli.hint)
-        env = dict(cli.credentials.env)
-        if PROVIDER in env and not (model or env.get(MODEL) or env.get("COPILOT_PROVIDER_MODEL_ID")):
+        env = dict(cli.credentials.env) if cli.credentials else {}
+        super().__init__(
+            cli,
+            sandbox,
+            title="GitHub Copilot",
+            model=model or env.get(MODEL),
+            toolchains=toolchains,
+            project_settings=project_settings,
+            effort=effort,
+            estimate=estimate,
+        )
+        if PROVIDER in env and not (self._model or env.get("COPILOT_PROVIDER_MODEL_ID")):
             raise Unavailable("Copilot's provider has no model", hint=f"set {MODEL}, or target.model")
-        self._cli = cli
-        self._credentials = cli.credentials
-        self._sandbox = sandbox
         self._cache = cache
-        self._model = model or env.get(MODEL)
         self._denied = tuple(denied)
-        self._toolchains = toolchains
-        self._project_settings = project_settings
-        self._effort = effort
         self._price = price if PROVIDER in env else None
         known = PROVIDER not in env or (price and price(self._model or "", estimate) is not None)
-        self._estimate = estimate if known else msgspec.structs.replace(estimate, cost_usd=None)
+        if not known:
+            self._estimate = msgspec.structs.replace(estimate, cost_usd=None)
 
     @property
     def identity(self) -> str:
@@ -92,26 +93,9 @@ class Copilot:
         name = f"copilot {self._cli.version} {own}{self._model or 'default'}"
         return f"{name}{say_effort(self._effort)}{say_bare(bare=not self._project_settings)}"
 
-    @property
-    def estimate(self) -> Usage:
-        return self._estimate
-
-    @property
-    def secrets(self) -> tuple[str, ...]:
-        return self._credentials.secrets
-
     async def run(self, task: Task, skill: Skill | None, workspace: Path, limits: Limits) -> Rollout:
         """Let the client work on the task in `workspace`; see Agent.run."""
-        run = Run(
-            program="copilot",
-            agent=self.identity,
-            model=self._model or "",
-            task=task,
-            skill=skill,
-            workspace=workspace,
-            limits=limits,
-            sandbox=self._sandbox,
-        )
+        run = self._begin("copilot", task, skill, workspace, limits)
         spent = UsageFile(self._price)
 
         def furnish(private: Path) -> Launch:
@@ -163,9 +147,7 @@ class Copilot:
 
     def _readable(self, config: Path, skill: Skill | None) -> list[Path]:
         paths = [self._cli.binary, self._cache, *self._toolchains.folders]
-        extra = dict(self._credentials.env).get("NODE_EXTRA_CA_CERTS")
-        if extra and Path(extra).is_file():
-            paths.append(Path(extra))
+        paths += self._find_certificates("NODE_EXTRA_CA_CERTS")
         return [*paths, config / "skills"] if skill else paths
 
     def _environment(self, private: Path) -> dict[str, str]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import groupby
+from operator import attrgetter
+
 import msgspec
 
 from skillopt_harvesters.calls import redact_name
@@ -15,6 +18,7 @@ from skillopt_harvesters.times import first_and_last
 from skillopt_harvesters.tokens import Spent
 
 _MAX_NAMES = 100
+_context_of = attrgetter("cwd", "version", "git_branch", "entrypoint", "session_id")
 
 
 class Memory(msgspec.Struct):
@@ -52,11 +56,10 @@ class Context:
             self.session.see(time)
         # Nearly all records of a session were written in the same one.
         latest = self._latest
-        for record in found:
-            context = (record.cwd, record.version, record.git_branch, record.entrypoint, record.session_id)
+        for context, alike in groupby(found, _context_of):
             if context != latest:
                 latest = context
-                self._take_context(record)
+                self._take_context(next(alike))
         self._latest = latest
 
     def _take_context(self, record: Record) -> None:

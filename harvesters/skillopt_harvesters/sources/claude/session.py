@@ -22,7 +22,7 @@ from skillopt_harvesters.sources.lined import Reader
 
 _READ = frozenset({"user", "assistant", "system", "attachment"})
 _MAX_ORPHANS = 64
-_uuid_of = attrgetter("uuid")
+_type_of, _uuid_of = attrgetter("type"), attrgetter("uuid")
 
 
 class ClaudeReader(Reader[Memory]):
@@ -94,9 +94,11 @@ class ClaudeReader(Reader[Memory]):
 
     def _take_records(self, found: list[Record]) -> None:
         """Take records in order. What can be done for many at once is: most have nothing to tell but that."""
-        found = [record for record in found if record.type in _READ or self._pass_over(record)]
+        if not _READ.issuperset(map(_type_of, found)):
+            found = [record for record in found if record.type in _READ or self._pass_over(record)]
         self._last = next((one for one in reversed(found) if one.message is not None), self._last)
-        if self.memory.loss or not (all(map(_uuid_of, found)) and self._take_new(found)):
+        uuids = list(map(_uuid_of, found))
+        if self.memory.loss or not (all(uuids) and self._take_new(found, uuids)):
             for record in found:
                 self._take_one(record)
 
@@ -105,9 +107,9 @@ class ClaudeReader(Reader[Memory]):
             self.session.meet_unknown(record.type or "(none)")
         return False
 
-    def _take_new(self, found: list[Record]) -> bool:
+    def _take_new(self, found: list[Record], uuids: list[str]) -> bool:
         """Take records if each comes for the first time; else take none."""
-        marks = marks_of(list(map(_uuid_of, found)))
+        marks = marks_of(uuids)
         if not self.copies.see_all(marks):
             return False
         openers = [record.type != "assistant" and _may_open_turn(record) for record in found]

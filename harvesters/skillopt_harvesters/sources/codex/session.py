@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
+from io import BytesIO
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from skillopt_harvesters.calls import keep_id, redact_folder
 from skillopt_harvesters.claims import Claims
 from skillopt_harvesters.drafts import SessionDraft
+from skillopt_harvesters.lines import PADDING, Chunk
 from skillopt_harvesters.records import Kind, Signal, Tokens
 from skillopt_harvesters.sources.codex import records
 from skillopt_harvesters.sources.codex.book import TurnBook
@@ -25,8 +29,9 @@ from skillopt_harvesters.sources.codex.memory import Memory
 from skillopt_harvesters.sources.codex.origins import find_origin
 from skillopt_harvesters.sources.codex.prompts import EVENT
 from skillopt_harvesters.sources.codex.talk import Talk
+from skillopt_harvesters.sources.codex.work import NOISE, decode_work
 from skillopt_harvesters.sources.lined import Reader
-from skillopt_harvesters.times import to_utc
+from skillopt_harvesters.times import first_and_last, to_utc
 from skillopt_harvesters.turns import TurnDraft
 
 if TYPE_CHECKING:
@@ -83,6 +88,15 @@ class CodexReader(Reader[Memory]):
             **dict.fromkeys(records.CALLS, self._take_call),
             **dict.fromkeys(records.OUTPUTS, self._take_output),
         }
+        self._work: dict[tuple[str | None, str | None], Callable[[Any, Any], None]] = {
+            ("token_usage_record", None): self._take_usage,
+            ("response_item", "function_call"): self._take_call,
+            ("response_item", "custom_tool_call"): self._take_call,
+            ("response_item", "function_call_output"): self._take_output,
+            ("response_item", "custom_tool_call_output"): self._take_output,
+            ("event_msg", "item_completed"): self._take_completed,
+            ("event_msg", "token_count"): self._take_token_count,
+        }
 
     def take(self, line: bytes) -> None:
         opening = OPENING.match(line)
@@ -113,6 +127,36 @@ class CodexReader(Reader[Memory]):
         for one in found:
             self._see(one.time)
             self._take(one)
+
+    def take_chunk(self, chunk: Chunk) -> bool:
+        if self.memory.gate.copying:
+            return False
+        try:
+            found = decode_work(chunk)
+        except (msgspec.DecodeError, RecursionError):
+            return False
+        lines = BytesIO(chunk.view).readlines()
+        if len(lines) != len(found):
+            return False
+        for time in first_and_last([record.time for record in found]):
+            self.session.see(time)
+        take_work, talk, ledger, gate = self._work, self.talk, self.memory.ledger, self.memory.gate
+        for place, record in enumerate(found):
+            work = record.payload
+            if work is not None:
+                kind = (record.type, work.type)
+                take = take_work.get(kind)
+                if take is not None:
+                    talk.fresh, ledger.fresh = ledger.fresh, 0
+                    take(work, record)
+                    continue
+                if kind in NOISE:
+                    continue
+            self.take(lines[place].strip(PADDING))
+            if gate.copying:
+                self.take_all(lines[place + 1 :])
+                break
+        return True
 
     def lose(self, line: bytes) -> None:
         if not self.turns.copying and _PROMPT.search(line, 0, _OPENING):
@@ -252,10 +296,11 @@ class CodexReader(Reader[Memory]):
         self.calls.end(self.turns.latest, told, record)
 
     def _take_completed(self, completed: records.Completed, record: Record) -> None:
-        item = completed.item
+        item, thread = completed.item, completed.thread_id
         self.turns.pass_turn(completed.turn_id)
-        anothers = completed.thread_id and not (self.turns.copying or self.turns.knows(completed.thread_id))
-        if item is None or anothers:
+        if thread and thread != self.session.id and not (self.turns.copying or self.turns.knows(thread)):
+            return
+        if item is None:
             return
         if item.type in {"CommandExecution", "FileChange", "McpToolCall"}:
             self.calls.end(self.turns.find(completed.turn_id), item, record)
@@ -273,7 +318,7 @@ class CodexReader(Reader[Memory]):
         if told.usage and not self.turns.copying:
             tokens = self.memory.meter.take_call(told.usage)
             name = told.response_id or ""
-            self._count(keep_id(name or self.memory.number()), tokens, name and f"usage {name}", record)
+            self._count(name or self.memory.number(), tokens, name and f"usage {name}", record)
 
     def _count(self, call: str, tokens: Tokens, work: str, record: Record) -> None:
         """Count tokens in the turn that goes on; the session counts those that belong to none."""

@@ -118,7 +118,8 @@ class Talk:
                 return
             memory.reviewing = False
             if not ledger.is_known(words, stream, record.time):
-                if self.fresh == GIVEN and stream != GIVEN and latest and latest.is_untouched:
+                is_other_half = self.fresh == GIVEN and stream != GIVEN and not ledger.is_complete(stream)
+                if is_other_half and latest and latest.is_untouched:
                     latest.prompt, latest.command = words.prompt, words.command
                     ledger.adopt()
                 else:

@@ -11,7 +11,7 @@ import msgspec
 from skillopt_harvesters.calls import keep_id, redact_folder, redact_name
 from skillopt_harvesters.claims import Claims, Copies
 from skillopt_harvesters.drafts import SessionDraft
-from skillopt_harvesters.lines import PADDING
+from skillopt_harvesters.lines import PADDING, Chunk
 from skillopt_harvesters.marks import mark_of, marks_of
 from skillopt_harvesters.records import Kind, Signal
 from skillopt_harvesters.sources.base import is_own_folder
@@ -66,6 +66,8 @@ class CopilotReader(Reader[Memory]):
         self.copies = Copies(
             f"{session.client}/{session.id}", claims, copied_from=memory.copied_from, resumed=resumed
         )
+        self._latest: TurnDraft | None = None
+        self._known: dict[str, CallDraft] = {}
         self.copied = False  # whether the event being taken is another session's
         self.handlers: dict[str, Callable[[Event, Data], None]] = {
             "session.start": self._take_start,
@@ -91,6 +93,14 @@ class CopilotReader(Reader[Memory]):
 
     def take(self, line: bytes) -> None:
         self.take_all([line])
+
+    def take_chunk(self, chunk: Chunk) -> bool:
+        try:
+            found = decoder_of(Event).decode_lines(chunk.view)
+        except (msgspec.DecodeError, RecursionError):
+            return False
+        self._take_events(list(filter(self._is_read, found)))
+        return True
 
     def take_all(self, lines: list[bytes]) -> None:
         decode = decoder_of(Event).decode
@@ -309,7 +319,8 @@ class CopilotReader(Reader[Memory]):
             self._open_turn(event, words.Words(line, "!"))
 
     def _take_call(self, event: Event, data: Data) -> None:
-        if keep_id(data.tool_call_id or "") in self.memory.elsewhere:
+        elsewhere = self.memory.elsewhere
+        if elsewhere and keep_id(data.tool_call_id or "") in elsewhere:
             return
         turn = self._ensure_turn(event)
         if not self.copied or turn.copied:
@@ -325,7 +336,7 @@ class CopilotReader(Reader[Memory]):
             skill = tools.find_skill(call.name, arguments)
             if skill:
                 turn.skills[skill] = None
-            turn.add_call(call)
+            self._keep(turn, call)
         elif not known.name:
             known.name = name or ""
 
@@ -384,12 +395,20 @@ class CopilotReader(Reader[Memory]):
         return self.session if turn is None or turn.copied else turn
 
     def _find_call(self, call_id: str) -> CallDraft | None:
-        if call_id:
-            for turn in reversed(self.session.turns):
-                call = turn.find_call(call_id)
-                if call:
-                    return call
-        return None
+        """Return the latest call with the client's id in the turns that are open."""
+        turns = self.session.turns
+        if not turns or not call_id:
+            return None
+        if turns[-1] is not self._latest:
+            self._latest = turns[-1]
+            self._known = {call.id: call for turn in turns for call in turn.calls}
+        # Nearly all ids are kept as they are.
+        return self._known.get(call_id) or self._known.get(keep_id(call_id))
+
+    def _keep(self, turn: TurnDraft, call: CallDraft) -> None:
+        turn.add_call(call)
+        if not turn.calls_left_out:
+            self._known[call.id] = call
 
 
 _WORK = frozenset({"assistant.message", "tool.execution_start"})
