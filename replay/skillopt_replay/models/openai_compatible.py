@@ -6,6 +6,9 @@ import time
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+import msgspec
+
+from skillopt_replay.agents.clients import say_effort
 from skillopt_replay.errors import Unavailable
 from skillopt_replay.models.asking import Asking
 from skillopt_replay.models.completing import complete_with_room
@@ -62,7 +65,11 @@ class OpenAICompatible(RemoteModel):
         than with the key as a bearer token. `remedies` says for a fault what the user can do.
         """
         address = url or completions_url(base_url)
-        identity = identity or f"{preset.name}:{urlsplit(address).netloc}#{model}"
+        said = f" with {msgspec.json.encode(extra, order='sorted').decode()}" if extra else ""
+        server = f"{preset.name}:{urlsplit(address).netloc}"
+        identity = identity or f"{server}#{model}{say_effort(effort)}{said}"
+        if effort:
+            preset = msgspec.structs.replace(preset, extra={**preset.extra, "reasoning_effort": effort})
         signing = (
             headers if headers is not None else {"authorization": f"Bearer {api_key}"} if api_key else {}
         )
