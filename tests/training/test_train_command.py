@@ -98,6 +98,28 @@ def test_train_runs_and_its_skill_is_evaluated(place):
     assert json.loads(again.stdout)["total_accepts"] > 0
 
 
+def test_a_folder_is_trained_and_evaluated_whole(place):
+    from skillopt_replay.skill_files import SkillFile
+    from skillopt_replay.skill_folders import read_skill, write_skill
+    from skillopt_replay.skills import Skill, new_skill
+
+    document = new_skill("trees", "Use for trees.", "# Trees")
+    files = (SkillFile("references/leaves.md", "# Leaves\n\n- They fall.\n"),)
+    write_skill(Skill("trees", document.text, files), place / "mine")
+    done = call("train", "--config", "run.yaml", *SHORT, "env.skill_init=mine")
+    assert done.exit_code == 0, done.output
+    assert "the skill: out/one/best_skill\n" in done.output
+    assert read_skill(place / "out" / "one" / "best_skill").files == files
+    best = ("--skill", "out/one/best_skill", "--against", "mine")
+    found = call("eval", "--config", "run.yaml", *best, "--json")
+    assert json.loads(found.stdout)["difference"]["wins"] == 8
+
+
+def test_a_skill_that_cannot_be_read_is_told(place):
+    assert "cannot be read" in call("train", "--config", "run.yaml", *SHORT, "env.skill_init=none.md").output
+    assert "cannot be read" in call("eval", "--config", "run.yaml", "--skill", "none.md").output
+
+
 def test_a_secret_is_used_and_never_written(place):
     assert call("train", "--config", "run.yaml", *SHORT).exit_code == 0
     for path in (place / "out").rglob("*"):

@@ -65,9 +65,12 @@ class OpenAICompatible(RemoteModel):
         than with the key as a bearer token. `remedies` says for a fault what the user can do.
         """
         address = url or completions_url(base_url)
+        # Behind one gateway the path may tell one service from another.
+        usual = url is not None or completions_url(base_url) == completions_url(preset.base_url or base_url)
+        path = "" if usual else urlsplit(address).path.removesuffix("/chat/completions").removesuffix("/v1")
         said = f" with {msgspec.json.encode(extra, order='sorted').decode()}" if extra else ""
-        server = f"{preset.name}:{urlsplit(address).netloc}"
-        identity = identity or f"{server}#{model}{say_effort(effort)}{said}"
+        name = f"{preset.name}:{urlsplit(address).netloc}{path}#{model}{say_effort(effort)}{said}"
+        identity = identity or name
         if effort:
             preset = msgspec.structs.replace(preset, extra={**preset.extra, "reasoning_effort": effort})
         signing = (
