@@ -16,7 +16,7 @@ from skillopt_replay.folders import remove_tree
 from skillopt_replay.skill_folders import read_skill, write_skill
 from skillopt_replay.skills import Skill, SkillInvalid
 from skillopt_replay.tasks import Task
-from skillopt_sleep.files import write_atomically
+from skillopt_sleep.files import sync_tree, write_atomically
 from skillopt_sleep.training.contract import TrainingError
 from skillopt_sleep.training.gating import Measure
 from skillopt_sleep.training.records import Edit
@@ -71,6 +71,7 @@ def write_folder(place: Path, skill: Skill) -> None:
         if left.exists():
             remove_tree(left)
     write_skill(skill, new)
+    sync_tree(new)
     if place.exists():
         place.rename(old)
     new.rename(place)
