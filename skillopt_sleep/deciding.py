@@ -110,7 +110,9 @@ def record_applied(
     connection: sqlite3.Connection, proposal: Proposal, applied: Applied, *, who: str
 ) -> Change:
     """Write down that the proposal is live."""
-    part = "" if applied.complete else " (in part, or merged with your changes: not gated as it stands)"
+    part = (
+        "" if applied.complete else " (not gated as it stands: edited, in part, or merged with your changes)"
+    )
     others = f" with {count(len(applied.parts), 'other file')}" if applied.parts else ""
     sentence = f"applied {proposal.id}: {applied.live} is live{others}{part}"
     decided = replace(
