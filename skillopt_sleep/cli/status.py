@@ -20,9 +20,9 @@ _MOST = 4
 def status(as_json: Json = False) -> None:
     """Tell how the last night went, what was spent, what waits."""
     from skillopt_sleep.store.index import count_sessions
-    from skillopt_sleep.store.ledger import read_month, read_spend
     from skillopt_sleep.store.nights import last_night
     from skillopt_sleep.store.proposals import read_proposals
+    from skillopt_sleep.store.spending import read_month, read_spend
 
     with database() as (paths, connection):
         night = last_night(connection)
