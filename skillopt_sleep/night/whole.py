@@ -16,6 +16,7 @@ from skillopt_sleep.agents import AGENTS, CHAT
 from skillopt_sleep.clients import find_home, read_roots
 from skillopt_sleep.clock import today
 from skillopt_sleep.config import Settings
+from skillopt_sleep.corrections import watch_applied
 from skillopt_sleep.events import NOTE, Event, Listener, ignore
 from skillopt_sleep.night.backends import Progress, open_backends, pick_target, suits
 from skillopt_sleep.night.choosing import check_name
@@ -178,6 +179,8 @@ def plan_night(
     tasks = mine_tasks(connection, settings, env)
     if snapshots is not None:
         keep_mined(connection, snapshots, tasks, listen=listen)
+        for told in watch_applied(connection, tasks):
+            listen(Event(stage=NOTE, detail=told))
     listen(Event(stage="mine", done=len(tasks), total=len(tasks), detail=count(len(tasks), "task")))
     return make_plan(
         [task for task in tasks if not only or task.skill == only],

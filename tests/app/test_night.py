@@ -69,6 +69,10 @@ def test_the_report_lies_in_the_nights_folder_in_both_forms(sleeper: Sleeper):
     assert judged(report)["reason"] in text
     assert report["proposals"][0] in text
     assert text.startswith("# Night ")
+    page = (folder / "report.html").read_text()
+    assert page.startswith("<!doctype html>")
+    assert report["proposals"][0] in page
+    assert report["next_steps"] == ["1 proposal waits for you: `skillopt-sleep review`."]
 
 
 @pytest.mark.parametrize("gone", [True, False])
