@@ -97,7 +97,10 @@ class MarkSet(Collection[int]):
             return False
         if self._older and any(map(self._is_older, new)):
             return False
-        self._latest |= new
+        if self._latest:
+            self._latest |= new
+        else:
+            self._latest = new
         if len(self._latest) >= _PLAIN:
             self._settle()
         return True
