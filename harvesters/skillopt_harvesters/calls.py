@@ -59,8 +59,8 @@ def _redact_repeated(text: str, limit: int) -> str:
     return redact_within(text, limit)
 
 
-def _redact(text: str, limit: int) -> str:
-    """Redact; of commands and paths, which come again and again, the latest are remembered."""
+def redact_known(text: str, limit: int) -> str:
+    """Redact; of short texts such as commands and paths, which come again and again, the latest are known."""
     return _redact_repeated(text, limit) if len(text) <= _REPEATED else redact_within(text, limit)
 
 
@@ -78,6 +78,11 @@ def keep_id(name: str) -> str:
     if len(name) < _SHORT_ID or _is_plain_id(name):
         return name
     return f"#{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
+
+
+def is_digest(name: str) -> bool:
+    """Tell whether an id may be the digest that `keep_id` returned for another one."""
+    return name.startswith("#")
 
 
 def are_plain(names: Collection[str]) -> bool:
@@ -151,11 +156,11 @@ class CallDraft(msgspec.Struct, gc=False, array_like=True):
         )
         command = self.command
         if command is not None:
-            self.command = _redact(command, MAX_COMMAND)
+            self.command = redact_known(command, MAX_COMMAND)
         if self.error is not None:
-            self.error = _redact(self.error, MAX_ERROR)
+            self.error = redact_known(self.error, MAX_ERROR)
         if self.files:
-            self.files = [_redact(path, MAX_ERROR) for path in self.files]
+            self.files = [redact_known(path, MAX_ERROR) for path in self.files]
         code = self.exit_code
         if code is not None and not -_MAX_CODE <= code < _MAX_CODE:
             self.exit_code = None

@@ -13,12 +13,14 @@ import msgspec
 from skillopt_harvesters.calls import (
     MAX_COMMAND,
     MAX_ERROR,
+    MAX_NAME,
     MAX_NAMES,
     CallDraft,
     CallHandle,
     clip,
     digest_of,
     keep_id,
+    redact_known,
     redact_name,
 )
 from skillopt_harvesters.records import Signal, Tokens, Turn
@@ -159,7 +161,12 @@ class TurnDraft(msgspec.Struct):
 
     def add_calls(self, calls: list[CallDraft]) -> None:
         """Add several tool calls, whose ids are kept as they are."""
-        size = sum([call.clip_texts() for call in calls])
+        size = 0
+        for call in calls:
+            if call.command is None and not call.files and len(call.name) <= MAX_NAME:
+                size += len(call.name) + len(call.id)
+            else:
+                size += call.clip_texts()
         if len(self.calls) + len(calls) <= MAX_CALLS and self.size + size < MAX_TURN:
             self.calls += calls
             self.size += size
@@ -222,9 +229,17 @@ class TurnDraft(msgspec.Struct):
         self.command = self.command and redact_name(self.command)
         self.refusals = [redact_within(words, MAX_PROMPT) for words in self.refusals[:MAX_NAMES] if words]
         for piece in self.texts:
-            piece.text = redact_within(piece.text, MAX_ANSWER)
+            piece.text = redact_known(piece.text, MAX_ANSWER)
+        # Of most calls there is only the name.
+        names: dict[str, str] = {}
         for call in self.calls:
-            call.redact()
+            if call.command or call.error or call.files or call.exit_code:
+                call.redact()
+            else:
+                name = names.get(call.name)
+                if name is None:
+                    name = names[call.name] = redact_name(call.name)
+                call.name = name
         self.skills = {redact_name(name): None for name in list(self.skills)[:MAX_NAMES]}
         self.usage = bound_all(self.usage)
 

@@ -33,6 +33,8 @@ class StoreCursors(Cursors):
         return self._is_new
 
     def marks_of(self, path: str) -> Marks | None:
+        if self._is_new:
+            return None
         query = "select marks from files where path = ? and reader = ?"
         row = self._connection.execute(query, (path, READER)).fetchone()
         return None if row is None else _unpack_marks(row["marks"])

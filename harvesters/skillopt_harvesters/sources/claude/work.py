@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from skillopt_harvesters.calls import CallDraft, are_plain, digest_of, keep_id
+from skillopt_harvesters.calls import CallDraft, are_plain, digest_of, is_digest, keep_id
 from skillopt_harvesters.sources.claude.conversation import TOLD_TOOLS, Conversation
 from skillopt_harvesters.sources.claude.evidence import has_ended_well
-from skillopt_harvesters.sources.claude.records import Block, Message, Record
+from skillopt_harvesters.sources.claude.records import Block, Record
 from skillopt_harvesters.sources.claude.results import SHELL_TOOLS
 
 if TYPE_CHECKING:
@@ -35,93 +35,94 @@ def take_work(conversation: Conversation, found: Iterable[Record], *, plain: boo
             conversation.take_user(odd, copied=False)
 
 
-def _take_usual(conversation: Conversation, records: Iterator[Record], *, plain: bool) -> Record | None:
+def _take_usual(  # noqa: PLR0912, PLR0915 - to call anything for each record takes as long as what is done for it
+    conversation: Conversation, records: Iterator[Record], *, plain: bool
+) -> Record | None:
     """Take records into the turn that goes on; stop at one that must be taken by itself, and return it."""
     turn = conversation.session.turns[-1]
-    work = _Work(conversation, turn)
-    usage, texts, end_call, take_call = work.usage, work.texts, work.end_call, work.take_call
+    usage: dict[str, Counts] = {}
+    texts: list[tuple[str, str, str]] = []
+    calls: list[CallDraft] = []
+    model: str | None = None
     odd: Record | None = None
+    # The calls that have no result yet, by the client's id.
+    waiting: dict[str | None, CallDraft] = {}
+    # A call with none of these ids was not told before, unless one is a digest.
+    told = set(turn.latest_ids())
+    is_unsure = any(map(is_digest, told))
+    is_early = bool(conversation.memory.early)
     for record in records:
         kind, message = record.type, record.message
         if message is None:
             if record.attachment is not None and kind == "attachment":
                 conversation.take_attachment(record, record.attachment, copied=False)
-        elif kind == "assistant":
+            continue
+        content = message.content
+        if kind == "assistant":
             if record.is_api_error_message or record.attribution_skill or message.model == "<synthetic>":
                 odd = record
                 break
             source = record.uuid or ""
-            name = message.id or source
+            message_id = message.id or source
             if message.usage is not None:
-                usage[name] = message.usage
-            work.model = message.model or work.model
-            content = message.content
+                usage[message_id] = message.usage
+            model = message.model or model
             for block in (content,) if isinstance(content, str) else content or ():
                 if isinstance(block, str):
                     text: str | None = block
                 elif block.type == "tool_use":
-                    take_call(block, source if plain else keep_id(source))
+                    call_id = block.id or ""
+                    if (call_id in told or is_unsure) and _is_told(call_id, turn, calls):
+                        continue
+                    told.add(call_id)
+                    name = block.name or ""
+                    call = CallDraft(name, call_id, digest_of(block.input), None, [], None, None, source)
+                    if name in TOLD_TOOLS or is_early:
+                        conversation.complete_call(call, block, turn)
+                    calls.append(call)
+                    if not call.closed:
+                        waiting[call_id] = call
                     continue
                 else:
                     text = block.text if block.type == "text" else None
                 if text and not text.isspace():
-                    texts.append((name, text, source))
-        elif kind == "user" and not end_call(record, message):
+                    texts.append((message_id, text, source))
+        elif kind == "user":
+            only = content[0] if isinstance(content, list) and len(content) == 1 else None
+            if (
+                isinstance(only, Block)
+                and only.type == "tool_result"
+                and not only.is_error
+                and only.tool_use_id
+            ):
+                ended = waiting.pop(only.tool_use_id, None)
+                if ended is not None:
+                    ended.closed = True
+                    if ended.name in SHELL_TOOLS and has_ended_well(record.tool_use_result):
+                        ended.exit_code = 0
+                    continue
             odd = record
             break
-    work.settle()
+    if calls:
+        turn.add_calls(_with_kept_ids(calls, plain=plain))
+    turn.say_all(texts)
+    if not are_plain(usage):
+        usage = {keep_id(call): counts for call, counts in usage.items()}
+    conversation.count_all(usage, turn)
+    conversation.session.model = model or conversation.session.model
     return odd
 
 
-class _Work:
-    """What a turn is to be given: model calls by id, pieces of text, tool calls."""
+def _is_told(call_id: str, turn: TurnDraft, calls: list[CallDraft]) -> bool:
+    """Tell whether one of the calls right before has an id."""
+    return bool(call_id) and keep_id(call_id) in map(keep_id, turn.latest_ids(calls))
 
-    def __init__(self, conversation: Conversation, turn: TurnDraft) -> None:
-        self.conversation = conversation
-        self.turn = turn
-        self.usage: dict[str, Counts] = {}
-        self.texts: list[tuple[str, str, str]] = []
-        self.calls: list[CallDraft] = []
-        self.model: str | None = None
-        # The calls among them that have no result, by the client's id.
-        self._waiting: dict[str | None, CallDraft] = {}
-        # A call with no such id was not told before.
-        self._told = set(turn.latest_ids())
-        self._may_be_early = bool(conversation.memory.early)
 
-    def take_call(self, block: Block, source: str) -> None:
-        kept = keep_id(block.id or "")
-        if kept in self._told and kept and kept in self.turn.latest_ids(self.calls):
-            return
-        name = block.name or ""
-        call = CallDraft(name, kept, digest_of(block.input), None, [], None, None, source)
-        if name in TOLD_TOOLS or self._may_be_early:
-            self.conversation.complete_call(call, block, self.turn)
-        self.calls.append(call)
-        self._told.add(kept)
-        if not call.closed:
-            self._waiting[block.id] = call
-
-    def end_call(self, record: Record, message: Message) -> bool:
-        """Take a record that is the result of one of the calls, and no error; False for any other."""
-        content = message.content
-        only = content[0] if isinstance(content, list) and len(content) == 1 else None
-        if not isinstance(only, Block) or only.type != "tool_result" or only.is_error:
-            return False
-        call = self._waiting.pop(only.tool_use_id, None)
-        if call is None:
-            return False
-        call.closed = True
-        if call.name in SHELL_TOOLS and has_ended_well(record.tool_use_result):
-            call.exit_code = 0
-        return True
-
-    def settle(self) -> None:
-        """Hand everything over."""
-        session, usage = self.conversation.session, self.usage
-        self.turn.add_calls(self.calls)
-        self.turn.say_all(self.texts)
-        if not are_plain(usage):
-            usage = {keep_id(call): counts for call, counts in usage.items()}
-        self.conversation.count_all(usage, self.turn)
-        session.model = self.model or session.model
+def _with_kept_ids(calls: list[CallDraft], *, plain: bool) -> list[CallDraft]:
+    if not are_plain([call.id for call in calls]):
+        for call in calls:
+            call.id = keep_id(call.id)
+    if not plain:
+        for call in calls:
+            call.source = keep_id(call.source)
+    return calls
