@@ -12,6 +12,9 @@ from skillopt_sleep.period import as_local
 from skillopt_sleep.review.wording import count
 from skillopt_staging.proposals import State
 
+# As much of anything as leaves room for the rest on one screen.
+_MOST = 4
+
 
 @explain
 def status(as_json: Json = False) -> None:
@@ -30,6 +33,12 @@ def status(as_json: Json = False) -> None:
             "last_night": None,
             "month": {"usd": read_month(connection), "ceiling_usd": settings.ceilings.usd_month},
             "pending": [p.id for p in read_proposals(connection, State.PENDING)],
+            "snoozed": [p.id for p in read_proposals(connection, State.SNOOZED)],
+            "watched": [
+                {"id": p.id, "skill": p.skill, "said": p.watch}
+                for p in read_proposals(connection, State.APPLIED)
+                if p.watch
+            ],
         }
         if night:
             report = msgspec.json.decode(night.report) if night.report else {}
@@ -61,12 +70,25 @@ def _render(value: dict[str, Any]) -> str:
         reserved = f" (${cut_off:.2f} of it may be too much: calls that were cut off)" if cut_off else ""
         calls = count(spend.calls, "call")
         lines.append(f"spend      {calls}, {spend.tokens} tokens, ${spend.usd:.2f}{reserved}")
-        lines += [f"verdict    {v['skill']}: {v['reason']}" for v in night["verdicts"]]
+        verdicts = night["verdicts"]
+        lines += [f"verdict    {v['skill']}: {v['reason']}" for v in verdicts[:_MOST]]
+        if len(verdicts) > _MOST:
+            lines.append(f"           and {len(verdicts) - _MOST} more in its report")
     else:
         lines.append("last night none yet: skillopt-sleep run starts one")
     month = value["month"]
     of = f" of ${month['ceiling_usd']:.2f}" if month["ceiling_usd"] else ""
     lines.append(f"this month ${month['usd']:.2f}{of}")
     pending = value["pending"]
-    lines.append(f"pending    {', '.join(pending) if pending else 'nothing to review'}")
+    lines.append(f"pending    {_shorten(pending) if pending else 'nothing to review'}")
+    if value["snoozed"]:
+        lines.append(f"snoozed    {_shorten(value['snoozed'])}")
+    for one in value["watched"][:_MOST]:
+        lines.append(f"watched    {one['skill']}: {one['said']}")
+        lines.append(f"           skillopt-sleep revert {one['id']} takes it back")
     return "\n".join(lines)
+
+
+def _shorten(names: list[str]) -> str:
+    more = f" and {len(names) - _MOST} more" if len(names) > _MOST else ""
+    return ", ".join(names[:_MOST]) + more

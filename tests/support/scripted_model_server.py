@@ -1106,7 +1106,7 @@ class MockModelServer:
         self.script = Script(script)
 
     def start(self):
-        threading.Thread(target=self.httpd.serve_forever, daemon=True).start()
+        threading.Thread(target=self.httpd.serve_forever, args=(0.02,), daemon=True).start()
         return self
 
     def stop(self):
