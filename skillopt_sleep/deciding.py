@@ -110,9 +110,8 @@ def record_applied(
     connection: sqlite3.Connection, proposal: Proposal, applied: Applied, *, who: str
 ) -> Change:
     """Write down that the proposal is live."""
-    part = (
-        "" if applied.complete else " (not gated as it stands: edited, in part, or merged with your changes)"
-    )
+    why = proposal.ungated or ("" if applied.complete else "edited, in part, or merged with your changes")
+    part = f" (not gated as it stands: {why})" if why else ""
     others = f" with {count(len(applied.parts), 'other file')}" if applied.parts else ""
     sentence = f"applied {proposal.id}: {applied.live} is live{others}{part}"
     decided = replace(
@@ -125,7 +124,7 @@ def record_applied(
         watch="",
     )
     save_proposal(connection, decided, action="apply", detail=sentence, who=who)
-    return _change(decided, sentence, applied.live, complete=applied.complete)
+    return _change(decided, sentence, applied.live, complete=not why)
 
 
 def reject_proposal(connection: sqlite3.Connection, proposal: Proposal, reason: str, *, who: str) -> Change:
@@ -195,7 +194,7 @@ def record_reverted(
 
 def reopen_proposal(connection: sqlite3.Connection, paths: Paths, proposal: Proposal, *, who: str) -> Change:
     """Put a rejected, retired or snoozed proposal back in the queue, its branch and all."""
-    from skillopt_sleep.proposing import write_branch
+    from skillopt_sleep.proposing import restage
 
     require_state(proposal, "reopen", State.REJECTED, State.RETIRED, State.SNOOZED)
     other = find_open(connection, proposal.staged.live)
@@ -208,15 +207,7 @@ def reopen_proposal(connection: sqlite3.Connection, paths: Paths, proposal: Prop
         sentence = f"{proposal.id} waits again"
         save_proposal(connection, reopened, action="reopen", detail=sentence, who=who)
         return _change(reopened, sentence)
-    staged = write_branch(
-        paths,
-        proposal.note,
-        title=proposal.title,
-        repository=proposal.staged.repository if proposal.scope == "project" else None,
-        live=proposal.staged.live,
-        base_text=proposal.base_text,
-        text=proposal.text,
-    )
+    staged = restage(paths, proposal)
     reopened = replace(reopened, staged=staged)
     sentence = f"reopened {proposal.id}; its branch {staged.branch} is back"
     with transaction(connection):
@@ -258,6 +249,7 @@ _PAST = {
     "reopen": "reopened",
     "snooze": "snoozed",
     "gate": "gated again",
+    "move": "moved",
 }
 
 

@@ -83,7 +83,8 @@ class StoreDesk:
         """Decide on one proposal.
 
         Actions with their arguments: apply (hunks), reject (reason), revert ([reason]), snooze ([days]), gate
-        (hunks, text), reopen. Options of apply are those of Desired. Raises UsageError for an unknown
+        (hunks, text), move (into the client's memory file), reopen. Options of apply are those of Desired.
+        Raises UsageError for an unknown
         proposal or hunk, NeedsDecision when its state or the live file does not allow the action, Busy while
         another decision is made.
         """
@@ -94,6 +95,7 @@ class StoreDesk:
             "reopen": self._reopen,
             "snooze": self._snooze,
             "gate": self._gate,
+            "move": self._move,
         }
         with hold_decisions(self._paths, action), self._open() as connection:
             finished = settle(connection)
@@ -141,6 +143,11 @@ class StoreDesk:
 
         budget = load(self._paths.config).training.max_skill_tokens
         return gate_again(connection, proposal, hunks, text, who=who, max_tokens=budget)
+
+    def _move(self, connection: sqlite3.Connection, proposal: Proposal, *, who: str) -> Change:
+        from skillopt_sleep.memorising import move_to_memory
+
+        return move_to_memory(connection, self._paths, proposal, who=who)
 
     def _settle(self, connection: sqlite3.Connection) -> None:
         """Settle what was cut off, unless somebody decides just now: theirs may be what the journal holds."""

@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from skillopt_replay.skills import Skill
+from skillopt_sleep.cli import app
 from skillopt_sleep.errors import NeedsDecision
 from skillopt_sleep.store.candidates import read_carried
 from skillopt_sleep.store.proposals import read_proposal
@@ -78,3 +80,15 @@ def test_before_applying_edits_under_way_and_conflicts_are_told(desk, staged, li
         desk.check(staged.id, None)
     assert "--hunks 1 (those fit)" in caught.value.hint
     assert Path(live).read_text().count("Write what you like.") == 1
+
+
+def test_the_command_does_what_the_review_does(staged, live, database, tmp_path):
+    mine = tmp_path / "mine.md"
+    mine.write_text(SAME_FRONT)
+    refused = CliRunner().invoke(app, ["gate", "again", staged.id, "--hunks", "1", "--text", str(mine)])
+    assert refused.exit_code == 2
+    done = CliRunner().invoke(app, ["gate", "again", staged.id, "--text", str(mine)])
+    assert (done.exit_code, "measured on the next night" in done.stdout) == (0, True)
+    carried = read_carried(database, str(live))
+    assert carried is not None
+    assert carried.skill.text == SAME_FRONT
