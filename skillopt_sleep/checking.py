@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from skillopt_sleep.deciding import Desired, find_way_on
+from skillopt_sleep.applying import find_way_on
+from skillopt_sleep.deciding import Desired
 from skillopt_sleep.records import Proposal
 from skillopt_staging.apply import preview
 from skillopt_staging.errors import Conflict, StagingError

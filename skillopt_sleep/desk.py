@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from skillopt_sleep import deciding
+from skillopt_sleep import applying, deciding
 from skillopt_sleep.config import load
 from skillopt_sleep.deciding import Change, Desired, name_user
 from skillopt_sleep.errors import Busy
@@ -91,7 +91,7 @@ class StoreDesk:
         actions: dict[str, Callable[..., Change]] = {
             "apply": self._apply,
             "reject": deciding.reject_proposal,
-            "revert": deciding.revert_proposal,
+            "revert": applying.revert_proposal,
             "reopen": self._reopen,
             "snooze": self._snooze,
             "gate": self._gate,
@@ -119,7 +119,7 @@ class StoreDesk:
         if commit is None:
             commit = load(self._paths.config).review.commit
         desired = Desired(hunks=hunks, commit=commit, **options)
-        return deciding.apply_proposal(connection, proposal, desired, who=who)
+        return applying.apply_proposal(connection, proposal, desired, who=who)
 
     def _reopen(self, connection: sqlite3.Connection, proposal: Proposal, *, who: str) -> Change:
         return deciding.reopen_proposal(connection, self._paths, proposal, who=who)

@@ -9,13 +9,13 @@ import msgspec
 from msgspec.structs import replace
 
 from skillopt_replay.skills import Skill
-from skillopt_sleep.deciding import UNDECIDED, Change, require_state
+from skillopt_sleep.deciding import UNDECIDED, Change, drop_branch, require_state
 from skillopt_sleep.errors import NeedsDecision
 from skillopt_sleep.paths import Paths
 from skillopt_sleep.proposing import make_message
 from skillopt_sleep.records import Proposal
 from skillopt_sleep.store.proposals import save_proposal
-from skillopt_staging.branches import branch_name, discard, stage
+from skillopt_staging.branches import branch_name, stage
 from skillopt_staging.files import read_live
 from skillopt_staging.memory import lint_memory, project_memory, user_memory
 from skillopt_staging.plumbing import decode
@@ -63,7 +63,7 @@ def move_to_memory(connection: sqlite3.Connection, paths: Paths, proposal: Propo
     if told:
         sentence += f" ({told[0].message})"
     save_proposal(connection, moved, action="move", detail=sentence, who=who)
-    discard(proposal.staged)
+    sentence += drop_branch(proposal)
     return Change(
         proposal=proposal.id, state=proposal.state, sentence=sentence, live=str(live), complete=False
     )

@@ -39,6 +39,13 @@ def test_an_edited_text_waits_for_the_next_night_and_the_proposal_is_off_the_que
     assert [edit.content for edit in carried.edits] == [RULE]
 
 
+def test_taking_it_back_takes_the_candidate_back_too(desk, database, staged, live):
+    desk.gate_again(staged.id, None, SAME_FRONT)
+    assert "reopened" in desk.undo(staged.id)
+    assert read_carried(database, str(live)) is None
+    assert [waiting.id for waiting in desk.pending()] == [staged.id]
+
+
 def test_only_the_chosen_hunks_are_measured(desk, database, staged, live):
     desk.gate_again(staged.id, (2,))
     carried = read_carried(database, str(live))
