@@ -72,7 +72,7 @@ async def run_night(
     failed: list[str] = []
     for number, skill in enumerate(plan.skills):
         listen(Event(stage="skills", done=number, total=len(plan.skills), detail=skill.skill))
-        ledger.begin_share()
+        ledger.begin_share(skill.skill)
         try:
             report, stopped = await work_on(skill, bench)
         except CeilingReached as error:

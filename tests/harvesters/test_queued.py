@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from skillopt_harvesters import SOURCES, MemoryClaims, Resume, Signal, read_file
-from tests.harvesters.rollouts import Rollout
+from tests.harvesters.rollouts import Rollout, read_in_pieces
 
 
 @pytest.mark.parametrize("number", [1, 4, 20])
@@ -70,3 +70,18 @@ def test_a_result_that_is_written_before_its_call_ends_it(transcript, content, e
         resume = Resume(offset=reading.offset, state=reading.state, session=reading.session)
     [turn] = reading.session.turns
     assert [(call.exit_code, call.error) for call in turn.tool_calls] == [(code, content if error else None)]
+
+
+def test_an_output_of_codex_that_is_written_before_its_call_ends_it(tmp_path):
+    r = Rollout(tmp_path)
+    r.begin()
+    r.prompt("run the tests")
+    output = "Chunk ID: 0a\nWall time: 0.1 seconds\nProcess exited with code 2\nOutput:\nno"
+    r.item("function_call_output", call_id="call_1", output=output)
+    r.item("function_call", name="exec_command", arguments='{"cmd": "pytest"}', call_id="call_1")
+    r.answer("ran them")
+    path, whole = r.write(), r.data
+    at_once = r.read()
+    assert [(call.exit_code, call.error) for call in at_once.turns[0].tool_calls] == [(2, "no")]
+    for cut in range(0, len(whole), 61):
+        assert read_in_pieces(path, whole, [cut]).session == at_once
