@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from skillopt_sleep.paths import Paths
-from skillopt_sleep.records import Note
+from skillopt_sleep.records import Note, Proposal
 from skillopt_sleep.review.wording import count
 from skillopt_staging.branches import branch_name, stage, trailers
 from skillopt_staging.proposals import Staged
@@ -43,6 +43,24 @@ def write_branch(
         note=evidence,
         live=Path(live),
         base_text=base_text,
+    )
+
+
+def restage(paths: Paths, proposal: Proposal) -> Staged:
+    """Write the branch of a proposal anew, where it was; find it if it is there."""
+    staged = proposal.staged
+    if proposal.scope == "user":
+        Vault(paths.vault).mirror(Path(staged.live), staged.path)
+    return stage(
+        Path(staged.repository),
+        branch=staged.branch,
+        path=staged.path,
+        text=proposal.text,
+        message=make_message(proposal.title, proposal.note),
+        note=msgspec.json.encode(proposal.note).decode(),
+        live=Path(staged.live),
+        base_text=proposal.base_text,
+        beside={file.name: file.text for file in proposal.files},
     )
 
 
