@@ -17,14 +17,17 @@ from skillopt_sleep.cli import (
     evaluate,
     gate,
     harvest,
+    install,
     reject,
     revert,
     review,
     run,
+    service,
     sessions,
     status,
     tasks,
     train,
+    uninstall,
 )
 
 app = typer.Typer(
@@ -63,6 +66,8 @@ for _module in (
     reject,
     revert,
     status,
+    install,
+    uninstall,
     calibrate,
     harvest,
     sessions,
@@ -71,6 +76,8 @@ for _module in (
     train,
 ):
     app.command()(getattr(_module, _module.__name__.rpartition(".")[2]))
+for _command in (service.start, service.stop, service.logs):
+    app.command()(_command)
 app.command("eval")(evaluate.evaluate)
 app.add_typer(gate.app, name="gate")
 app.add_typer(config.app, name="config")
