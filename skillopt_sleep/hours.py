@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from datetime import date, datetime, time, timedelta
+from functools import lru_cache
 
 import msgspec
 
@@ -16,8 +17,6 @@ from skillopt_sleep.period import find_moments
 
 PATTERN = r"^([01]\d|2[0-3]):[0-5]\d-([01]\d|2[0-3]):[0-5]\d$"
 _DAY = timedelta(days=1)
-# A local date can be this far from the one in UTC, or from the one before a change of zone.
-_REACH = 2 * _DAY
 
 
 class Hours(msgspec.Struct, frozen=True):
@@ -46,6 +45,7 @@ class Span(msgspec.Struct, frozen=True, kw_only=True):
     end: datetime
 
 
+@lru_cache
 def parse_hours(text: str) -> Hours:
     """Return hours written as HH:MM-HH:MM. Raises ValueError."""
     if not re.match(PATTERN, text):
@@ -66,27 +66,23 @@ def find_span(hours: Hours, day: date) -> Span:
 
 def find_latest(hours: Hours, now: datetime) -> Span:
     """Return the span that began last, which may be over."""
-    return max((span for span in _around(hours, now) if span.start <= now), key=lambda span: span.start)
+    today = now.astimezone().date()
+    spans = (find_span(hours, today + days * _DAY) for days in (1, 0, -1, -2))
+    return next(span for span in spans if span.start <= now)
 
 
 def find_next(hours: Hours, now: datetime) -> Span:
     """Return the span that begins next."""
-    return min((span for span in _around(hours, now) if span.start > now), key=lambda span: span.start)
+    today = now.astimezone().date()
+    spans = (find_span(hours, today + days * _DAY) for days in (-1, 0, 1, 2))
+    return next(span for span in spans if span.start > now)
 
 
 def list_ended(hours: Hours, after: datetime, until: datetime) -> Iterator[Span]:
     """Yield the spans that ended after one moment and no later than another, in their order."""
-    day = (after.astimezone() - _REACH).date()
-    while True:
-        span = find_span(hours, day)
-        if span.start > until:
-            return
+    # One that began two days before it, by whichever zone, has ended by then.
+    day = (after.astimezone() - 2 * _DAY).date()
+    while (span := find_span(hours, day)).start <= until:
         if after < span.end <= until:
             yield span
         day += _DAY
-
-
-def _around(hours: Hours, now: datetime) -> Iterator[Span]:
-    today = now.astimezone().date()
-    for days in range(-2, 3):
-        yield find_span(hours, today + timedelta(days=days))
