@@ -4,6 +4,8 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 PYTEST_ARGS ?=
+# Half of the suite waits for processes, so two workers take about half the time; WORKERS=0 runs all in one.
+WORKERS ?= 2
 CLIENTS ?= .cache/clients
 PINNED := @anthropic-ai/claude-code@2.1.332 @openai/codex@0.171.0 @github/copilot@1.0.102
 # The native program inside a client's package: npm's wrapper would leave it running when killed.
@@ -44,7 +46,7 @@ test: lint clients
 	SKILLOPT_TEST_CLAUDE="$(call native,*claude-code-*/claude)" \
 	SKILLOPT_TEST_CODEX="$(call native,*codex-*/bin/codex)" \
 	SKILLOPT_TEST_COPILOT="$(call native,*copilot-*/copilot)" \
-	$(BIN)/python -m pytest -rs $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -rs -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)
 
 bench: $(VENV)/.dev
 	@for script in benchmarks/bench_*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
