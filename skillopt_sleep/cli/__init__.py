@@ -12,12 +12,14 @@ from skillopt_sleep.cli import (
     apply,
     calibrate,
     config,
+    daemon,
     demo,
     doctor,
     evaluate,
     gate,
     harvest,
     install,
+    night,
     reject,
     revert,
     review,
@@ -68,6 +70,7 @@ for _module in (
     status,
     install,
     uninstall,
+    daemon,
     calibrate,
     harvest,
     sessions,
@@ -80,6 +83,7 @@ for _command in (service.start, service.stop, service.logs):
     app.command()(_command)
 app.command("eval")(evaluate.evaluate)
 app.add_typer(gate.app, name="gate")
+app.add_typer(night.app, name="night")
 app.add_typer(config.app, name="config")
 
 

@@ -17,6 +17,7 @@ def run(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only harvest and plan: calls no model, stages nothing.")
     ] = False,
+    leash: Annotated[bool, typer.Option("--leash", hidden=True)] = False,
     as_json: Json = False,
 ) -> None:
     """Work one night now. A run that was killed goes on where it stopped, without paying twice."""
@@ -25,6 +26,8 @@ def run(
     from skillopt_sleep.night.report import to_json, to_markdown
     from skillopt_sleep.night.whole import dry_night, whole_night
 
+    if leash:
+        _end_with_input()
     with stoppable(), database() as (paths, connection), hold(paths, "run"), follow() as listen:
         settings = load(paths.config)
         if dry_run:
@@ -38,3 +41,16 @@ def run(
         raise typer.Exit(1)
     if not report.skills:
         raise typer.Exit(NOTHING_TO_DO)
+
+
+def _end_with_input() -> None:
+    """End as by a termination when standard input is closed: whoever started this night is gone."""
+    import signal
+    import sys
+    import threading
+
+    def follow() -> None:
+        sys.stdin.buffer.read()
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=follow, name="leash", daemon=True).start()

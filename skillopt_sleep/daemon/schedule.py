@@ -47,6 +47,7 @@ class Schedule(msgspec.Struct, frozen=True, kw_only=True):
     Windows that began before `since` are none of ours. `completed` is when a night last ended well; windows
     begun until `settled` are dealt with, windows ended until `accounted` have been told about. `seen` is the
     latest look at the clock. `starts` are those of the daemon that were not followed by an orderly end.
+    `announce` is the night to tell about in the morning.
     """
 
     seed: str
@@ -62,6 +63,7 @@ class Schedule(msgspec.Struct, frozen=True, kw_only=True):
     wanted: bool = False
     remarks: dict[str, Remark] = {}
     starts: tuple[datetime, ...] = ()
+    announce: str = ""
 
 
 def begin_schedule(seed: str, now: datetime) -> Schedule:

@@ -100,6 +100,14 @@ def count_clients(connection: sqlite3.Connection) -> dict[str, int]:
     return {row["client"]: row["n"] for row in rows}
 
 
+def find_last_end(connection: sqlite3.Connection, until: str) -> str | None:
+    """Return when somebody's last session of those that ended until then did, as it was recorded."""
+    row = connection.execute(
+        "select max(ended) from sessions where kind != 'replay' and ended <= ?", (until,)
+    ).fetchone()
+    return None if row[0] is None else str(row[0])
+
+
 def read_splits(connection: sqlite3.Connection) -> dict[str, str]:
     """Return the side of every task a night has looked at."""
     return {row["task"]: row["split"] for row in connection.execute("select task, split from splits")}

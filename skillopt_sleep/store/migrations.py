@@ -131,6 +131,20 @@ _MONTHLY = (
     "create index calls_by_start on calls (started, usd, reserved_usd)",
 )
 
+_SERVED = (
+    # What the daemon remembers: its schedule, and what it is doing.
+    "create table memos (name text primary key, body blob not null) strict",
+    # What became of each night's window, by the local date it began on.
+    """create table windows (
+        window text primary key, state text not null, reason text not null, at text not null
+    ) strict""",
+    # What the daemon is asked to do, by whoever can write here.
+    """create table commands (
+        id integer primary key autoincrement, name text not null, argument text not null,
+        at text not null, taken text
+    ) strict""",
+)
+
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _FIRST,
     _RESUMABLE,
@@ -142,4 +156,5 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _TITLED,
     _TOLD,
     _MONTHLY,
+    _SERVED,
 )
