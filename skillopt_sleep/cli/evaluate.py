@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 import typer
 
-from skillopt_sleep.cli.frame import Json, explain, show, stoppable
+from skillopt_sleep.cli.frame import Json, complete, explain, show, stoppable
 from skillopt_sleep.cli.train import read_skill
 from skillopt_sleep.cli.training import ConfigFile, Overrides, as_list, open_school
 from skillopt_sleep.errors import UsageError
@@ -44,7 +43,7 @@ def evaluate(
     settings = read(config, as_list(overrides))
     wanted = read_split(split)
     with stoppable(), follow(quiet=as_json) as listen:
-        found = asyncio.run(_evaluate(settings, skill, against, wanted, samples, listen))
+        found = complete(_evaluate(settings, skill, against, wanted, samples, listen))
     value: dict[str, Any] = msgspec.to_builtins(found)
     show(value, as_json=as_json, render=lambda: _render(found))
 

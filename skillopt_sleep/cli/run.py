@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from typing import Annotated
 
 import typer
 
-from skillopt_sleep.cli.frame import NOTHING_TO_DO, STOPPED, Json, database, explain, show, stoppable
+from skillopt_sleep.cli.frame import (
+    NOTHING_TO_DO,
+    STOPPED,
+    Json,
+    complete,
+    database,
+    explain,
+    show,
+    stoppable,
+)
 from skillopt_sleep.config import load
 
 
@@ -33,7 +41,7 @@ def run(
         if dry_run:
             report = dry_night(connection, settings, os.environ, listen=listen)
         else:
-            report = asyncio.run(whole_night(connection, paths, settings, os.environ, listen=listen))
+            report = complete(whole_night(connection, paths, settings, os.environ, listen=listen))
     show(to_json(report), as_json=as_json, render=str, markdown=lambda: to_markdown(report))
     if report.state == "stopped":
         raise typer.Exit(STOPPED)

@@ -8,15 +8,14 @@ import sqlite3
 import subprocess
 import sys
 import threading
-import urllib.request
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
 
 from skillopt_sleep.review.wording import count
-from skillopt_sleep.store.ledger import read_spend
 from skillopt_sleep.store.nights import last_night
+from skillopt_sleep.store.spending import read_spend
 
 _TIMEOUT_S = 10.0
 # What a title or a text is given as, so that nothing in it is read as a program.
@@ -73,6 +72,8 @@ def post_webhook(url: str, brief: Brief, failed: Callable[[str], None]) -> threa
     body = json.dumps({"event": "night", **msgspec.to_builtins(brief)}).encode()
 
     def send() -> None:
+        import urllib.request
+
         try:
             request = urllib.request.Request(  # noqa: S310 - the settings take http and https only
                 url, data=body, headers={"content-type": "application/json", "user-agent": "skillopt-sleep"}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import subprocess
 import threading
 import traceback
 from collections.abc import Callable, Mapping
@@ -9,12 +11,14 @@ from collections.abc import Callable, Mapping
 from skillopt_sleep.daemon.messages import Indexed, Message, Notice, Trouble
 from skillopt_sleep.errors import AppError, Explained
 from skillopt_sleep.paths import Paths
+from skillopt_sleep.service.definition import find_program
 from skillopt_sleep.watching import Timing, Watcher, keep_fresh
 from skillopt_sleep.watching.freshness import list_roots
 
 # A line is read within two seconds. A night looks at everything anyway, so between nights one seldom must.
-TIMING = Timing(quiet_s=0.7, longest_s=30.0, poll_s=60.0, sweep_s=3600.0)
+TIMING = Timing(quiet_s=0.5, longest_s=30.0, poll_s=60.0, sweep_s=3600.0)
 _RETRY_S, _RETRY_MAX_S = 15.0, 900.0
+_POLL_S = 0.2
 
 
 class Indexing:
@@ -73,7 +77,31 @@ class Indexing:
             self._wake.wait(wait_s)
             wait_s = min(wait_s * 2, _RETRY_MAX_S)
 
+    def _read_up(self) -> None:
+        """Read in a process of its own what came while nobody watched: it may be much, and memory stays."""
+        process = subprocess.Popen(
+            find_program(["harvest", "--quiet"]),
+            env=self._env,
+            cwd=self._paths.data,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            # What goes wrong comes up again when the rest is read here.
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        while True:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(_POLL_S)
+                return
+            if self._wake.is_set():
+                process.terminate()
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(1.0)
+                    return
+                process.kill()
+
     def _watch(self) -> None:
+        self._read_up()
         roots = list_roots(self._paths, self._env)
         with Watcher(roots, timing=TIMING, notice=lambda said: self._post(Notice(said))) as watcher:
             self._watcher = watcher

@@ -14,23 +14,12 @@ from skillopt_replay.errors import CeilingReached, ServiceRefused
 from skillopt_replay.ledger import find_refusal, is_infrastructure_failure
 from skillopt_replay.protocols import PricedT
 from skillopt_replay.rollouts import Usage
-from skillopt_sleep.clock import month_start, now
+from skillopt_sleep.clock import now
 from skillopt_sleep.config import Ceilings
 from skillopt_sleep.store.database import transaction
+from skillopt_sleep.store.spending import Spend, read_month, read_spend
 
 _MOST_TOKENS = 1 << 40  # more than any call can use
-
-
-class Spend(msgspec.Struct, frozen=True, kw_only=True):
-    """What a night has used.
-
-    `reserved_usd` of it is what calls that are under way, or were cut off, may have spent at most.
-    """
-
-    calls: int
-    tokens: int
-    usd: float
-    reserved_usd: float = 0.0
 
 
 class SqliteLedger:
@@ -260,24 +249,3 @@ def _told(usage: Usage | None) -> tuple[float | None, int | None]:
         usd = None
     counts = (usage.input_tokens, usage.output_tokens, usage.cache_read_tokens, usage.cache_write_tokens)
     return usd, sum(counts) if all(0 <= count < _MOST_TOKENS for count in counts) else None
-
-
-def read_spend(connection: sqlite3.Connection, night: str) -> Spend:
-    """Return what the night has used; an unknown price counts with its reserve."""
-    row = connection.execute(
-        "select count(*) calls, coalesce(sum(coalesce(tokens, reserved_tokens)), 0) tokens,"
-        " coalesce(sum(coalesce(usd, reserved_usd)), 0.0) usd,"
-        " coalesce(sum(case when usd is null then reserved_usd end), 0.0) reserved_usd"
-        " from calls where night = ?",
-        (night,),
-    ).fetchone()
-    return Spend(calls=row["calls"], tokens=row["tokens"], usd=row["usd"], reserved_usd=row["reserved_usd"])
-
-
-def read_month(connection: sqlite3.Connection) -> float:
-    """Return the US dollars used since the month began, as `read_spend` counts them."""
-    row = connection.execute(
-        "select coalesce(sum(coalesce(usd, reserved_usd)), 0.0) from calls where started >= ?",
-        (month_start(),),
-    ).fetchone()
-    return float(row[0])

@@ -19,8 +19,9 @@ from skillopt_replay.rollouts import Outcome, Rollout, Usage
 from skillopt_sleep.clock import month_start
 from skillopt_sleep.config import Ceilings
 from skillopt_sleep.store.database import connect
-from skillopt_sleep.store.ledger import SqliteLedger, read_month
+from skillopt_sleep.store.ledger import SqliteLedger
 from skillopt_sleep.store.nights import begin_night
+from skillopt_sleep.store.spending import read_month
 
 
 @pytest.fixture

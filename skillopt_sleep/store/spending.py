@@ -1,0 +1,42 @@
+"""What was spent, added up from the calls in the database."""
+
+from __future__ import annotations
+
+import sqlite3
+
+import msgspec
+
+from skillopt_sleep.clock import month_start
+
+
+class Spend(msgspec.Struct, frozen=True, kw_only=True):
+    """What a night has used.
+
+    `reserved_usd` of it is what calls that are under way, or were cut off, may have spent at most.
+    """
+
+    calls: int
+    tokens: int
+    usd: float
+    reserved_usd: float = 0.0
+
+
+def read_spend(connection: sqlite3.Connection, night: str) -> Spend:
+    """Return what the night has used; an unknown price counts with its reserve."""
+    row = connection.execute(
+        "select count(*) calls, coalesce(sum(coalesce(tokens, reserved_tokens)), 0) tokens,"
+        " coalesce(sum(coalesce(usd, reserved_usd)), 0.0) usd,"
+        " coalesce(sum(case when usd is null then reserved_usd end), 0.0) reserved_usd"
+        " from calls where night = ?",
+        (night,),
+    ).fetchone()
+    return Spend(calls=row["calls"], tokens=row["tokens"], usd=row["usd"], reserved_usd=row["reserved_usd"])
+
+
+def read_month(connection: sqlite3.Connection) -> float:
+    """Return the US dollars used since the month began, as `read_spend` counts them."""
+    row = connection.execute(
+        "select coalesce(sum(coalesce(usd, reserved_usd)), 0.0) from calls where started >= ?",
+        (month_start(),),
+    ).fetchone()
+    return float(row[0])
