@@ -60,8 +60,8 @@ def _settings(paths: Paths) -> str:
 
 
 def _database(paths: Paths) -> str:
+    from skillopt_sleep.store.counts import count_sessions
     from skillopt_sleep.store.database import connect
-    from skillopt_sleep.store.index import count_sessions
 
     connection = connect(paths.database)
     try:

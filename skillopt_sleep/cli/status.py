@@ -33,7 +33,7 @@ def status(
 ) -> None:
     """Tell how the last night went, when the next one comes, what was missed, what was spent, what waits."""
     from skillopt_sleep.daemon.standing import find_standing
-    from skillopt_sleep.store.index import count_sessions
+    from skillopt_sleep.store.counts import count_sessions
     from skillopt_sleep.store.nights import last_night
     from skillopt_sleep.store.proposals import read_proposals
     from skillopt_sleep.store.spending import read_month, read_spend

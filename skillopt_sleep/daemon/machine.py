@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from skillopt_sleep.paths import Paths
-from skillopt_sleep.store.index import find_last_end
+from skillopt_sleep.store.counts import find_last_end
 from skillopt_sleep.watching import Root
 
 # NetworkManager's words for "yes" and "as far as one can guess".

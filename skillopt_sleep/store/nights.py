@@ -10,7 +10,7 @@ import msgspec
 
 from skillopt_sleep.clock import now, today
 from skillopt_sleep.store.database import transaction
-from skillopt_sleep.store.index import save_splits
+from skillopt_sleep.store.splits import save_splits
 
 
 class NightRow(msgspec.Struct, frozen=True, kw_only=True):

@@ -22,9 +22,9 @@ from skillopt_sleep.store.candidates import (
     save_settled,
 )
 from skillopt_sleep.store.database import connect, transaction
-from skillopt_sleep.store.index import read_splits
 from skillopt_sleep.store.migrations import MIGRATIONS
 from skillopt_sleep.store.nights import begin_night, close_night, find_unfinished, last_night
+from skillopt_sleep.store.splits import read_splits
 from skillopt_sleep.training.records import RejectedEdit
 
 
