@@ -54,11 +54,12 @@ def run(
 def _end_with_input() -> None:
     """End as by a termination when standard input is closed: whoever started this night is gone."""
     import signal
-    import sys
     import threading
 
     def follow() -> None:
-        sys.stdin.buffer.read()
+        # Not through sys.stdin, whose lock a thread that waits would hold when the interpreter ends.
+        while os.read(0, 4096):
+            pass
         os.kill(os.getpid(), signal.SIGTERM)
 
     threading.Thread(target=follow, name="leash", daemon=True).start()

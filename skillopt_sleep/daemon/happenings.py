@@ -67,8 +67,8 @@ def finish(schedule: Schedule, end: End, now: datetime, reason: str = "") -> Sch
         return _settle(calm, work, Remark("unfinished", "its window ended; the next night goes on with it"))
     if end is End.FAILED:
         return _fail(calm, work, now, reason)
-    pause, state = (_SOON, "unfinished") if end is End.DISTURBED else (_RETRY, "missed")
-    later = msgspec.structs.replace(calm, retry_at=now + pause)
+    state = "unfinished" if end is End.DISTURBED else "missed"
+    later = msgspec.structs.replace(calm, retry_at=now + _SOON)
     return _remark(later, work.window, Remark(state, reason))
 
 

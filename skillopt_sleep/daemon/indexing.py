@@ -6,13 +6,13 @@ import contextlib
 import subprocess
 import threading
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from skillopt_sleep.daemon.messages import Indexed, Message, Notice, Trouble
 from skillopt_sleep.errors import AppError, Explained
 from skillopt_sleep.paths import Paths
 from skillopt_sleep.service.definition import find_program
-from skillopt_sleep.watching import Timing, Watcher, keep_fresh
+from skillopt_sleep.watching import Batch, Root, Timing, Watcher, keep_fresh
 from skillopt_sleep.watching.freshness import list_roots
 
 # A line is read within two seconds. A night looks at everything anyway, so between nights one seldom must.
@@ -31,6 +31,7 @@ class Indexing:
         self._ended = threading.Event()
         self._wake = threading.Event()
         self._watcher: Watcher | None = None
+        self._gate = threading.Lock()
         self._thread = threading.Thread(target=self._run, name="indexing", daemon=True)
         self._started = False
 
@@ -46,8 +47,13 @@ class Indexing:
         if self._watcher is not None:
             self._watcher.stop()
 
-    def ask(self) -> None:
-        """Look soon: something else kept the index from being fresh."""
+    def rest(self) -> bool:
+        """Read nothing until `go_on`, as a night does; return False when something is being read just now."""
+        return self._gate.acquire(blocking=False)
+
+    def go_on(self) -> None:
+        """Read again, and soon what came meanwhile."""
+        self._gate.release()
         if self._watcher is not None:
             self._watcher.ask_again(1.0)
 
@@ -101,12 +107,28 @@ class Indexing:
                 process.kill()
 
     def _watch(self) -> None:
-        self._read_up()
+        with self._gate:
+            self._read_up()
         roots = list_roots(self._paths, self._env)
-        with Watcher(roots, timing=TIMING, notice=lambda said: self._post(Notice(said))) as watcher:
+        with _Gated(roots, self._gate, lambda said: self._post(Notice(said))) as watcher:
             self._watcher = watcher
             if self._wake.is_set():
                 return
             for update in keep_fresh(watcher, self._paths, self._env, what="the daemon's harvest"):
                 self._post(Indexed(update))
         self._watcher = None
+
+
+class _Gated(Watcher):
+    """A watcher whose batches are worked on only while nobody holds the gate."""
+
+    def __init__(
+        self, roots: Callable[[], Iterable[Root]], gate: threading.Lock, notice: Callable[[str], None]
+    ) -> None:
+        super().__init__(roots, timing=TIMING, notice=notice)
+        self._gate = gate
+
+    def batches(self) -> Iterator[Batch]:
+        for batch in super().batches():
+            with self._gate:
+                yield batch

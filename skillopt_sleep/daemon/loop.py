@@ -33,7 +33,7 @@ from skillopt_sleep.daemon.settings import LiveSettings
 from skillopt_sleep.errors import AppError
 from skillopt_sleep.paths import Paths
 from skillopt_sleep.period import as_local
-from skillopt_sleep.store.service import Telling, has_commands, save_telling, take_commands
+from skillopt_sleep.store.service import Telling, has_commands, read_commands, save_telling, take_commands
 
 if TYPE_CHECKING:
     from skillopt_sleep.daemon.logbook import Logbook
@@ -70,7 +70,9 @@ class Daemon:
         self._settings = LiveSettings(paths.config)
         self._keeper = Keeper(connection, _now())
         self._indexing = None if once else Indexing(paths, env, self.post)
-        self._watch = NightWatch(paths, env, connection, self._settings, self._keeper, log, self.post)
+        self._watch = NightWatch(
+            paths, env, connection, self._settings, self._keeper, self._indexing, log, self.post
+        )
         self._morning = Morning(connection, self._settings, self._keeper, log)
         self._calm_at = 0.0
         self._alive_at = 0.0
@@ -144,8 +146,7 @@ class Daemon:
         elif isinstance(message, Indexed):
             self._note_indexed(message)
         elif isinstance(message, NightEnded):
-            if self._watch.end(message, _now()) and self._indexing is not None:
-                self._indexing.ask()
+            self._watch.end(message, _now())
             self._morning.send()
             self._tell(_now())
         elif isinstance(message, Trouble):
@@ -181,15 +182,21 @@ class Daemon:
         self._watch.look()
         if not has_commands(self._connection):
             return
-        for command in take_commands(self._connection):
+        commands = read_commands(self._connection)
+        for command in commands:
             rules = self._settings.current.service
             schedule, said = obey(self._keeper.schedule, rules, command.name, command.argument, _now())
             self._keeper.change(schedule)
             self._log.info("order", name=command.name, done=said)
         self._tick()
+        # Last, so that whoever asked finds it done.
+        take_commands(self._connection, commands[-1].id)
 
     def _note_indexed(self, message: Indexed) -> None:
         update = message.update
+        if self._watch.waiting:
+            # The reading may have been what it waited for.
+            self.post(Tick())
         if update.report is None:
             self._log.info("index-put-off", reason=update.put_off)
             return

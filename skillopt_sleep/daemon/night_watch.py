@@ -13,6 +13,7 @@ import msgspec
 
 from skillopt_sleep.daemon.conditions import find_disturbance, find_obstacle
 from skillopt_sleep.daemon.happenings import End, begin, finish, wait
+from skillopt_sleep.daemon.indexing import Indexing
 from skillopt_sleep.daemon.keeper import Keeper
 from skillopt_sleep.daemon.machine import ThisMachine
 from skillopt_sleep.daemon.messages import Message, NightEnded
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 # Worked, nothing to do, a ceiling reached: there is nothing left for tonight.
 _DONE = frozenset({0, 3, 5})
 _BUSY = 75
+_READING = "the transcripts are being read"
 _INTERRUPTED = frozenset({130, -2, -15})
 
 
@@ -44,6 +46,7 @@ class NightWatch:
         connection: sqlite3.Connection,
         settings: LiveSettings,
         keeper: Keeper,
+        indexing: Indexing | None,
         log: Logbook,
         post: Callable[[Message], None],
     ) -> None:
@@ -51,6 +54,7 @@ class NightWatch:
         self._env = env
         self._settings = settings
         self._keeper = keeper
+        self._indexing = indexing
         self._log = log
         self._post = post
         self._machine = ThisMachine(paths, connection, self._list_roots)
@@ -84,12 +88,13 @@ class NightWatch:
         if self._night is not None:
             self._night.look()
 
-    def end(self, message: NightEnded, now: datetime) -> bool:
-        """Note how the night ended; return whether it is known now."""
+    def end(self, message: NightEnded, now: datetime) -> None:
+        """Note how the night ended."""
         night, ending = self._night, self._ending
         if night is None:
-            return False
+            return
         night.clear()
+        self._let_read()
         end, reason = _judge(message, ending)
         self.exit_code = message.code if end is End.DONE else 1 if end is End.FAILED else _BUSY
         self._log.info("night-ended", end=end.value, code=message.code, reason=reason)
@@ -98,7 +103,6 @@ class NightWatch:
         if end is End.DONE and message.code == 0:
             schedule = msgspec.structs.replace(schedule, announce="new")
         self._keeper.change(schedule)
-        return True
 
     def stop_all(self, messages: queue.SimpleQueue[Message], seconds: float, why: str) -> None:
         """End the night for good, in so many seconds at the most, and note how it ended."""
@@ -121,6 +125,8 @@ class NightWatch:
         schedule = self._keeper.schedule
         due = find_due(schedule, self._settings.current.service, now)
         reason = self._find_reason(due, now) if due else ""
+        if due and not reason and self._indexing is not None and not self._indexing.rest():
+            reason = _READING
         if reason != self.waiting and due:
             self._log.info("night-due", window=due.window, waits=reason or "no more")
         self.waiting = reason
@@ -133,12 +139,17 @@ class NightWatch:
             self._begin(due, now)
 
     def _begin(self, due: Work, now: datetime) -> None:
-        self._keeper.change(begin(self._keeper.schedule, due, now))
+        try:
+            self._keeper.change(begin(self._keeper.schedule, due, now))
+        except BaseException:
+            self._let_read()
+            raise
         try:
             self._night = NightProcess(
                 find_program(["run", "--json", "--leash"]), self._env, self._paths.data, self._post
             )
         except OSError as error:
+            self._let_read()
             said = f"a night cannot be started: {error}"
             self._log.error("night-ended", reason=said)
             self._keeper.change(finish(self._keeper.schedule, End.FAILED, now, said))
@@ -177,6 +188,10 @@ class NightWatch:
         rules = self._settings.current.service
         reason = find_disturbance(rules, self._machine, now, work.since or now)
         return (End.DISTURBED, reason) if reason else None
+
+    def _let_read(self) -> None:
+        if self._indexing is not None:
+            self._indexing.go_on()
 
     def _list_roots(self) -> tuple[Root, ...]:
         try:

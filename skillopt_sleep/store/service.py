@@ -91,18 +91,20 @@ def has_commands(connection: sqlite3.Connection) -> bool:
     return bool(row[0])
 
 
-def take_commands(connection: sqlite3.Connection) -> list[Command]:
-    """Return what was asked since the last time, oldest first, and remember that it was taken."""
-    with transaction(connection):
-        rows = connection.execute(
-            "select id, name, argument, at from commands where taken is null order by id"
-        ).fetchall()
-        connection.execute("update commands set taken = ? where taken is null", (now(),))
-        # They are told of no more.
-        connection.execute(
-            "delete from commands where id <= (select coalesce(max(id), 0) from commands) - 100"
-        )
+def read_commands(connection: sqlite3.Connection) -> list[Command]:
+    """Return what was asked and not taken yet, oldest first."""
+    rows = connection.execute(
+        "select id, name, argument, at from commands where taken is null order by id"
+    ).fetchall()
     return [Command(**dict(row)) for row in rows]
+
+
+def take_commands(connection: sqlite3.Connection, last: int) -> None:
+    """Remember that what was asked was done, up to an id."""
+    with transaction(connection):
+        connection.execute("update commands set taken = ? where taken is null and id <= ?", (now(), last))
+        # They are told of no more.
+        connection.execute("delete from commands where taken is not null and id <= ?", (last - 100,))
 
 
 def is_taken(connection: sqlite3.Connection, command: int) -> bool:
