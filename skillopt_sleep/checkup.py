@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skillopt_sleep.clients import choose_sources, find_home, read_roots
-from skillopt_sleep.config import Harvest, Replay, load
+from skillopt_sleep.config import Harvest, load
 from skillopt_sleep.errors import UsageError
 from skillopt_sleep.findings import Finding, explained
 from skillopt_sleep.found import find_agents, find_backends
+from skillopt_sleep.found_sandboxes import find_sandboxes
 from skillopt_sleep.paths import Paths
 from skillopt_sleep.review.wording import count
 from skillopt_sleep.survey import survey
@@ -36,7 +37,7 @@ def examine(paths: Paths, env: Mapping[str, str]) -> list[Finding]:
         _room(paths),
         *_transcripts(paths, env),
         *find_agents(env),
-        _sandbox(paths),
+        *find_sandboxes(paths, env),
         _local_model(paths),
         *find_backends(paths, env),
     ]
@@ -130,28 +131,6 @@ def _of_client(source: Source, env: Mapping[str, str], home: Path, *, is_read: b
 def _name_some(things: tuple[str, ...]) -> str:
     more = f", and {len(things) - _NAMED} more" if len(things) > _NAMED else ""
     return ", ".join(things[:_NAMED]) + more
-
-
-def _sandbox(paths: Paths) -> Finding:
-    from skillopt_replay.errors import ReplayError
-    from skillopt_replay.sandbox import choose
-
-    try:
-        settings = load(paths.config).replay
-    except UsageError:
-        settings = Replay()  # they have a finding of their own
-    if settings.sandbox == "none":
-        return Finding(
-            name="sandbox",
-            ok=False,
-            detail="switched off by replay.sandbox: replays can read and change what you can",
-            hint="skillopt-sleep config set replay.sandbox auto",
-        )
-    try:
-        probe = choose(settings.sandbox, settings.network).probe()
-    except ReplayError as error:
-        return Finding(name="sandbox", ok=False, detail=error.message, hint=error.hint)
-    return Finding(name="sandbox", ok=True, detail=f"{probe.name} at {probe.detail}")
 
 
 def _local_model(paths: Paths) -> Finding:

@@ -46,6 +46,14 @@ class Target(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         str,
         Meta(description="a model name; for chat a model as under optimizer.model; empty = default"),
     ] = ""
+    effort: Annotated[
+        str,
+        Meta(
+            pattern="^[a-z]*$",
+            description="how hard a client's model is told to think, as that client names it (low, medium,"
+            " high, ...); empty = as it does by itself",
+        ),
+    ] = ""
     settings: Annotated[
         str,
         Meta(
@@ -93,8 +101,9 @@ class Replay(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     sandbox: Annotated[
         str,
         Meta(
-            pattern="^(auto|bubblewrap|sandbox-exec|none)$",
-            description='auto, bubblewrap, sandbox-exec, or "none" (runs unprotected)',
+            pattern="^(auto|bubblewrap|sandbox-exec|client|none)$",
+            description="auto (the system's, else the client's own), bubblewrap, sandbox-exec, client, or"
+            ' "none" (runs unprotected)',
         ),
     ] = "auto"
     network: Annotated[
@@ -135,7 +144,15 @@ class Replay(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         Meta(description="hosts set-up may reach, such as registry.npmjs.org; empty = no network"),
     ] = ()
 
+    toolchains: Annotated[
+        tuple[str, ...],
+        Meta(description="folders runs may read besides the system's, such as ~/.nvm/versions/node/v22.11.0"),
+    ] = ()
+
     def __post_init__(self) -> None:
+        for text in self.toolchains:
+            if not text.startswith(("/", "~/")):
+                raise ValueError(f"{text!r} is no place of a toolchain: write it as /PATH or ~/PATH")
         for text in self.project_setup:
             path, _, command = text.partition(":")
             if not path.startswith(("/", "~/")) or not command.strip():
@@ -288,6 +305,28 @@ class Service(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     ] = ""
 
 
+class Review(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How proposals are shown and decided."""
+
+    commit: Annotated[
+        bool, Meta(description="true: apply commits a project's skill, and nothing else, on your branch")
+    ] = False
+    snooze_days: Annotated[Positive, Meta(description="days a snoozed proposal is out of the way")] = 7
+    diff: Annotated[
+        str, Meta(pattern="^(auto|unified|split)$", description="auto (by width), unified or split")
+    ] = "auto"
+    keys: Annotated[
+        tuple[str, ...],
+        Meta(description="keys of the review, each as ACTION:KEY, for example apply:A (see its help, ?)"),
+    ] = ()
+
+    def __post_init__(self) -> None:
+        for text in self.keys:
+            action, _, key = text.partition(":")
+            if not action.strip() or not key.strip():
+                raise ValueError(f"{text!r} is not ACTION:KEY, for example apply:A")
+
+
 # US dollars per million tokens: input, output, and if need be cache read and cache write.
 Prices = dict[
     str,
@@ -309,6 +348,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     night: Night = Night()
     harvest: Harvest = Harvest()
     service: Service = Service()
+    review: Review = Review()
     prices: Prices = {}
 
 

@@ -32,6 +32,10 @@ def find_backends(paths: Paths, env: Mapping[str, str]) -> Iterator[Finding]:
         yield Finding(name="target", ok=False, detail=said, hint=hint, needed=True)
         return
     yield explained("target", lambda: _target(settings, paths, env))
+    if settings.replay.toolchains:
+        yield explained("toolchains", lambda: _toolchains(settings, paths, env))
+    if settings.replay.executor != "local":
+        yield explained("executor", lambda: _executor(settings))
     yield explained("optimizer", lambda: _optimizer(settings, paths, env))
     if settings.judge.model:
         yield explained("judge", lambda: f"{_check(settings.judge.model, settings, env)} would judge")
@@ -63,6 +67,19 @@ def _target(settings: Settings, paths: Paths, env: Mapping[str, str]) -> str:
     because = f": {picked.why}" if picked.why else ""
     kind = "the chat model " if picked.agent == CHAT else ""
     return f"a night would replay with {kind}{check_agent(picked.agent, settings, env)}{because}"
+
+
+def _toolchains(settings: Settings, paths: Paths, env: Mapping[str, str]) -> str:
+    from skillopt_sleep.night.workbenches import find_toolchains
+
+    folders = find_toolchains(settings, paths, env).folders
+    return f"runs may read {', '.join(map(str, folders))}"
+
+
+def _executor(settings: Settings) -> str:
+    from skillopt_sleep.night.executors import check_executor
+
+    return check_executor(settings)
 
 
 def _optimizer(settings: Settings, paths: Paths, env: Mapping[str, str]) -> str:

@@ -68,11 +68,20 @@ class Note(msgspec.Struct, frozen=True, kw_only=True):
     noise: str = ""
 
 
+class FileChange(msgspec.Struct, frozen=True, kw_only=True):
+    """A further file of the skill, by its path in the skill's folder; None stands for no file."""
+
+    name: str
+    base_text: str | None
+    text: str | None
+
+
 class Proposal(msgspec.Struct, frozen=True, kw_only=True):
     """A staged skill waiting for, or marked with, the user's decision.
 
     `scope` is "project" or "user"; `base_text` is the live file when staged ("" if there was none),
-    `text` the proposed file. `created` and `decided` are ISO 8601 in UTC.
+    `text` the proposed file; `files` are the skill's other files in it. `created` and `decided` are ISO 8601
+    in UTC. `ungated` says why the text is no longer what the gate measured, "" while it is.
     """
 
     id: str
@@ -90,3 +99,5 @@ class Proposal(msgspec.Struct, frozen=True, kw_only=True):
     reason: str | None = None
     snoozed_until: str | None = None
     applied: Applied | None = None
+    files: tuple[FileChange, ...] = ()
+    ungated: str = ""

@@ -118,7 +118,7 @@ def mark_asked_again(occurrences: Iterable[Occurrence]) -> list[Occurrence]:
     marked = list(occurrences)
     last: dict[str | None, int] = {}
     for place, one in enumerate(marked):
-        before = last.get(one.project)
+        before = last.get(one.project) if one.project else None
         if before is not None and _is_made_anew(one, marked[before]):
             judgement = Judgement(Outcome.CORRECTED, (Why.ASKED_AGAIN, *marked[before].judgement.why))
             marked[before] = msgspec.structs.replace(marked[before], judgement=judgement, failed=True)
@@ -160,6 +160,10 @@ def _find_threads(session: Session) -> list[_Thread]:
         if turn.abandoned:
             if classify(msgspec.structs.replace(turn, abandoned=False), previous) is Role.ASK:
                 threads.append(_Thread(index, turn))
+            continue
+        if Signal.UNREAD in turn.signals:
+            # What was asked is not known: what comes next is about that, and not about the ask before.
+            current, previous = None, turn
             continue
         asked = current.asked.prompt if current else ""
         role = classify(turn, previous, asked)

@@ -74,7 +74,7 @@ def keep_id(name: str) -> str:
 
 def redact_name(name: str) -> str:
     """Redact a name of something (a tool, a skill, a branch): it is whatever somebody made it."""
-    return _redact(name, MAX_NAME)
+    return _redact_repeated(name, MAX_NAME) if len(name) <= _REPEATED else redact_within(name, MAX_NAME)
 
 
 CallHandle: TypeAlias = tuple[str, str, bool]
@@ -128,8 +128,10 @@ class CallDraft(msgspec.Struct, gc=False, array_like=True):
     def redact(self) -> None:
         """Redact in place; doing it again changes nothing."""
         self.name = redact_name(self.name)
-        if self.command is not None:
-            self.command = _redact(self.command, MAX_COMMAND)
+        command = self.command
+        if command is not None:
+            usual = len(command) <= _REPEATED
+            self.command = (_redact_repeated if usual else redact_within)(command, MAX_COMMAND)
         if self.error is not None:
             self.error = _redact(self.error, MAX_ERROR)
         if self.files:

@@ -88,6 +88,10 @@ class Copies:
             self._add(other)
         self._copying = bool(self._foreign)
 
+    def has_seen(self, mark: int) -> bool:
+        """Tell whether the record came before in this file, as far as is remembered."""
+        return mark in self._seen
+
     def is_copy(self, mark: int) -> bool:
         """Tell whether the record is one of a session that was copied from; else it is the session's own.
 

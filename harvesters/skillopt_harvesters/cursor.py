@@ -50,6 +50,13 @@ class Cursors(Mapping[str, FileCursor]):
     def marks_of(self, path: str) -> Marks | None:
         """Return what the file's marks were, None when it was never read."""
 
+    def find_moved(self, inode: int, prefix_hash: str) -> list[FileCursor]:
+        """Return cursors of files that had the inode, or of which what was read has this hash.
+
+        A store that keeps none looks for none.
+        """
+        return []
+
 
 class Change(str, Enum):
     """What happened to a file since its cursor was made."""
@@ -90,6 +97,15 @@ def compare(cursor: FileCursor | None, now: Marks, file: BinaryIO | None) -> Cha
 
 def _may_have_grown(cursor: FileCursor, now: Marks) -> bool:
     return now.inode == cursor.inode and now.size > cursor.size and now.size >= cursor.offset
+
+
+def find_moved(path: Path, file: BinaryIO, cursors: Cursors, marks: Marks) -> FileCursor | None:
+    """Return the cursor of a file that was given this name since; None when the open file is a new one."""
+    for cursor in cursors.find_moved(marks.inode, hash_prefix(file, marks.size)):
+        is_read = 0 < cursor.offset <= marks.size and not os.path.lexists(cursor.path)
+        if is_read and hash_prefix(file, cursor.offset) == cursor.prefix_hash:
+            return cursor
+    return None
 
 
 def make_cursor(path: Path, marks: Marks, file: BinaryIO, reading: Reading | None) -> FileCursor:

@@ -1,8 +1,8 @@
 """A session while it is being read; common to all clients.
 
-A source opens turns in file order and closes the session at the end. Only the last two turns are open: what
-came before is closed and redacted, so that memory holds a session's digest. `freeze` and `thaw` carry a
-draft over to the harvest that reads what was appended.
+A source opens turns in file order and closes the session at the end. Only the last two turns are open, and
+those before them that wait for the result of a call: what came before is closed and redacted, so that memory
+holds a session's digest. `freeze` and `thaw` carry a draft over to the harvest that reads what was appended.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import msgspec
 
 from skillopt_harvesters.calls import clip, keep_id, redact_folder, redact_name
 from skillopt_harvesters.marks import mark_of
-from skillopt_harvesters.records import Kind, Session, Tokens, Turn
+from skillopt_harvesters.records import Kind, Session, Signal, Tokens, Turn
 from skillopt_harvesters.redact import redact, redact_ends
 from skillopt_harvesters.tokens import (
     MAX_OPEN_CALLS,
@@ -26,6 +26,7 @@ from skillopt_harvesters.tokens import (
     fold,
 )
 from skillopt_harvesters.turns import MAX_PROMPT, TurnDraft
+from skillopt_harvesters.workdirs import name_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -45,6 +46,10 @@ _MAX_PATH = 4_096
 _TURN_SIZE = 400
 _CALL_SIZE = 200
 _OPEN = 2
+# Prompts may be queued while a tool runs: a turn that waits for a result stays open behind so many others,
+# and so many characters of calls.
+_MAX_OPEN = 32
+_MAX_WAITING = 1024 * 1024
 
 
 class SessionDraft(msgspec.Struct):
@@ -107,7 +112,7 @@ class SessionDraft(msgspec.Struct):
         last = self.turn
         if last and last.is_untouched and not last.signals and _is_repeated(last, turn):
             return last
-        turn.number = self.closed_turns + len(self.turns)
+        turn.number = self._next
         if turn.parent is not None:
             place = len(self.closed)
             for other in self.turns:
@@ -125,14 +130,29 @@ class SessionDraft(msgspec.Struct):
 
         A fork that was harvested first owns the prompt, but not what its original went on to do.
         """
-        turn = TurnDraft(typed=False, started=started, number=self.closed_turns + len(self.turns))
+        return self._add_turn(TurnDraft(typed=False, started=started, number=self._next))
+
+    def miss_prompt(self, started: str | None, *, copied: bool = False) -> TurnDraft:
+        """Add a turn whose prompt was lost: its answer is not that of the turn before."""
+        turn = TurnDraft(typed=False, started=started, copied=copied, number=self._next)
+        turn.signals.add(Signal.UNREAD)
         return self._add_turn(turn)
+
+    @property
+    def _next(self) -> int:
+        return self.closed_turns + len(self.turns)
 
     def _add_turn(self, turn: TurnDraft) -> TurnDraft:
         self.turns.append(turn)
-        if len(self.turns) > _OPEN:
+        while len(self.turns) > _OPEN and not self._must_wait():
             self._close_turn(self.turns.pop(0))
         return turn
+
+    def _must_wait(self) -> bool:
+        """Tell whether the oldest open turn may yet get the result of a call."""
+        if len(self.turns) > _MAX_OPEN or not self.turns[0].is_waiting:
+            return False
+        return sum([turn.size for turn in self.turns]) <= _MAX_WAITING
 
     def abandon_last(self, count: int) -> None:
         """Mark the last turns that still stand as abandoned: the user went back behind them."""
@@ -236,7 +256,7 @@ class SessionDraft(msgspec.Struct):
             turn.redact()
         self.client_version = redact_name(self.client_version)
         # Grouped by and gone to, so that all of a harmless one must stay.
-        self.project = self.project and redact_folder(self.project)[:_MAX_PATH]
+        self.project = self.project and redact_folder(name_folder(self.project))[:_MAX_PATH]
         self.commit = self.commit and redact_folder(self.commit)[:_MAX_PATH]
         if self.parent and redact_folder(self.parent) != _BY_CHANCE:
             self.parent = redact_folder(self.parent)[:_MAX_PATH]

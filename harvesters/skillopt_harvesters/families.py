@@ -57,18 +57,18 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
 
 def find_parts(asks: Iterable[Occurrence], how: Mining) -> list[Part]:
     """Return the projects' shares of a family that recur, or that have tasks already."""
-    by_root: dict[str | None, list[Occurrence]] = {}
+    by_place: dict[tuple[str, str], list[Occurrence]] = {}
     for one in asks:
-        by_root.setdefault(how.find_root(one), []).append(one)
+        by_place.setdefault(how.find_place(one), []).append(one)
     parts = []
-    for root, own in by_root.items():
+    for own in by_place.values():
         first: dict[str, Occurrence] = {}
         for one in own:
             if one.counted:
                 first.setdefault(one.session, one)
         if first and (len(first) >= how.min_occurrences or how.find_known(own)):
             enough = list(first.values())[: how.min_occurrences][-1]
-            parts.append(Part(root=root, asks=tuple(own), recurred=when(enough)))
+            parts.append(Part(root=how.find_root(own[0]), asks=tuple(own), recurred=when(enough)))
     return parts
 
 

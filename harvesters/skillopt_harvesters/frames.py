@@ -29,6 +29,8 @@ _TAIL_WEIGHT = 0.5
 # Of words that no other ask has, or that many deeds take; of others that no other ask has.
 _LOOSE_TAIL, _RARE = 0.15, 0.6
 _MANY_DEEDS = 3
+# Of words that are values wherever a frame tells, where they stand without a preposition.
+_THING = 0.3
 _HELPER_WEIGHT = 0.1
 _FILTER_BITS = 1 << 25
 
@@ -51,6 +53,9 @@ class Frames:
         self._support = self._count(asks)
         self._values: frozenset[str] = frozenset()
         self._values = self._learn(asks)
+        self._chosen = {terms: self._choose(terms) for terms in asks}
+        self._kept = self._find_kept()
+        self._things = self._find_things()
 
     def is_value(self, word: str) -> bool:
         """Tell whether a word mostly stands where frames have their values."""
@@ -62,12 +67,15 @@ class Frames:
         Of an ask like no other these are all words that are no known values. Those that stand where values
         mostly do weigh half, and words that no other ask has still less: no template has shown them yet.
         """
-        frame = self._choose(terms)
+        frame = self._chosen[terms] if terms in self._chosen else self._choose(terms)
         if frame is not None:
-            core = {word: 1.0 for word in _constant(terms, frame) if not self.is_value(word)}
+            left_out = terms[frame.start : frame.end]
+            kept = [term.word for term in left_out if term.word in self._kept.get(frame.key, ())]
+            said = (*_constant(terms, frame), *kept)
+            core = {word: 1.0 for word in said if not self.is_value(word)}
         else:
-            said = [term for term in terms if term.word != VALUE]
-            left = [term for term in said if not self.is_value(term.word)] or said
+            telling = [term for term in terms if term.word != VALUE]
+            left = [term for term in telling if not self.is_value(term.word)] or telling
             core = {}
             light = bool(left) and left[0].word in LIGHT
             for term in left:
@@ -95,6 +103,8 @@ class Frames:
         Behind a preposition a word that one deed alone takes ("deploy to staging") may be of the template.
         """
         deeds = len(self._openers[term.word])
+        if term.word in self._things and not tells:
+            return _LOOSE_TAIL if term.tail else _THING
         if term.tail:
             return _TAIL_WEIGHT if 0 < deeds < _MANY_DEEDS else _LOOSE_TAIL
         return 1.0 if deeds or tells else _RARE
@@ -162,6 +172,28 @@ class Frames:
             for word, count in values.items()
             if count > _VALUE_RATIO * constants[word] and len(openers[word]) >= _VALUE_OPENERS
         )
+
+    def _find_kept(self) -> dict[int, frozenset[str]]:
+        """Return by frame the words that all of its asks have where it has its value: "... per day"."""
+        kept: dict[int, frozenset[str]] = {}
+        asks: Counter[int] = Counter()
+        for terms, frame in self._chosen.items():
+            if frame is not None:
+                words = frozenset(term.word for term in terms[frame.start : frame.end]) - {VALUE}
+                kept[frame.key] = words & kept.get(frame.key, words)
+                asks[frame.key] += 1
+        return {key: words for key, words in kept.items() if words and asks[key] > 1}
+
+    def _find_things(self) -> frozenset[str]:
+        """Return the words that the frames of other asks leave out, each time."""
+        said: set[str] = set()
+        left_out: Counter[str] = Counter()
+        for terms, frame in self._chosen.items():
+            if frame is not None:
+                kept = self._kept.get(frame.key, frozenset())
+                said.update(_constant(terms, frame), kept)
+                left_out.update({term.word for term in terms[frame.start : frame.end]})
+        return frozenset(word for word, count in left_out.items() if count > 1 and word not in said)
 
     def _choose(self, terms: tuple[Term, ...]) -> Frame | None:
         """Return the frame that explains most: many words that stay, in many asks, around a likely value."""

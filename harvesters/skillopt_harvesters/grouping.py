@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from skillopt_harvesters.boilerplate import strip_boilerplate
 from skillopt_harvesters.cluster import Core, Patterns
 from skillopt_harvesters.evidence import Link, Seen, count_clues, find_links
 from skillopt_harvesters.frames import Frames
+from skillopt_harvesters.kin import find_kin
 from skillopt_harvesters.leftovers import Wording, place_leftovers
 from skillopt_harvesters.phrases import Worded, find_phrase, find_special
 from skillopt_harvesters.seconds import Second, find_refinements, find_seconds
@@ -69,10 +71,11 @@ def group(occurrences: Iterable[Occurrence], *, keep: Collection[str] = ()) -> l
     )
     links += [Link(one, other, alike=True) for one, other in alike]
     links += [Link(one, other, alike=True) for one, other in find_special(list(map(_word, patterns)))]
-    joined = _join(len(patterns), links)
     sizes = [len({one.folded for one in pattern.asks}) for pattern in patterns]
-    rest = place_leftovers([[Wording(patterns[at].core, sizes[at]) for at in numbers] for numbers in joined])
-    links += [Link(joined[one][0], joined[other][0], alike=True) for one, other in rest]
+    for find in (find_kin, place_leftovers):
+        joined = _join(len(patterns), links)
+        worded = [[Wording(patterns[at].core, sizes[at]) for at in numbers] for numbers in joined]
+        links += [Link(joined[one][0], joined[other][0], alike=True) for one, other in find(worded)]
     clusters = [Cluster(tuple(patterns[at] for at in numbers)) for numbers in _join(len(patterns), links)]
     return _leave_out(seconds, clusters, keep)
 
@@ -99,7 +102,10 @@ def _leave_out(
 
 
 def _find_patterns(occurrences: Sequence[Occurrence]) -> tuple[list[Pattern], list[tuple[int, int]]]:
-    terms = {one.folded: find_terms(one.skeleton) for one in occurrences}
+    skeletons = strip_boilerplate(
+        {one.folded: one.prompt for one in occurrences}, {one.folded: one.skeleton for one in occurrences}
+    )
+    terms = {folded: find_terms(skeleton) for folded, skeleton in skeletons.items()}
     frames = Frames(list(terms.values()))
     found = Patterns()
     numbers = {folded: found.add(frames.find_core(words)) for folded, words in terms.items()}

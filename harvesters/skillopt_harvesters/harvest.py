@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 import msgspec
 
 from skillopt_harvesters.claims import Claims, MemoryClaims
-from skillopt_harvesters.cursor import Change, Cursors, FileCursor, compare, make_cursor
+from skillopt_harvesters.cursor import Change, Cursors, FileCursor, compare, find_moved, make_cursor
 from skillopt_harvesters.files import open_regular, resolve
 from skillopt_harvesters.records import Session, Tokens
 from skillopt_harvesters.richness import replaces
@@ -206,7 +206,10 @@ class Harvest:
             with open_regular(path, buffering=HEAD, advance=advance) as file:
                 marks = source.stat(path)
                 change = compare(cursor, marks, file)
-                resume = self._resume(source, path, cursor, change)
+                if cursor is not None:
+                    resume = self._resume(source, path, cursor, change)
+                else:
+                    resume = self._rename(source, path, file, marks)
                 file.seek(0)
                 reading: Reading | None = None
                 head = b"" if resume else file.peek()[:HEAD]
@@ -220,7 +223,9 @@ class Harvest:
                     for reading in source.read(file, path, claims=self._claims, resume=resume):
                         self._tell(path, reading)
                         if reading.session is not None:
-                            goes_on = resume.session if resume and not source.rewrites else None
+                            goes_on = (
+                                resume.session if resume and resume.state and not source.rewrites else None
+                            )
                             if self._keeps(reading.session, goes_on):
                                 yield Harvested(session=reading.session, cursor=None, change=change)
                             else:
@@ -244,9 +249,9 @@ class Harvest:
         self.stats.bytes_done = max(done, self.stats.bytes_done)
         self._progress(self.stats)
 
-    def _resume(self, source: Source, path: Path, cursor: FileCursor | None, change: Change) -> Resume | None:
+    def _resume(self, source: Source, path: Path, cursor: FileCursor, change: Change) -> Resume | None:
         """Return where to go on, when what was read of the file still stands."""
-        if cursor is None or not cursor.state or not (change is Change.APPENDED or source.rewrites):
+        if not cursor.state or not (change is Change.APPENDED or source.rewrites):
             return None
         session = self._recall(source.name, cursor.session) if cursor.session else None
         if session is not None and session.path != str(path):
@@ -254,6 +259,22 @@ class Harvest:
         if session is None and not source.rewrites:
             return None
         return Resume(offset=cursor.offset, state=cursor.state, session=session)
+
+    def _rename(self, source: Source, path: Path, file: BinaryIO, marks: Marks) -> Resume | None:
+        """Return the session of a file that was given another name, and where to go on in it.
+
+        The session keeps its id: by that it owns its records.
+        """
+        identify: Callable[[Path], str] | None = getattr(source, "identify", None)
+        if identify is None or source.rewrites or not isinstance(self._cursors, Cursors):
+            return None
+        moved = find_moved(path, file, self._cursors, marks)
+        if moved is None or moved.session in {"", identify(path)}:
+            return None
+        session = self._recall(source.name, moved.session)
+        if session is None or session.path != moved.path:
+            return None
+        return Resume(offset=moved.offset if moved.state else 0, state=moved.state, session=session)
 
     def _keeps(self, session: Session, goes_on: Session | None) -> bool:
         """Count a session that was read, and tell whether it takes the place of what is stored of it."""

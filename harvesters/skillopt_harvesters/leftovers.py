@@ -37,9 +37,9 @@ def place_leftovers(clusters: Sequence[Sequence[Wording]]) -> Iterator[tuple[int
         for word in words:
             owners.setdefault(word, []).append(number)
     for number, wordings in enumerate(clusters):
-        if sum(one.asks for one in wordings) > _FEW or owned[number] or any(map(_is_long, wordings)):
+        if sum(one.asks for one in wordings) > _FEW or owned[number] or any(map(is_long, wordings)):
             continue
-        said = {word: weight for one in wordings for word, weight in one.core.items() if _tells(word)}
+        said = {word: weight for one in wordings for word, weight in one.core.items() if tells(word)}
         own = {owners[word][0] for word in said if len(owners.get(word, ())) == 1}
         if len(own) != 1:
             continue
@@ -54,13 +54,15 @@ def place_leftovers(clusters: Sequence[Sequence[Wording]]) -> Iterator[tuple[int
 def _find_vocabulary(wordings: Sequence[Wording]) -> Iterator[str]:
     if sum(one.asks for one in wordings) >= _ESTABLISHED:
         for one in wordings:
-            if one.asks > 1 and not _is_long(one):
-                yield from filter(_tells, one.core)
+            if one.asks > 1 and not is_long(one):
+                yield from filter(tells, one.core)
 
 
-def _is_long(wording: Wording) -> bool:
+def is_long(wording: Wording) -> bool:
+    """Tell whether a wording is a long template, or a command."""
     return len(wording.core) >= _LONG or any(word == FENCED or word[0] == "/" for word in wording.core)
 
 
-def _tells(word: str) -> bool:
+def tells(word: str) -> bool:
+    """Tell whether a word says by itself what is asked."""
     return word not in LIGHT and word != VALUE and not is_cjk(word)

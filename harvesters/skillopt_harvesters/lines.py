@@ -21,7 +21,9 @@ _BOM = b"\xef\xbb\xbf"
 _BUFFER = 1024 * 1024
 # A buffer to use again: a new one costs as much as reading a small file.
 _BUFFERS: list[bytearray] = []
-_OPENING, _CLOSING = {ord("{")}, {ord("}")}
+_OPENED, _CLOSED = {ord("{")}, {ord("}")}
+# So much of a line that is not kept can still be told.
+_OPENING = 4096
 
 
 class Chunk(NamedTuple):
@@ -42,9 +44,10 @@ class LineReader:
     Lines end at b"\n" and nowhere else, since U+2028 and its like are legal inside JSON strings. A byte
     order mark, CR, padding NULs and blank lines are dropped. Lines that are one record broken by raw line
     ends inside a string are put together again. A line longer than `limit` bytes is read past without being
-    kept, and counted in `overlong`; a whole record that starts with one of `noise` is counted in
-    `noise_lines` and not handed out. A last line without a newline is handed out only when it is a whole
-    object; else it stays unread, and `offset` says where the next reading may go on.
+    kept, and counted in `overlong`; `opening` is how the latest of them began. A whole record that starts
+    with one of `noise` is counted in `noise_lines` and not handed out. A last line without a newline is
+    handed out only when it is a whole object; else it stays unread, and `offset` says where the next reading
+    may go on.
     """
 
     def __init__(
@@ -55,6 +58,7 @@ class LineReader:
         self.noise = noise
         self.offset = offset
         self.overlong = 0
+        self.opening = b""
         self.noise_lines = 0
         self._prefix = _find_prefix(noise)
         # The beginning of a record that seems to be broken, and may go on in the next chunk.
@@ -102,6 +106,7 @@ class LineReader:
         buffer = _BUFFERS.pop() if _BUFFERS and self.limit >= _BUFFER else bytearray(min(_BUFFER, self.limit))
         # Bytes of a line that did not end yet: at the buffer's beginning, or dropped when there are too many.
         held = dropped = 0
+        opening = b""
         while count := _fill(self.stream, buffer, held):
             end = held + count
             line_end = buffer.rfind(b"\n", held, end) + 1
@@ -109,6 +114,7 @@ class LineReader:
             if dropped and line_end:
                 start = buffer.index(b"\n", held) + 1
                 self.overlong += 1
+                self.opening = opening
                 self.offset += dropped + start
                 dropped = 0
             if line_end > start:
@@ -117,6 +123,7 @@ class LineReader:
                 held = end - line_end
                 buffer[:held] = buffer[line_end:end]
             elif dropped or end > self.limit:
+                opening = opening if dropped else bytes(buffer[:_OPENING])
                 dropped += end
                 held = 0
             else:
@@ -161,6 +168,6 @@ def _strip_mark(line: bytearray, offset: int) -> bytearray:
 def _are_usual(lines: list[bytes]) -> bool:
     r"""Tell whether each line is, as far as its ends tell, an object and b"\n"."""
     try:
-        return {line[0] for line in lines} == _OPENING and {line[-2] for line in lines} == _CLOSING
+        return {line[0] for line in lines} == _OPENED and {line[-2] for line in lines} == _CLOSED
     except IndexError:
         return False

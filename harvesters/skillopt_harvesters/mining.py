@@ -40,9 +40,19 @@ class Mining(msgspec.Struct, frozen=True, kw_only=True):
         """Return the project an ask's task is counted with; None when unknown, or when all are one."""
         return self.root_of(ask.project) if ask.project and not self.across_projects else None
 
+    def find_place(self, ask: Occurrence) -> tuple[str, str]:
+        """Return what asks must share to count together: the project, or the session when that is unknown.
+
+        Two sessions that do not tell where they were may have been anywhere.
+        """
+        if ask.project or self.across_projects:
+            return self.find_root(ask) or "", ""
+        return "", ask.session
+
     def name_task(self, ask: Occurrence) -> str:
         """Return the id of the task an ask belongs to, if it is of one."""
-        return digest("task", self.find_root(ask) or "", ask.folded)
+        root, session = self.find_place(ask)
+        return digest("task", root, ask.folded, *([session] if session else []))
 
     def find_known(self, asks: Iterable[Occurrence]) -> dict[str, Known]:
         """Return what was found before of these asks, by their folded form, in their order."""

@@ -39,7 +39,7 @@ _CJK_CHARACTER = re.compile(rf"[{_CJK}]")
 _PROPER = re.compile(r"(?<=[a-z,] )(?![A-Z][a-z]+file\b)[A-Z][a-z]+\b")
 _KIND_OF_FILE = re.compile(r"(?<![\w./-])([A-Z]{4,20})\.(?:md|rst|txt)\b")
 _POLITE = re.compile(
-    r"(?:(?:hi|hey|hello|ok|okay|so|please|pls|plz|kindly|thanks|great|now|then|again)\b[\s,.!:-]*"
+    r"(?:(?:hi|hey|hello|ok|okay|so|please|bitte|pls|plz|kindly|thanks|great|now|then|again)\b[\s,.!:-]*"
     r"|(?:can|could|would|will) you\b[\s,]*|i(?:'d| would) like (?:you )?to\b\s*"
     r"|i (?:want|need) (?:you )?to\b\s*|i (?:want|need)\b\s*|let(?:'|’)?s\b\s*|help me(?: to)?\b\s*"
     r"|go ahead and\b\s*|your task is to\b\s*|you (?:should|need to|must)\b\s*"
@@ -50,7 +50,7 @@ _POLITE = re.compile(
 # Only so much of a prompt's end is looked at: a search through all of it would take its length squared.
 _END = 80
 _POLITE_END = re.compile(
-    r"(?:[\s,.!]*\b(?:please|pls|plz|thanks|thank you|thx|for me|now)"
+    r"(?:[\s,.!]*\b(?:please|bitte|pls|plz|thanks|thank you|thx|for me|now)"
     r"|[\s,，。!！]*(?:谢谢(?:你|您)?|好吗|可以吗|吧|吗))"
     r"[\s.!?。！？]*\Z",
     re.IGNORECASE,

@@ -24,6 +24,7 @@ class Signal(str, Enum):
     REFUSAL = "refusal"  # the user refused a tool call
     ERROR = "error"  # a tool call or the model ended in an error
     VERIFIED = "verified"  # a test or build command ended well
+    UNREAD = "unread"  # the user's prompt was lost with a damaged record
 
 
 class Tokens(msgspec.Struct, frozen=True):
@@ -43,7 +44,7 @@ class Tokens(msgspec.Struct, frozen=True):
         )
 
 
-class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
+class ToolCall(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One tool call. `exit_code` and `error` are None when the client did not say.
 
     `error` and `command` are redacted; `error` is tool output, never the user's words.
@@ -57,7 +58,7 @@ class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
     files: tuple[str, ...] = ()
 
 
-class Turn(msgspec.Struct, frozen=True, kw_only=True):
+class Turn(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """From one prompt of the user to the next.
 
     `prompt` holds the user's own words and nothing else (trust tier: user typed); `answer` the agent's last

@@ -34,6 +34,14 @@ def decode_leniently(line: bytes) -> list[Any]:
     return salvage(line)[0]
 
 
+def decode_values(line: bytes) -> list[Any]:
+    """Return the JSON values on any line."""
+    try:
+        return [msgspec.json.decode(line)]
+    except (msgspec.DecodeError, RecursionError):
+        return decode_leniently(line)
+
+
 def decode_whole(text: bytes) -> Any:
     """Return the JSON value that a whole text is, decoded as leniently. Raises ValueError when it is none."""
     try:

@@ -65,6 +65,16 @@ def exchange(total: Tokens, before: Tokens, now: Tokens) -> Tokens:
     )
 
 
+def minus(one: Tokens, other: Tokens) -> Spent:
+    """Return the difference, part by part, never less than nothing."""
+    return Spent(
+        max(one.input - other.input, 0),
+        max(one.output - other.output, 0),
+        max(one.cache_read - other.cache_read, 0),
+        max(one.cache_write - other.cache_write, 0),
+    )
+
+
 def add_tokens(parts: Iterable[Tokens]) -> Tokens:
     """Return the sum."""
     given = fresh = read = written = 0
@@ -78,7 +88,7 @@ def add_tokens(parts: Iterable[Tokens]) -> Tokens:
 
 def bound_all(usage: Mapping[str, Counts]) -> dict[str, Spent]:
     """Return the tokens of model calls, within bounds."""
-    return {call: bound(counts) for call, counts in usage.items()}
+    return {call: counts if type(counts) is Spent else bound(counts) for call, counts in usage.items()}
 
 
 def bound(counts: Counts) -> Spent:

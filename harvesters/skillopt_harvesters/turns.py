@@ -21,7 +21,7 @@ from skillopt_harvesters.calls import (
     keep_id,
     redact_name,
 )
-from skillopt_harvesters.records import Signal, Tokens, ToolCall, Turn
+from skillopt_harvesters.records import Signal, Tokens, Turn
 from skillopt_harvesters.redact import redact_ends, redact_within
 from skillopt_harvesters.tokens import MAX_OPEN_CALLS, Counts, Spent, add_counts, add_tokens, bound_all, fold
 from skillopt_harvesters.verify import is_verification
@@ -56,10 +56,7 @@ def _verifies_repeated(command: str) -> bool:
     return is_verification(command)
 
 
-def _verifies(call: ToolCall) -> bool:
-    command = call.command
-    if not command or call.exit_code != 0:
-        return False
+def _verifies(command: str) -> bool:
     return _verifies_repeated(command) if len(command) <= _REPEATED else is_verification(command)
 
 
@@ -104,6 +101,11 @@ class TurnDraft(msgspec.Struct):
     def is_untouched(self) -> bool:
         """Whether the agent has done nothing in it yet."""
         return not (self.texts or self.calls or self.usage)
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether the result of a call is still to come."""
+        return any(not call.closed for call in self.calls)
 
     def say(self, message: str, text: str, source: str = "") -> None:
         """Add visible text. Only the last two messages are kept: the last one may be withdrawn."""
@@ -216,9 +218,9 @@ class TurnDraft(msgspec.Struct):
         """Return the turn as it is so far; it has been redacted."""
         calls = tuple([call.build() for call in self.calls])
         signals = set(self.signals)
-        if any(call.error is not None for call in calls):
+        if [call for call in calls if call.error is not None]:
             signals.add(Signal.ERROR)
-        if any(map(_verifies, calls)):
+        if any(map(_verifies, {call.command for call in calls if call.exit_code == 0 and call.command})):
             signals.add(Signal.VERIFIED)
         if self.refusals:
             signals.add(Signal.REFUSAL)

@@ -12,11 +12,30 @@ import msgspec
 
 from skillopt_replay.bounds import Bounds, DiskWatch, find_excess, restrict
 from skillopt_replay.cgroups import Scope, enclose
+from skillopt_replay.launchpad import find_launchpad
 from skillopt_replay.process_tree import GRACE_SECONDS, Tree
+from skillopt_replay.sandbox.launching import find_arguments
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
+    from typing import Protocol
+
+    class Started(Protocol):
+        """A child that runs: its process id, and its exit code once it has one."""
+
+        @property
+        def pid(self) -> int: ...
+
+        @property
+        def returncode(self) -> int | None: ...
+
+        def feed(self, data: bytes) -> None:
+            """Write it to the standard input, and close that."""
+            ...
+
+        def close(self) -> None: ...
+
 
 KEEP_BYTES = 1_000_000
 FLOOD_BYTES = 1 << 30
@@ -68,13 +87,13 @@ async def run(
     """
     started = time.monotonic()
     takers = {fd: take for fd, take in ((1, on_stdout), (2, on_stderr)) if take is not None}
-    argv, env = await enclose(restrict(argv, env.get("PATH"), bounds), env, bounds)
-    transport, child = await _spawn(argv, cwd, env, lambda: _Child(keep_bytes, flood_bytes, takers, enough))
-    tree = Tree(transport.get_pid())
+    child = _Child(keep_bytes, flood_bytes, takers, enough)
+    begun = await _begin(child, asyncio.ensure_future(_start(argv, cwd, env, bounds, child)))
+    tree = Tree(begun.pid)
     tree.forbid_core_dumps()
     ending = None
     try:
-        _feed(transport, stdin)
+        begun.feed(stdin)
         ending = await _wait(child, tree, started + seconds, bounds)
         if not child.exited.done():
             # What takes too much gets no time to take more.
@@ -87,10 +106,9 @@ async def run(
         if not child.exited.done():
             tree.kill()
             await _outlast(child.exited)
-        transport.close()
-    returncode = transport.get_returncode()
+        begun.close()
     return Finished(
-        returncode=-signal.SIGKILL if returncode is None else returncode,
+        returncode=-signal.SIGKILL if begun.returncode is None else begun.returncode,
         stdout=child.text(1),
         stderr=child.text(2),
         timed_out=ending == _TIME,
@@ -102,33 +120,54 @@ async def run(
     )
 
 
-async def _spawn(
-    argv: Sequence[str], cwd: Path, env: Mapping[str, str], make: Callable[[], _Child]
-) -> tuple[asyncio.SubprocessTransport, _Child]:
-    """Start the child; cancelled half-way, it is killed with its group before the error goes on."""
-    loop = asyncio.get_running_loop()
-    starting = asyncio.ensure_future(
-        loop.subprocess_exec(make, *argv, cwd=cwd, env=dict(env), start_new_session=True)
-    )
+async def _begin(child: _Child, starting: asyncio.Future[Started]) -> Started:
+    """Wait until the child has started; cancelled half-way, it is killed before the error goes on."""
     try:
         return await asyncio.shield(starting)
     except asyncio.CancelledError:
         # asyncio's own cleaning up would kill the child only, and wait for those it had started.
         await asyncio.wait([starting])
         if starting.exception() is None:
-            transport, child = starting.result()
-            Tree(transport.get_pid()).kill()
+            Tree(starting.result().pid).kill()
             await _outlast(child.exited)
-            transport.close()
+            starting.result().close()
         raise
 
 
-def _feed(transport: asyncio.SubprocessTransport, data: bytes) -> None:
-    pipe = transport.get_pipe_transport(0)
-    if isinstance(pipe, asyncio.WriteTransport):
-        if data:
-            pipe.write(data)
-        pipe.close()
+async def _start(
+    argv: Sequence[str], cwd: Path, env: Mapping[str, str], bounds: Bounds, child: _Child
+) -> Started:
+    limited = restrict(argv, env.get("PATH"), bounds)
+    command, environment = await enclose(limited, env, bounds)
+    arguments, pad = find_arguments(argv), find_launchpad()
+    if arguments is not None and pad is not None and command is limited:
+        return await pad.start(arguments, cwd=cwd, env=env, file_bytes=bounds.disk_bytes, hearer=child)
+    transport, _ = await asyncio.get_running_loop().subprocess_exec(
+        lambda: child, *command, cwd=cwd, env=dict(environment), start_new_session=True
+    )
+    return _Spawned(transport)
+
+
+class _Spawned:
+    """A child that asyncio started."""
+
+    def __init__(self, transport: asyncio.SubprocessTransport) -> None:
+        self._transport = transport
+        self.pid = transport.get_pid()
+
+    @property
+    def returncode(self) -> int | None:
+        return self._transport.get_returncode()
+
+    def feed(self, data: bytes) -> None:
+        pipe = self._transport.get_pipe_transport(0)
+        if isinstance(pipe, asyncio.WriteTransport):
+            if data:
+                pipe.write(data)
+            pipe.close()
+
+    def close(self) -> None:
+        self._transport.close()
 
 
 async def _wait(child: _Child, tree: Tree, deadline: float, bounds: Bounds) -> str | None:

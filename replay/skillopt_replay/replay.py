@@ -110,12 +110,17 @@ def replay_key(task: Task, skill: Skill | None, agent_identity: str, repeat: int
         task.started,
         task.skill,
         checks,
-        [skill.name, skill.text] if skill else None,
+        _list_content(skill) if skill else None,
         agent_identity,
         repeat,
         *([setup] if setup else []),
     ]
     return hashlib.sha256(msgspec.json.encode(parts)).hexdigest()
+
+
+def _list_content(skill: Skill) -> list[object]:
+    # A skill without other files keeps the key it was stored under before there were any.
+    return [skill.name, skill.text, *([skill.files] if skill.files else [])]
 
 
 async def _score(

@@ -1,4 +1,4 @@
-"""The Skill: a SKILL.md document, kept as the text it is."""
+"""The Skill: a SKILL.md document, kept as the text it is, and the files that lie beside it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import msgspec
 import yaml
 
 from skillopt_replay.errors import ReplayError
+from skillopt_replay.skill_files import SkillFile, arrange
 
 NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*\Z")
 MAX_NAME = 64
@@ -21,15 +22,29 @@ class SkillInvalid(ReplayError):
 
 
 class Skill(msgspec.Struct, frozen=True):
-    """A SKILL.md: `name` equals the folder it lives in, `text` is the whole file, byte for byte."""
+    """A SKILL.md: `name` equals the folder it lives in, `text` is the whole file, byte for byte.
+
+    `files` are its other files, in the order of their paths. Raises PathRefused for a path that leaves the
+    folder, or that not every system can hold.
+    """
 
     name: str
     text: str
+    files: tuple[SkillFile, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.files:
+            msgspec.structs.force_setattr(self, "files", arrange(self.files))
 
     @property
     def digest(self) -> str:
-        """First 16 hex digits of the SHA-256 of the text."""
-        return hashlib.sha256(self.text.encode()).hexdigest()[:16]
+        """First 16 hex digits of the SHA-256 of the text, or, where there are other files, of all of it."""
+        content = msgspec.json.encode([self.text, self.files]) if self.files else self.text.encode()
+        return hashlib.sha256(content).hexdigest()[:16]
+
+    def find(self, path: str) -> SkillFile | None:
+        """Return the file at this path beside SKILL.md, None when there is none."""
+        return next((file for file in self.files if file.path == path), None)
 
     @property
     def body(self) -> str:

@@ -6,16 +6,30 @@ from typing import Annotated
 
 import typer
 
-from skillopt_sleep.cli.frame import Json, explain, show
-from skillopt_sleep.errors import UsageError
+from skillopt_sleep.cli.frame import NOTHING_TO_DO, Json, explain, say_error, show
+from skillopt_sleep.errors import Explained, UsageError
 from skillopt_sleep.paths import locate
+
+_NEEDS_DECISION = 4
 
 
 @explain
 def apply(
-    proposals: Annotated[list[str], typer.Argument(help="Ids, or their beginnings.", metavar="ID")],
+    proposals: Annotated[
+        list[str] | None, typer.Argument(help="Ids, or their beginnings.", metavar="[ID]...")
+    ] = None,
     hunks: Annotated[
         str | None, typer.Option(metavar="NUMBERS", help="Only these hunks, for example 1,3 (with one ID).")
+    ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="All proposals that wait.")] = False,
+    merge: Annotated[
+        bool, typer.Option("--merge", help="Go on where the file has edits you have not committed.")
+    ] = False,
+    commit: Annotated[
+        bool | None,
+        typer.Option(
+            "--commit/--no-commit", help="Commit a project's skill, and nothing else (else review.commit)."
+        ),
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -23,17 +37,46 @@ def apply(
     from skillopt_sleep.desk import Change, StoreDesk
 
     chosen = _parse_hunks(hunks)
-    if chosen is not None and len(proposals) > 1:
-        raise UsageError("--hunks goes with one ID", hint="apply the others with a command of their own")
+    names = list(proposals or ())
+    _require_choice(names, chosen, everything=everything)
     desk = StoreDesk(locate())
+    if everything:
+        names = [proposal.id for proposal in desk.pending()]
+        if not names:
+            show([], as_json=as_json, render=lambda: "No proposals are waiting.")
+            raise typer.Exit(NOTHING_TO_DO)
     done: list[Change] = []
-    try:
-        for name in proposals:
-            done.append(desk.carry_out("apply", name, chosen))  # noqa: PERF401 - kept when one fails
-    finally:
-        # When one of several cannot be applied, those before it are live all the same.
-        if done:
-            show(done, as_json=as_json, render=lambda: "\n".join(change.sentence for change in done))
+    failed: list[Explained] = []
+    for name in names:
+        try:
+            done.append(desk.carry_out("apply", name, chosen, merge=merge, commit=commit))
+        except Exception as error:
+            if not isinstance(error, Explained):
+                raise
+            failed.append(error)
+    # When one of several cannot be applied, the others are live all the same.
+    if done:
+        show(done, as_json=as_json, render=lambda: "\n".join(change.sentence for change in done))
+    for one in failed:
+        say_error(one)
+    refused = [change for change in done if change.uncommitted]
+    for change in refused:
+        typer.echo(f"git refused the commit: {change.uncommitted}", err=True)
+    if failed:
+        raise typer.Exit(failed[0].exit_code)
+    if refused:
+        raise typer.Exit(_NEEDS_DECISION)
+
+
+def _require_choice(names: list[str], chosen: tuple[int, ...] | None, *, everything: bool) -> None:
+    if everything and (names or chosen is not None):
+        raise UsageError("--all takes neither IDs nor --hunks")
+    if not everything and not names:
+        raise UsageError(
+            "name the proposals to apply, or --all", hint="skillopt-sleep review --plain lists them"
+        )
+    if chosen is not None and len(names) > 1:
+        raise UsageError("--hunks goes with one ID", hint="apply the others with a command of their own")
 
 
 def _parse_hunks(text: str | None) -> tuple[int, ...] | None:

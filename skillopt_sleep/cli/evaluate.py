@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 import typer
 
 from skillopt_sleep.cli.frame import Json, complete, explain, show, stoppable
-from skillopt_sleep.cli.train import read_skill
 from skillopt_sleep.cli.training import ConfigFile, Overrides, as_list, open_school
-from skillopt_sleep.errors import UsageError
 from skillopt_sleep.events import Event, Listener
 
 if TYPE_CHECKING:
@@ -20,12 +19,14 @@ if TYPE_CHECKING:
 
 @explain
 def evaluate(
-    skill: Annotated[str, typer.Option(metavar="FILE", help="The skill to evaluate.")],
+    skill: Annotated[
+        str, typer.Option(metavar="PATH", help="The skill to evaluate: a SKILL.md, or a folder with one.")
+    ],
     overrides: Overrides = None,
     config: ConfigFile = None,
     split: Annotated[str, typer.Option(help="train, val or test.")] = "test",
     against: Annotated[
-        str, typer.Option(metavar="FILE", help="Another skill, on the same tasks (empty: env.skill_init).")
+        str, typer.Option(metavar="PATH", help="Another skill, on the same tasks (empty: env.skill_init).")
     ] = "",
     samples: Annotated[int, typer.Option(metavar="N", min=1, help="Runs of each task.")] = 1,
     as_json: Json = False,
@@ -53,15 +54,13 @@ async def _evaluate(
 ) -> Comparison:
     from skillopt_sleep.training.comparing import compare_skills
 
-    text = read_skill(skill)
-    if text is None:
-        raise UsageError("--skill names no file")
+    other = against or config.env.skill_init
     async with open_school(config, optimizer=False) as school:
         return await compare_skills(
             school.environment,
             config,
-            text,
-            read_skill(against or config.env.skill_init),
+            Path(skill),
+            Path(other) if other else None,
             split=split,
             samples=samples,
             report=lambda stage, done, total: listen(Event(stage=stage, done=done, total=total)),

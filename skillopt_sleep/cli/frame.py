@@ -35,6 +35,7 @@ NOTHING_TO_DO = 3
 NEEDS_DECISION = 4
 STOPPED = 5
 INTERRUPTED = 130
+_MOST_LINES = 40
 _OF_THE_MACHINE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM}
 
 
@@ -56,9 +57,7 @@ def explain(function: Callable[P, R]) -> Callable[P, R]:
             raise typer.Exit(1) from None
         except Exception as error:  # noqa: BLE001 - the last place that can tell the user
             if isinstance(error, Explained):
-                _tell(f"error: {error.message}")
-                if error.hint:
-                    _tell(f"  hint: {error.hint}")
+                say_error(error)
                 raise typer.Exit(error.exit_code) from None
             if isinstance(error, OSError) and error.errno in _OF_THE_MACHINE:
                 _tell(f"error: {error.filename or 'the disk'}: {error.strerror}")
@@ -69,6 +68,34 @@ def explain(function: Callable[P, R]) -> Callable[P, R]:
             raise typer.Exit(1) from None
 
     return wrapped
+
+
+def say_error(error: Explained) -> None:
+    """Print an error with its hint, and the places where both sides changed the same lines."""
+    from skillopt_sleep.review.visible import show as make_visible
+
+    _tell(f"error: {error.message}")
+    marked = getattr(error, "marked", "")
+    for line in _cut_conflicts(marked):
+        _tell(f"  {make_visible(line)}")
+    if error.hint:
+        _tell(f"  hint: {error.hint}")
+
+
+def _cut_conflicts(marked: str) -> list[str]:
+    """Return the conflicts of a text with markers, each with the number of the line it begins at."""
+    shown: list[str] = []
+    inside = False
+    for number, line in enumerate(marked.splitlines(), start=1):
+        if line.startswith("<<<<<<< "):
+            inside = True
+            shown.append(f"line {number}:")
+        if inside:
+            shown.append(line)
+        if line.startswith(">>>>>>> "):
+            inside = False
+    left_out = len(shown) - _MOST_LINES
+    return [*shown[:_MOST_LINES], f"... and {left_out} lines more"] if left_out > 0 else shown
 
 
 def show(value: Any, *, as_json: bool, render: Callable[[], str], markdown: Callable[[], str] = str) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from typing import Annotated
 
 import typer
 
-from skillopt_sleep.cli.frame import NOTHING_TO_DO, Json, explain, show
+from skillopt_sleep.cli.frame import NOTHING_TO_DO, STOPPED, Json, explain, show
 from skillopt_sleep.config import load
+from skillopt_sleep.errors import AppError
 from skillopt_sleep.paths import locate
 
 
@@ -27,8 +29,16 @@ def review(
     desk = StoreDesk(paths)
     if not (plain or as_json) and sys.stdin.isatty() and sys.stdout.isatty():
         from skillopt_sleep.review.app import ReviewApp
+        from skillopt_sleep.review.keys import read_keys
 
-        ReviewApp(desk, mode=load(paths.config).gate.mode).run()
+        settings = load(paths.config)
+        ReviewApp(
+            StoreDesk(paths, by="review"),
+            mode=settings.gate.mode,
+            keys=read_keys(settings.review.keys),
+            layout=settings.review.diff,
+            run_now=run_now,
+        ).run()
         return
     proposals = desk.proposals() if everything else desk.pending()
     show(
@@ -38,3 +48,11 @@ def review(
     )
     if not proposals:
         raise typer.Exit(NOTHING_TO_DO)
+
+
+def run_now(skill: str) -> None:
+    """Work a night for one skill in this terminal. Raises AppError when it fails."""
+    command = [sys.executable, "-m", "skillopt_sleep", "run", "--skill", skill]
+    done = subprocess.run(command, check=False)
+    if done.returncode not in {0, NOTHING_TO_DO, STOPPED}:
+        raise AppError(f"the night ended with {done.returncode}", hint="skillopt-sleep status tells more")

@@ -25,6 +25,7 @@ def run(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only harvest and plan: calls no model, stages nothing.")
     ] = False,
+    skill: Annotated[str, typer.Option(metavar="NAME", help="Only this skill.")] = "",
     leash: Annotated[bool, typer.Option("--leash", hidden=True)] = False,
     as_json: Json = False,
 ) -> None:
@@ -39,9 +40,9 @@ def run(
     with stoppable(), database() as (paths, connection), hold(paths, "run"), follow() as listen:
         settings = load(paths.config)
         if dry_run:
-            report = dry_night(connection, settings, os.environ, listen=listen)
+            report = dry_night(connection, settings, os.environ, only=skill, listen=listen)
         else:
-            report = complete(whole_night(connection, paths, settings, os.environ, listen=listen))
+            report = complete(whole_night(connection, paths, settings, os.environ, only=skill, listen=listen))
     show(to_json(report), as_json=as_json, render=str, markdown=lambda: to_markdown(report))
     if report.state == "stopped":
         raise typer.Exit(STOPPED)

@@ -78,21 +78,11 @@ async def _train(config: Config, listen: Listener) -> tuple[Path, Summary]:
             school.optimizer,
             config,
             out=out,
+            rewriter=school.rewriter,
             report=lambda stage, done, total: listen(Event(stage=stage, done=done, total=total)),
             say=tell,
         )
-        return out, await trainer.train(read_skill(config.env.skill_init))
-
-
-def read_skill(path: str) -> str | None:
-    """Return the text of a skill file, None when no path is given. Raises UsageError."""
-    if not path:
-        return None
-    try:
-        return Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is not UTF-8"
-        raise UsageError(f"the skill {path} cannot be read: {reason}") from error
+        return out, await trainer.train(Path(config.env.skill_init) if config.env.skill_init else None)
 
 
 def _render_forecast(bounds: Forecast) -> str:
@@ -129,4 +119,6 @@ def _render(out: Path, summary: Summary) -> str:
             f"difference: {difference.effect:+.1%} ({low:+.1%} to {high:+.1%}), {difference.wins} won,"
             f" {difference.losses} lost, p = {difference.p_value:.2g}"
         )
-    return "\n".join([*lines, f"the skill: {out / 'best_skill.md'}"])
+    return "\n".join(
+        [*lines, f"the skill: {out / ('best_skill' if summary.best.files else 'best_skill.md')}"]
+    )

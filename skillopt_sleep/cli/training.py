@@ -33,6 +33,7 @@ class School:
 
     environment: Environment
     optimizer: ChatModel | None
+    rewriter: ChatModel | None = None
 
 
 @asynccontextmanager
@@ -42,30 +43,56 @@ async def open_school(config: Config, *, optimizer: bool) -> AsyncIterator[Schoo
     Secrets come from the environment, else from `.env` in the working folder. Raises Unavailable, UsageError.
     """
     from skillopt_replay.models.registry import open_model
+    from skillopt_sleep.cli.agent_targets import open_agent_target
     from skillopt_sleep.training.dotenv import read_env
     from skillopt_sleep.training.environments import open_environment
-    from skillopt_sleep.training.naming import name_optimizer, name_target
+    from skillopt_sleep.training.naming import (
+        ModelName,
+        name_agent,
+        name_optimizer,
+        name_rewriter,
+        name_target,
+    )
 
     paths = locate()
     env = read_env(Path.cwd(), os.environ)
     async with AsyncExitStack() as stack:
-        opened: dict[str, ChatModel] = {}
+        opened: list[tuple[ModelName, ChatModel]] = []
 
-        async def model(name: str) -> ChatModel:
-            if name not in opened:
-                context = open_model(
-                    name,
-                    env=env,
-                    cache_dir=paths.models,
-                    slots=config.env.workers,
-                    work=make_private(paths.replays),
-                )
-                opened[name] = await stack.enter_async_context(context)
-            return opened[name]
+        async def model(name: ModelName) -> ChatModel:
+            for known, one in opened:
+                if known == name:
+                    return one
+            context = open_model(
+                name.spec,
+                env=name.env,
+                cache_dir=paths.models,
+                slots=config.env.workers,
+                work=make_private(paths.replays),
+                effort=name.effort,
+                extra=name.extra,
+                timeout_s=name.timeout_s,
+            )
+            opened.append((name, await stack.enter_async_context(context)))
+            return opened[-1][1]
 
-        target = await model(name_target(config.model))
-        writer = await model(name_optimizer(config.model)) if optimizer else None
-        yield School(open_environment(config, target), writer)
+        agent = name_agent(config.model)
+        if agent:
+
+            async def named(spec: str) -> ChatModel:
+                return await model(ModelName(spec=spec, env=env))
+
+            target = await stack.enter_async_context(open_agent_target(agent, config, paths, env, named))
+            environment = open_environment(config, target)
+        else:
+            name = name_target(config.model, env, timeout_s=config.env.exec_timeout)
+            environment = open_environment(config, await model(name))
+        rewriter = name_rewriter(config.model, env)
+        yield School(
+            environment,
+            await model(name_optimizer(config.model, env)) if optimizer else None,
+            await model(rewriter) if optimizer and rewriter else None,
+        )
 
 
 def as_list(overrides: Sequence[str] | None) -> list[str]:

@@ -9,12 +9,12 @@ from typing import NamedTuple
 
 from skillopt_gate.verdicts import Pair
 from skillopt_gate.vetoes import RECHECK_RUNS
-from skillopt_replay.agents.chat import WRITTEN
 from skillopt_replay.errors import CeilingReached
 from skillopt_replay.rollouts import Outcome, Rollout, Score
 from skillopt_replay.skills import Skill
 from skillopt_replay.tasks import Task
 from skillopt_sleep.night.identity import find_answering
+from skillopt_sleep.night.transcripts import tell_runs
 from skillopt_sleep.records import TaskEvidence
 from skillopt_sleep.training.records import Roller
 
@@ -182,8 +182,8 @@ class Arms:
                     prompt=task.prompt[:_EXCERPT],
                     incumbent=self._scores(before),
                     candidate=self._scores(after),
-                    before=_excerpt(before),
-                    after=_excerpt(after),
+                    before=tell_runs(before),
+                    after=tell_runs(after),
                 )
             )
         return tuple(found)
@@ -209,13 +209,3 @@ def _costs(runs: Sequence[Rollout]) -> tuple[float, ...]:
 
 def _seconds(runs: Sequence[Rollout]) -> tuple[float, ...]:
     return tuple(run.seconds for run in runs if run.outcome is not Outcome.INFRASTRUCTURE and run.seconds > 0)
-
-
-def _excerpt(runs: Sequence[Rollout]) -> str:
-    """Return the first valid run's command lines and answer; when none is valid, why."""
-    for run in runs:
-        if run.score is None:
-            continue
-        commands = [f"$ {call.command}" for call in run.calls if call.command and call.name != WRITTEN]
-        return "\n".join([*commands, run.answer])[:_EXCERPT]
-    return f"(no valid run: {runs[0].error})" if runs else ""

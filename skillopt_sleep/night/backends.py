@@ -152,6 +152,7 @@ async def open_backends(
                 *_say_picked(agent, optimizer, picked, writer),
                 *_say_unpriced(paid),
                 *_say_unreached(settings, picked.agent),
+                *([] if settings.replay.executor == "local" else [f"runs went to {executor.name}"]),
             ),
             remedies=_find_remedies(picked.agent, writer.agent, settings.judge.model),
             executor=executor,

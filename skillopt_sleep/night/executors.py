@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
@@ -39,6 +40,17 @@ async def open_executor(agent: str, settings: Settings, workbench: Workbench) ->
     opener = WorkerOpener(agent=agent, settings=msgspec.msgpack.encode(settings))
     async with open_dask(where.removeprefix(_DASK), opener, agent=workbench.agent.identity) as executor:
         yield executor
+
+
+def check_executor(settings: Settings) -> str:
+    """Return where rollouts would run. Raises Unavailable when nobody is there to run them."""
+    where = settings.replay.executor
+    if not where.startswith(_DASK):
+        return f"runs on this machine, {settings.replay.concurrency} at a time"
+    from skillopt_replay.executors.dask import find_workers
+
+    address = where.removeprefix(_DASK)
+    return f"runs go to Dask at {address}: {asyncio.run(find_workers(address))}"
 
 
 @dataclass(frozen=True)

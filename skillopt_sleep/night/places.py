@@ -9,13 +9,14 @@ from pathlib import Path
 from skillopt_replay.tasks import Task
 from skillopt_sleep.errors import AppError
 from skillopt_sleep.night.planned import Place
-from skillopt_staging.targets import find_repository, project_target, user_target
+from skillopt_staging.targets import find_repository, prefers_user, project_target, user_target
 
 
 def make_locator(env: Mapping[str, str] | None = None) -> Callable[[Sequence[Task]], Place]:
     """Return the function that says where the skill of some tasks belongs.
 
-    A skill that exists is where it is, in the project before the user's. For a new one, asks that all came
+    A skill that exists is where the client would read it: of one that the project and the user have, the
+    user's for Claude Code and the project's for the others. For a new one, asks that all came
     from one git project make a project skill; asks from several, from a folder without git, or from a home
     that is itself a repository, make a skill of the user's.
     """
@@ -30,7 +31,8 @@ def make_locator(env: Mapping[str, str] | None = None) -> Callable[[Sequence[Tas
         users = user_target(first.skill, first.client, env=environment, home=home)
         if repository and repository != home:
             live = project_target(repository, first.skill, first.client).live
-            if os.path.lexists(live) or not os.path.lexists(users):
+            hidden = prefers_user(first.client) and os.path.lexists(users)
+            if (os.path.lexists(live) and not hidden) or not os.path.lexists(users):
                 return Place(
                     scope="project", live=str(live), text=read_live(live), repository=str(repository)
                 )

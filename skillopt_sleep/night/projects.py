@@ -7,6 +7,8 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
+from skillopt_harvesters.workdirs import name_folder
+
 _POINTER = re.compile(rb"gitdir: *([^\r\n\0]{1,4000})")
 # Folders of worktrees that clients make inside the repository, and remove again.
 _MADE_INSIDE = re.compile(r"(?P<root>.+?)[/\\]\.(?:claude[/\\])?worktrees[/\\]")
@@ -26,6 +28,8 @@ class Projects:
 
     def find_root(self, folder: str) -> str:
         """Return the top of the main worktree `folder` belongs to, or the folder when it is in none."""
+        # What was read before folders had one spelling is compared as well.
+        folder = name_folder(folder)
         if folder not in self._known:
             root = self._find(folder)
             if root is not None:

@@ -36,15 +36,7 @@ def make_roller(
     What only a judge can decide is missing data without one. A run that failed because the service is
     overloaded or out of reach is tried again, later, up to the attempts configured; each is paid for.
     """
-    limits = Limits(
-        seconds=settings.replay.seconds,
-        turns=settings.replay.turns,
-        usd=settings.replay.usd,
-        tokens=settings.replay.tokens,
-        processes=settings.replay.processes,
-        memory_bytes=int(settings.replay.memory_gb * _GB),
-        disk_bytes=int(settings.replay.disk_gb * _GB),
-    )
+    limits = make_limits(settings)
     agent, executor = backends.agent, backends.executor
     free = throttle or Throttle(executor.slots)
 
@@ -67,6 +59,19 @@ def make_roller(
         return await judge.finish(task, rollout) if judge else rollout
 
     return roll
+
+
+def make_limits(settings: Settings) -> Limits:
+    """Return the limits of one run, as configured."""
+    return Limits(
+        seconds=settings.replay.seconds,
+        turns=settings.replay.turns,
+        usd=settings.replay.usd,
+        tokens=settings.replay.tokens,
+        processes=settings.replay.processes,
+        memory_bytes=int(settings.replay.memory_gb * _GB),
+        disk_bytes=int(settings.replay.disk_gb * _GB),
+    )
 
 
 def _unjudged(task: Task, skill: Skill | None, agent: str) -> Rollout:

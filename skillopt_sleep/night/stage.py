@@ -5,12 +5,14 @@ from __future__ import annotations
 import sqlite3
 
 from skillopt_sleep.clock import now
+from skillopt_sleep.lock import hold_decisions
 from skillopt_sleep.night.planned import SkillPlan
 from skillopt_sleep.night.ruling import Ruling, require
 from skillopt_sleep.paths import Paths
 from skillopt_sleep.proposing import write_branch
 from skillopt_sleep.records import Note, Proposal
-from skillopt_sleep.store.proposals import find_proposal, save_proposal
+from skillopt_sleep.store.proposals import find_open, find_proposal, save_proposal
+from skillopt_sleep.tending import retire
 from skillopt_staging.proposals import State
 
 
@@ -28,6 +30,11 @@ def stage_candidate(
     if known:
         return known
     place = plan.place
+    older = find_open(connection, place.live)
+    if older:
+        # Put back in the queue while the night worked.
+        with hold_decisions(paths, "retire"):
+            retire(connection, older, "a newer proposal for the skill waits")
     staged = write_branch(
         paths,
         note,

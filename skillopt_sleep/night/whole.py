@@ -38,6 +38,7 @@ from skillopt_sleep.store.rulings import find_last_identity
 from skillopt_sleep.store.spending import read_month
 from skillopt_sleep.store.splits import read_splits
 from skillopt_sleep.store.typical import read_typical
+from skillopt_sleep.tending import tend
 
 
 async def whole_night(
@@ -46,10 +47,11 @@ async def whole_night(
     settings: Settings,
     env: Mapping[str, str],
     *,
+    only: str = "",
     listen: Listener = ignore,
     progress: Progress | None = None,
 ) -> NightReport:
-    """Harvest, mine, plan and work. A night that was killed goes on, with its own frozen plan.
+    """Harvest, mine, plan and work; `only` is the one skill to work on. A killed night keeps to its own plan.
 
     Call it only while holding the lock: what lies among the replays is taken for a killed run's, and removed.
     When nothing can be worked on, no night is begun and the report's state is "nothing".
@@ -61,10 +63,12 @@ async def whole_night(
     _harvest(connection, settings, env, listen, paths.snapshots)
     target = pick_target(settings, env, count_clients(connection))
     unfinished = _find_unfinished(connection)
+    for told in tend(connection, paths):
+        listen(Event(stage=NOTE, detail=told))
     plan = (
         unfinished[1]
         if unfinished
-        else plan_night(connection, settings, env, target.agent, listen, snapshots=paths.snapshots)
+        else plan_night(connection, settings, env, target.agent, listen, snapshots=paths.snapshots, only=only)
     )
     if not plan.skills:
         return _make_report(plan, "nothing", settings)
@@ -122,7 +126,12 @@ def _read_plan(data: bytes) -> Plan | None:
 
 
 def dry_night(
-    connection: sqlite3.Connection, settings: Settings, env: Mapping[str, str], *, listen: Listener = ignore
+    connection: sqlite3.Connection,
+    settings: Settings,
+    env: Mapping[str, str],
+    *,
+    only: str = "",
+    listen: Listener = ignore,
 ) -> NightReport:
     """Harvest, mine and plan; call no model, begin no night, stage nothing."""
     notes: tuple[str, ...] = ()
@@ -137,7 +146,7 @@ def dry_night(
     unfinished = find_unfinished(connection)
     if unfinished:
         notes = (*notes, f"night {unfinished.id} was cut off: the next run goes on with it first")
-    plan = renew(plan_night(connection, settings, env, target, listen), agent=None)
+    plan = renew(plan_night(connection, settings, env, target, listen, only=only), agent=None)
     forecast = _forecast(connection, settings, plan, settings.replay.concurrency) if plan.skills else None
     return msgspec.structs.replace(_make_report(plan, "planned", settings, notes), forecast=forecast)
 
@@ -157,15 +166,16 @@ def plan_night(
     target: str,
     listen: Listener,
     snapshots: Path | None = None,
+    only: str = "",
 ) -> Plan:
-    """Return what a night would work on now, from what was harvested."""
+    """Return what a night would work on now, from what was harvested; `only` is the one skill to plan for."""
     listen(Event(stage="mine"))
     tasks = mine_tasks(connection, settings, env)
     if snapshots is not None:
         keep_mined(connection, snapshots, tasks, listen=listen)
     listen(Event(stage="mine", done=len(tasks), total=len(tasks), detail=count(len(tasks), "task")))
     return make_plan(
-        tasks,
+        [task for task in tasks if not only or task.skill == only],
         read_splits(connection),
         settings,
         seed=today(),

@@ -12,7 +12,7 @@ from skillopt_replay.errors import Unavailable
 from skillopt_replay.executors.contract import Workbench
 from skillopt_replay.models.prices import Price, find_price, make_price
 from skillopt_replay.rollouts import Usage
-from skillopt_replay.sandbox import Probe, choose
+from skillopt_replay.sandbox import Probe, Toolchains, choose, open_toolchains
 from skillopt_sleep.agents import BY_NAME, CHAT, COMMAND, AgentKind, Wishes
 from skillopt_sleep.config import Settings
 from skillopt_sleep.night.choosing import LOCAL
@@ -65,12 +65,23 @@ async def open_workbench(
             await model(settings.target.model or LOCAL), max_tokens=settings.replay.answer_tokens
         )
         return Workbench(agent=chat, sandbox=Unneeded(), root=make_private(paths.replays))
-    sandbox = choose(settings.replay.sandbox, settings.replay.network)
+    asked = settings.replay.sandbox, settings.replay.network
+    toolchains = find_toolchains(settings, paths, env)
     if agent == COMMAND:
-        opened = _open_command(settings, env, sandbox)
+        sandbox = choose(*asked, own="a program of your own has no sandbox of its own")
+        opened = _open_command(settings, env, sandbox, toolchains)
     else:
-        opened = _open_agent(BY_NAME[agent], settings, paths, env, sandbox)
-    return Workbench(agent=opened, sandbox=sandbox, root=make_private(paths.replays))
+        kind = BY_NAME[agent]
+        client = _find_client(kind, env)
+        sandbox = choose(*asked, own=kind.own(client))
+        opened = _open_agent(kind, client, settings, paths, sandbox, toolchains)
+    return Workbench(agent=opened, sandbox=sandbox, root=make_private(paths.replays), toolchains=toolchains)
+
+
+def find_toolchains(settings: Settings, paths: Paths, env: Mapping[str, str]) -> Toolchains:
+    """Return what runs may read besides the system. Raises ReplayError for what they must not."""
+    ours = (paths.config.parent, paths.data, paths.cache, paths.log)
+    return open_toolchains(settings.replay.toolchains, env, ours)
 
 
 def check_agent(agent: str, settings: Settings, env: Mapping[str, str]) -> str:
@@ -99,7 +110,9 @@ def make_prices(settings: Settings) -> dict[str, Price]:
     return {name: make_price(values) for name, values in settings.prices.items()}
 
 
-def _open_command(settings: Settings, env: Mapping[str, str], sandbox: Sandbox) -> Agent:
+def _open_command(
+    settings: Settings, env: Mapping[str, str], sandbox: Sandbox, toolchains: Toolchains
+) -> Agent:
     from skillopt_replay.agents.command import CommandAgent, find_program
     from skillopt_replay.sandbox.reach import read_endpoint
 
@@ -111,6 +124,7 @@ def _open_command(settings: Settings, env: Mapping[str, str], sandbox: Sandbox) 
         passed={name: env[name] for name in target.pass_env if name in env},
         # Named or not: with the network that "any" gives, it is not kept to them.
         reach=[read_endpoint(url) for url in target.reach],
+        toolchains=toolchains,
         estimate=Usage(input_tokens=settings.replay.tokens),
     )
 
@@ -125,15 +139,21 @@ def _find_client(kind: AgentKind, env: Mapping[str, str]) -> Client:
 
 
 def _open_agent(
-    kind: AgentKind, settings: Settings, paths: Paths, env: Mapping[str, str], sandbox: Sandbox
+    kind: AgentKind,
+    client: Client,
+    settings: Settings,
+    paths: Paths,
+    sandbox: Sandbox,
+    toolchains: Toolchains,
 ) -> Agent:
-    client = _find_client(kind, env)
     wishes = Wishes(
         model=settings.target.model,
+        effort=settings.target.effort,
         project_settings=settings.target.settings == "project",
         estimate=Usage(input_tokens=settings.replay.tokens, cost_usd=settings.replay.usd),
         price=partial(_price, make_prices(settings)),
         cache=paths.cache,
+        toolchains=toolchains,
     )
     return kind.open(client, sandbox, wishes)
 

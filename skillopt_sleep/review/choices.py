@@ -13,10 +13,14 @@ from skillopt_staging.proposals import State
 
 
 class Choices:
-    """Remembers which hunks are left out of each proposal; a proposal staged anew starts afresh."""
+    """Remembers which hunks are left out of each proposal, and its text as the user edited it.
+
+    A proposal staged anew starts afresh.
+    """
 
     def __init__(self) -> None:
         self._left_out: dict[tuple[str, str], frozenset[int]] = {}
+        self._texts: dict[tuple[str, str], str] = {}
 
     def left_out(self, proposal: Proposal) -> frozenset[int]:
         """Return the numbers of the hunks that are left out."""
@@ -25,6 +29,18 @@ class Choices:
     def leave_out(self, proposal: Proposal, hunks: frozenset[int]) -> None:
         """Leave out these hunks and no others."""
         self._left_out[_key(proposal)] = hunks
+
+    def text(self, proposal: Proposal) -> str | None:
+        """Return the SKILL.md as the user edited it; None when they did not."""
+        return self._texts.get(_key(proposal))
+
+    def edit(self, proposal: Proposal, text: str | None) -> None:
+        """Take this text in place of the proposed one (None: the proposed one again), with all its hunks."""
+        self._left_out.pop(_key(proposal), None)
+        if text is None or text == proposal.text:
+            self._texts.pop(_key(proposal), None)
+        else:
+            self._texts[_key(proposal)] = text
 
     def pick(self, proposal: Proposal, difference: Difference) -> tuple[int, ...] | None:
         """Return the chosen hunks in order; None when nothing is left out."""
@@ -38,11 +54,19 @@ class Choices:
         warnings = []
         if proposal.note.verdict.decision is not Decision.ACCEPT:
             warnings.append(f"The gate did not accept this: {proposal.note.verdict.decision.value}.")
-        if hunks is not None:
-            warnings.append("Only the whole was tested; a part of it may do better or worse.")
-        if hides(proposal.text):
+        warnings += [f"Not gated as it stands: {reason}." for reason in self.say_ungated(proposal, hunks)]
+        if hides(self.text(proposal) or proposal.text):
             warnings.append("The text holds characters that do not show; the diff marks them <U+…> or ␛.")
         return warnings
+
+    def say_ungated(self, proposal: Proposal, hunks: tuple[int, ...] | None) -> list[str]:
+        """Return why what is chosen is not what the gate measured; empty when it is."""
+        reasons = [proposal.ungated] if proposal.ungated else []
+        if self.text(proposal) is not None:
+            reasons.append("you edited it")
+        if hunks is not None:
+            reasons.append("only the whole was tested; a part of it may do better or worse")
+        return reasons
 
 
 def find_next(proposals: Sequence[Proposal], decided: Proposal) -> str | None:
@@ -56,7 +80,8 @@ def find_undoable(
     proposals: Sequence[Proposal], selected: Proposal | None, decided: Sequence[str]
 ) -> Proposal | None:
     """Return whose decision undo takes back: the selected proposal's, else the last one made here."""
-    if selected and selected.state in {State.APPLIED, State.REJECTED}:
+    taken = {State.APPLIED, State.REJECTED, State.SNOOZED, State.RETIRED}
+    if selected and selected.state in taken:
         return selected
     known = {proposal.id: proposal for proposal in proposals}
     return next((known[name] for name in reversed(decided) if name in known), None)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import ClassVar
+from collections.abc import Mapping, Sequence
+from typing import ClassVar, Literal
 
 from textual import on
 from textual.app import ComposeResult
@@ -12,20 +12,6 @@ from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Button, Input, Label, Static
-
-KEYS = (
-    ("Move", (("j k ↓ ↑", "next, previous"), ("enter", "into the details"), ("esc", "back to the list"))),
-    ("Look", (("1 2 3", "diff, evidence, tasks"), ("[ ]", "the tab before, after"), ("tab", "next pane"))),
-    (
-        "Hunks",
-        (("n N", "next, previous hunk"), ("space", "leave it out, take it in"), ("g G", "top, bottom")),
-    ),
-    (
-        "Decide",
-        (("a", "apply the chosen hunks"), ("r", "reject, with a reason"), ("u", "undo a decision")),
-    ),
-    ("More", (("ctrl+p", "command palette"), ("?", "this help"), ("q", "quit"))),
-)
 
 
 class Confirm(ModalScreen[bool]):
@@ -93,17 +79,64 @@ class AskReason(ModalScreen[str | None]):
         self.dismiss(None)
 
 
-class Help(ModalScreen[None]):
-    """All keys."""
+class Choose(ModalScreen[str | None]):
+    """Asks which of a few things to do; None when the user steps back. All texts are shown literally."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,question_mark,enter", "dismiss", "Close")]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,q", "answer('')", "Cancel"),
+        Binding("left,right,h,l", "app.focus_next", show=False),
+    ]
+
+    def __init__(self, title: str, lines: Sequence[str], options: Mapping[str, str]) -> None:
+        """`options` are the labels by what is returned; the letter in a label's brackets chooses it."""
+        super().__init__()
+        self._title, self._texts, self._options = title, lines, options
+        for name, label in options.items():
+            key = label.rpartition("(")[2].rstrip(")")
+            self._bindings.bind(key, f"answer({name!r})", show=False)
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog"):
+            yield Label(Content.styled(self._title, "bold $primary"), classes="dialog-title", markup=False)
+            for line in self._texts:
+                yield Static(line, markup=False)
+            with Horizontal(classes="buttons"):
+                for number, (name, label) in enumerate(self._options.items()):
+                    variant: Literal["primary", "default"] = "default" if number else "primary"
+                    yield Button(label, id=name, variant=variant, compact=True)
+                yield Button("Cancel (esc)", id="cancel", compact=True)
+
+    @on(Button.Pressed)
+    def press(self, event: Button.Pressed) -> None:
+        self.action_answer(event.button.id or "")
+
+    def action_answer(self, name: str) -> None:
+        self.dismiss(name if name in self._options else None)
+
+
+class Help(ModalScreen[None]):
+    """All keys, as they are set."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,q,question_mark,enter", "dismiss", "Close"),
+        Binding("j,down", "scroll(1)", show=False),
+        Binding("k,up", "scroll(-1)", show=False),
+    ]
+
+    def __init__(self, keys: Sequence[tuple[str, Sequence[tuple[str, str]]]]) -> None:
+        """`keys` are groups, each with its rows of keys and what they do."""
+        super().__init__()
+        self._keys = keys
 
     def compose(self) -> ComposeResult:
         with VerticalScroll(classes="dialog help"):
-            for group, keys in KEYS:
+            for group, keys in self._keys:
                 rows = [Content.styled(group, "bold $primary")]
                 rows += [
                     Content.assemble((f"  {key:<10}", "$accent"), (text, "$foreground")) for key, text in keys
                 ]
                 yield Static(Content("\n").join(rows), classes="help-group")
-            yield Static("esc closes", classes="muted")
+            yield Static("esc closes · review.keys in the settings changes keys", classes="muted")
+
+    def action_scroll(self, step: int) -> None:
+        self.query_one(VerticalScroll).scroll_relative(y=step, animate=False)

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
+
 from textual.content import Content
 
 from skillopt_gate.verdicts import Decision
 from skillopt_sleep.records import EditEvidence, Proposal
 from skillopt_sleep.review.charts import draw_growth, draw_interval, draw_tallies
+from skillopt_sleep.review.difference import Part
 from skillopt_sleep.review.pages import LABEL, Page
+from skillopt_sleep.review.provenance import find_edits
 from skillopt_sleep.review.wording import (
     BRANCHLESS,
+    CHANGES,
     count,
     say_cost,
     say_counts,
@@ -31,14 +37,34 @@ _SIGNS = {"add": "+", "insert_after": "+", "replace": "+", "delete": "-"}
 _MOST_NIGHTS = 12
 
 
-def write_evidence(proposal: Proposal, width: int) -> Content:
-    """Return the page: the verdict, its numbers, the edits with the user's words, and what was used."""
+def write_evidence(proposal: Proposal, width: int, part: Part | None = None, total: int = 0) -> Content:
+    """Return the page: the verdict, its numbers, the edits with the user's words, and what was used.
+
+    What stands behind one of `total` hunks, if there are several, comes first.
+    """
     page = Page(width)
+    if part is not None and total > 1:
+        _write_hunk(page, proposal, part, total)
     _write_verdict(page, proposal)
     _write_numbers(page, proposal)
     _write_edits(page, proposal.note.edits)
     _write_means(page, proposal)
     return page.content
+
+
+def _write_hunk(page: Page, proposal: Proposal, part: Part, total: int) -> None:
+    page.heading(f"Hunk {part.number} of {total}: {part.place}")
+    found = find_edits(part.hunk, proposal.note.edits)
+    _list_edits(page, found)
+    if not found:
+        page.paragraph("No edit of the optimizer's matches this hunk.", "$foreground-muted")
+    counts = Counter(task.change for task in proposal.note.tasks)
+    told = ", ".join(f"{counts[change]} {change}" for change in CHANGES if counts[change])
+    if told:
+        page.paragraph(
+            f"Tasks, run with all hunks together: {told}. Key 3 shows each, before and after.",
+            "$foreground-muted",
+        )
 
 
 def _write_verdict(page: Page, proposal: Proposal) -> None:
@@ -111,6 +137,10 @@ def _write_edits(page: Page, edits: tuple[EditEvidence, ...]) -> None:
     if not edits:
         return
     page.heading("What changes, and why")
+    _list_edits(page, edits)
+
+
+def _list_edits(page: Page, edits: Sequence[EditEvidence]) -> None:
     for index, edit in enumerate(edits):
         if index:
             page.gap()

@@ -11,6 +11,7 @@ from textual.events import Resize
 from textual.widgets import Static
 
 from skillopt_sleep.records import Proposal
+from skillopt_sleep.review.difference import Part
 from skillopt_sleep.review.evidence_page import write_evidence
 
 
@@ -27,14 +28,16 @@ class EvidenceView(VerticalScroll, can_focus=True):
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name for it
         super().__init__(id=id)
         self._proposal: Proposal | None = None
+        self._part: Part | None = None
+        self._total = 0
         self._written_for = 0
 
     def compose(self) -> ComposeResult:
         yield Static(id="evidence-page", markup=False)
 
-    def display_evidence(self, proposal: Proposal) -> None:
-        """Show a proposal's evidence from its top."""
-        self._proposal = proposal
+    def display_evidence(self, proposal: Proposal, part: Part | None = None, total: int = 0) -> None:
+        """Show a proposal's evidence from its top, that of one of its `total` hunks first."""
+        self._proposal, self._part, self._total = proposal, part, total
         self._write()
         self.scroll_home(animate=False)
 
@@ -45,4 +48,5 @@ class EvidenceView(VerticalScroll, can_focus=True):
     def _write(self) -> None:
         self._written_for = self.scrollable_content_region.width
         if self._proposal and self._written_for:
-            self.query_one("#evidence-page", Static).update(write_evidence(self._proposal, self._written_for))
+            page = write_evidence(self._proposal, self._written_for, self._part, self._total)
+            self.query_one("#evidence-page", Static).update(page)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from skillopt_sleep.records import EditEvidence, Proposal
-from skillopt_sleep.review.difference import Difference, compare
+from skillopt_sleep.review.difference import Difference, compare_proposal
 from skillopt_sleep.review.visible import show
 from skillopt_sleep.review.visible import show_line as _line
 from skillopt_sleep.review.wording import (
@@ -59,7 +59,7 @@ def as_json(proposals: Sequence[Proposal]) -> list[dict[str, Any]]:
 
 def _object(proposal: Proposal) -> dict[str, Any]:
     note, verdict = proposal.note, proposal.note.verdict
-    difference = compare(proposal.base_text, proposal.text)
+    difference = compare_proposal(proposal)
     return {
         "id": proposal.id,
         "skill": proposal.skill,
@@ -116,7 +116,7 @@ def _diff(proposal: Proposal, difference: Difference) -> Iterator[str]:
 
 def _block(proposal: Proposal) -> Iterator[str]:
     note, verdict = proposal.note, proposal.note.verdict
-    difference = compare(proposal.base_text, proposal.text)
+    difference = compare_proposal(proposal)
     low, high = (say_effect(bound) for bound in verdict.interval)
     kind = f"{_line(proposal.client)}, {_line(proposal.scope)} skill, gate mode: {_line(verdict.mode)}"
     yield f"Proposal {_line(proposal.id)}: {_line(proposal.skill)} ({kind})"

@@ -27,6 +27,7 @@ _STATES = {
     State.APPLIED: "applied",
     State.REJECTED: "rejected",
     State.REVERTED: "reverted",
+    State.RETIRED: "retired",
 }
 # What is left for an entry beside the border, the padding and a scrollbar, in cells (see review.tcss).
 _ROOM = 31

@@ -18,7 +18,7 @@ CHANGES = {"fixed": "✓", "broken": "✗", "same": "=", "not run": "–"}
 WAITING = (State.PENDING, State.SNOOZED)
 OPEN = (*WAITING, State.REVERTED)
 # A rejection removes the branch; undoing it makes the branch anew.
-BRANCHLESS = (State.REJECTED,)
+BRANCHLESS = (State.REJECTED, State.RETIRED)
 _MODES = {
     "evidence": "evidence over nights: each night's fresh tasks add to it, and looking often is safe",
     "one-night": "one night: an exact test of tonight's tasks alone",
@@ -153,7 +153,7 @@ def say_state(proposal: Proposal) -> str:
     if proposal.state is State.PENDING:
         return "waiting for you"
     if proposal.state is State.SNOOZED:
-        return f"snoozed until {proposal.snoozed_until}" if proposal.snoozed_until else "snoozed"
+        return f"snoozed until {proposal.snoozed_until[:10]}" if proposal.snoozed_until else "snoozed"
     words = proposal.state.value
     if proposal.state is State.APPLIED and proposal.applied and not proposal.applied.complete:
         words += " in part: what is live is not exactly what was tested"

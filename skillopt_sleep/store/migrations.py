@@ -131,6 +131,21 @@ _MONTHLY = (
     "create index calls_by_start on calls (started, usd, reserved_usd)",
 )
 
+_RENAMED = (
+    # Who read a file: what an older reader left for going on is of no use to a newer one.
+    "alter table files add column reader integer not null default 0",
+    # A file that was given another name is known by its marks, or by what it begins with.
+    "create index files_by_marks on files (marks)",
+    "create index files_by_prefix on files (prefix_hash)",
+)
+
+_JOURNALLED = (
+    # Decisions that were begun: what a killed one has done is found out from the files themselves.
+    "create table intents (proposal text primary key, at text not null, body blob not null) strict",
+    "alter table decisions add column who text not null default ''",
+    "create index decisions_by_proposal on decisions (proposal, id)",
+)
+
 _SERVED = (
     # What the daemon remembers: its schedule, and what it is doing.
     "create table memos (name text primary key, body blob not null) strict",
@@ -156,5 +171,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _TITLED,
     _TOLD,
     _MONTHLY,
+    _RENAMED,
+    _JOURNALLED,
     _SERVED,
 )

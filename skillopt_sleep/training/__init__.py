@@ -9,12 +9,14 @@ if TYPE_CHECKING:
     from skillopt_sleep.training.contract import Environment as Environment
     from skillopt_sleep.training.contract import answer as answer
     from skillopt_sleep.training.contract import make_task as make_task
+    from skillopt_sleep.training.environments import AgentTarget as AgentTarget
     from skillopt_sleep.training.environments import AgentTasks as AgentTasks
     from skillopt_sleep.training.reading import read as read_config
     from skillopt_sleep.training.summary import Summary as Summary
     from skillopt_sleep.training.trainer import Trainer as Trainer
 
 _PLACES = {
+    "AgentTarget": ("environments", "AgentTarget"),
     "AgentTasks": ("environments", "AgentTasks"),
     "Config": ("config", "Config"),
     "Environment": ("contract", "Environment"),
@@ -25,7 +27,17 @@ _PLACES = {
     "read_config": ("reading", "read"),
 }
 
-__all__ = ["AgentTasks", "Config", "Environment", "Summary", "Trainer", "answer", "make_task", "read_config"]
+__all__ = [
+    "AgentTarget",
+    "AgentTasks",
+    "Config",
+    "Environment",
+    "Summary",
+    "Trainer",
+    "answer",
+    "make_task",
+    "read_config",
+]
 
 
 def __getattr__(name: str) -> object:

@@ -11,6 +11,7 @@ from skillopt_replay.skills import Skill
 from skillopt_sleep.training.asking import make_object
 from skillopt_sleep.training.markdown import split_items
 from skillopt_sleep.training.modes import UpdateMode
+from skillopt_sleep.training.showing import show_skill
 from skillopt_sleep.training.suggestions import KINDS
 from skillopt_sleep.training.traces import Trace, render
 
@@ -64,9 +65,13 @@ Rules for edits
 from the skill as it stands there, "" for add; `content` is Markdown, "" for delete; `support` is the number \
 of shown tasks that the edit would help.
 - What stands between <!-- ..._START --> and <!-- ..._END --> cannot be edited.
-
+{files}
 Reply with JSON: "reasoning" (a few sentences), "patterns" (a list of objects with type, count and \
 description), {payload}{notes}.{example}"""
+_FILES = """\
+- `file` is the file that an edit is of: SKILL.md, or the path of another one; an add to a path that is not \
+there makes a file. Of a script `target` and `content` are whole lines, to the character.
+"""
 EXAMPLE = "Write every date as YYYY-MM-DD, never with a time."
 # What a small model makes of the form depends on this more than on all the rules above.
 _EXAMPLE = f"""
@@ -106,7 +111,7 @@ def build_messages(brief: Brief, batch: Minibatch) -> list[Message]:
     task = _TASKS[batch.kind] + (_SKILL_AWARE if brief.skill_aware else "")
     notes = ', "appendix_notes" (a list of reminders)' if brief.skill_aware else ""
     cap = "as few edits as it takes" if brief.budget is None else f"at most {brief.budget} edits"
-    parts = [f"The skill as it is:\n\n{brief.skill.body.strip()}"]
+    parts = [show_skill(brief.skill)]
     parts += [f"What was tried before and turned down; do not propose it again:\n{brief.rejected}"] * bool(
         brief.rejected
     )
@@ -114,18 +119,24 @@ def build_messages(brief: Brief, batch: Minibatch) -> list[Message]:
     parts.append(render(batch.traces, brief.trace_tokens, show_gold=brief.show_gold))
     parts.append(f"Write {cap}, as JSON." if brief.mode == "patch" else f"Make {cap}. Reply as JSON.")
     example = _EXAMPLE if brief.mode == "patch" else ""
-    system = _SYSTEM.format(task=task, notes=notes, payload=_PAYLOADS[brief.mode], example=example)
+    files = _FILES if brief.skill.files and brief.mode == "patch" else ""
+    system = _SYSTEM.format(
+        task=task, notes=notes, payload=_PAYLOADS[brief.mode], example=example, files=files
+    )
     return [Message("system", system), Message("user", "\n\n".join(parts))]
 
 
 def make_edits_schema(limit: int | None, skill: Skill | None = None) -> dict[str, Any]:
-    """Return the JSON schema of a list of edits; of a skill that says nothing yet there is only to add."""
-    empty = skill is not None and not split_items(skill.body)
+    """Return the JSON schema of a list of edits.
+
+    Of a skill that says nothing yet there is only to add; with other files, an edit names the one it is of.
+    """
+    files = skill is not None and bool(skill.files)
+    empty = skill is not None and not files and not split_items(skill.body)
     operations = ["add"] if empty else OPERATIONS
     text = {"type": "string"}
-    edit = make_object(
-        {"op": {"enum": operations}, "target": text, "content": text, "support": {"type": "integer"}}
-    )
+    properties = {"op": {"enum": operations}, **({"file": text} if files else {})}
+    edit = make_object({**properties, "target": text, "content": text, "support": {"type": "integer"}})
     return {"type": "array", "items": edit, **({} if limit is None else {"maxItems": limit})}
 
 

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from skillopt_replay.skill_files import SKILL_FILE
 from skillopt_sleep.training.analyst_prompts import (
     EXAMPLE,
     KEYS,
@@ -21,7 +22,7 @@ from skillopt_sleep.training.analyst_prompts import (
 from skillopt_sleep.training.asking import Optimizer, Unreachable
 from skillopt_sleep.training.edits import apply_edits
 from skillopt_sleep.training.markdown import fold
-from skillopt_sleep.training.misses import collect_misses, render_misses
+from skillopt_sleep.training.misses import tell_misses
 from skillopt_sleep.training.modes import UpdateMode
 from skillopt_sleep.training.provenance import COPY
 from skillopt_sleep.training.records import Edit
@@ -95,11 +96,12 @@ async def reflect(optimizer: Optimizer, brief: Brief, batch: Minibatch) -> Insig
         return Insight(kind=batch.kind, problem="the learning rate is 0: nothing was asked")
 
     whole = brief.mode == "full_rewrite_minibatch"
+    files = bool(brief.skill.files)
 
     def find_fault(value: Mapping[str, Any]) -> str:
         if whole:
             return read_draft(value.get("skill_candidates"))[1]
-        edits, faults = read_payload(value, brief.mode, batch)
+        edits, faults = read_payload(value, brief.mode, batch, files=files)
         misses = [*_find_copies(edits, batch)[1], *_find_misses(brief, edits)]
         return "; ".join([*faults, *misses])
 
@@ -118,7 +120,7 @@ async def reflect(optimizer: Optimizer, brief: Brief, batch: Minibatch) -> Insig
     except ReplyMalformed as error:
         return Insight(kind=batch.kind, problem=str(error))
     value = reply.value
-    edits, _ = ([], []) if whole else read_payload(value, brief.mode, batch)
+    edits, _ = ([], []) if whole else read_payload(value, brief.mode, batch, files=files)
     draft, _ = read_draft(value.get("skill_candidates")) if whole else (None, "")
     edits = edits if brief.budget is None else edits[: brief.budget]
     edits = _place(brief, _find_copies(edits, batch)[0])
@@ -135,11 +137,11 @@ async def reflect(optimizer: Optimizer, brief: Brief, batch: Minibatch) -> Insig
 
 
 def read_payload(
-    value: Mapping[str, Any], mode: UpdateMode, batch: Minibatch
+    value: Mapping[str, Any], mode: UpdateMode, batch: Minibatch, *, files: bool = False
 ) -> tuple[list[Edit], list[str]]:
     """Return the edits of a reply, or its suggestions as edits that say what to do, and the faults."""
     if mode == "patch":
-        return read_edits(value.get("edits"), batch)
+        return read_edits(value.get("edits"), batch, files=files)
     source: Literal["failure", "success"] = "success" if batch.kind == "success" else "failure"
     found, faults = read_suggestions(value.get("revise_suggestions"), support=batch.tasks, source=source)
     return [_as_edit(one) for one in found], list(faults)
@@ -157,8 +159,11 @@ def _as_edit(one: Suggestion) -> Edit:
     )
 
 
-def read_edits(raw: object, batch: Minibatch) -> tuple[list[Edit], list[str]]:
-    """Return the usable edits of a reply with the tasks behind them, and a fault for each of the others."""
+def read_edits(raw: object, batch: Minibatch, *, files: bool = False) -> tuple[list[Edit], list[str]]:
+    """Return the usable edits of a reply with the tasks behind them, and a fault for each of the others.
+
+    With `files` an edit may name one of the skill's other files.
+    """
     if not isinstance(raw, list):
         return [], ['"edits" is not a list']
     edits, faults = [], []
@@ -174,6 +179,7 @@ def read_edits(raw: object, batch: Minibatch) -> tuple[list[Edit], list[str]]:
                 "support": min(max(int(entry.get("support") or batch.tasks), 1), batch.tasks),
                 "source": "success" if batch.kind == "success" else "failure",
                 "rank": number,
+                **({"file": entry.get("file") or SKILL_FILE} if files else {}),
             }
             edit = msgspec.convert(fields, Edit)
             if fold(edit.content) == fold(EXAMPLE):
@@ -223,7 +229,7 @@ def _find_misses(brief: Brief, edits: Sequence[Edit]) -> list[str]:
     _, results = apply_edits(
         brief.skill, edits, limit=len(edits), max_tokens=max(brief.max_skill_tokens, 1_000_000)
     )
-    told = render_misses(collect_misses(brief.skill.body, results))
+    told = tell_misses(brief.skill, results)
     return [told] if told else []
 
 

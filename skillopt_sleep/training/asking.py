@@ -17,6 +17,9 @@ Check = Callable[[Mapping[str, Any]], str]
 """Returns what of a reply cannot be used, "" when all of it can."""
 
 
+_WHOLE = ("new_skill", "skill_candidates")  # keys of replies that hold whole documents
+
+
 class StageUse(msgspec.Struct, frozen=True):
     """What one stage used: calls and tokens, those included that had been paid for before a resume."""
 
@@ -48,8 +51,13 @@ class Optimizer:
         attempts: int = 3,
         reply_tokens: int = 16_384,
         seed: int = 42,
+        rewriter: ChatModel | None = None,
+        rewrite_tokens: int = 64_000,
     ) -> None:
+        """`rewriter` is asked for whole documents (None: the model), in `rewrite_tokens` at most."""
         self._model = model
+        self._rewriter = rewriter or model
+        self._rewrite_tokens = rewrite_tokens
         self._ledger = ledger
         self._slots = asyncio.Semaphore(workers)
         self._attempts = attempts
@@ -89,7 +97,8 @@ class Optimizer:
         conversation = list(messages)
         first: Reply | None = None
         for last in (False, True):
-            completion = await self._complete(stage, conversation, schema, salt, temperature)
+            whole = key in _WHOLE
+            completion = await self._complete(stage, conversation, schema, salt, temperature, whole=whole)
             try:
                 value = _decode(completion, key)
                 fault = check(value)
@@ -119,21 +128,26 @@ class Optimizer:
         schema: Mapping[str, Any],
         salt: object,
         temperature: float,
+        *,
+        whole: bool,
     ) -> Completion:
+        model = self._rewriter if whole else self._model
+        tokens = self._rewrite_tokens if whole else self._reply_tokens
+
         async def make() -> Completion:
-            return await self._model.complete(
+            return await model.complete(
                 tuple(messages),
                 schema=schema,
-                max_tokens=self._reply_tokens,
+                max_tokens=tokens,
                 temperature=temperature,
                 seed=self._seed,
             )
 
-        parts = [self._model.identity, messages, schema, self._reply_tokens, temperature, self._seed, salt]
+        parts = [model.identity, messages, schema, tokens, temperature, self._seed, salt]
         key = f"{stage}/{hashlib.sha256(msgspec.json.encode(parts, order='sorted')).hexdigest()}"
         for _ in range(self._attempts):
             async with self._slots:
-                completion = await self._ledger.once("optimizer", key, self._model.estimate, make, Completion)
+                completion = await self._ledger.once("optimizer", key, model.estimate, make, Completion)
             if completion.error is None:
                 self.note(stage, completion.usage)
                 return completion

@@ -11,6 +11,7 @@ from skillopt_sleep.training.rejected import render_rejected
 from skillopt_sleep.training.replies import ReplyMalformed
 from skillopt_sleep.training.schedules import RateDecision, decide_rate
 from skillopt_sleep.training.select import Selection, list_edits, select_edits
+from skillopt_sleep.training.showing import show_skill
 from skillopt_sleep.training.step_parts import Standing
 from skillopt_sleep.training.traces import Trace
 
@@ -26,7 +27,7 @@ class Chooser:
     ) -> tuple[Selection, str]:
         if budget is None or len(edits) <= budget or budget == 0:
             return select_edits(edits, budget), ""
-        parts = [f"The skill as it is:\n\n{standing.skill.body.strip()}"]
+        parts = [show_skill(standing.skill)]
         parts += [f"Your own notes from earlier epochs:\n{standing.memory}"] * bool(standing.memory)
         rejected = render_rejected(standing.rejected.edits)
         parts += [f"What was tried before and turned down:\n{rejected}"] * bool(rejected)
@@ -50,7 +51,7 @@ class Chooser:
     ) -> tuple[RateDecision, str]:
         count = max(len(traces), 1)
         hard = sum(trace.hard for trace in traces) / count
-        parts = [f"The skill as it is:\n\n{standing.skill.body.strip()}"]
+        parts = [show_skill(standing.skill)]
         parts += [f"Your own notes from earlier epochs:\n{standing.memory}"] * bool(standing.memory)
         rejected = render_rejected(standing.rejected.edits)
         parts += [f"What was tried before and turned down:\n{rejected}"] * bool(rejected)

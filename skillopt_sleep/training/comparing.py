@@ -30,8 +30,8 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
 async def compare_skills(
     environment: Environment,
     config: Config,
-    skill: str,
-    other: str | None,
+    skill: Path | str,
+    other: Path | str | None,
     *,
     split: str,
     samples: int = 1,

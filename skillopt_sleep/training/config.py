@@ -11,11 +11,29 @@ from skillopt_sleep.errors import UsageError
 from skillopt_sleep.training.modes import read_control, read_schedule, read_update_mode
 
 
+class ServerSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The server of a role's model, where the name does not say it all.
+
+    `timeout_seconds` bounds one request (0: the usual), `temperature` None leaves it at 0. `thinking`
+    switches the thinking of a model on or off, for servers that know that.
+    """
+
+    base_url: str = ""
+    api_version: str = ""
+    temperature: float | None = None
+    timeout_seconds: float = 0.0
+    thinking: Literal["server_default", "enabled", "disabled"] = "server_default"
+
+
 class ModelSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Who runs the tasks and who writes the edits, named as models are named everywhere (`openai:gpt-5.5`).
 
-    With a backend given, the name is the deployment alone. `max_usd`, `max_tokens` and `max_calls` are the
-    ceilings of the whole run, resumes included (0: none).
+    With a backend given, the name is the deployment alone. The backends claude_code_exec, codex_exec,
+    copilot_exec and command are agents, which work on files: `agent_path` is the client's program where it is
+    not on the PATH, and `command` the program of your own with its arguments. `reasoning_effort` is how hard
+    models are told to think ("": as they do by themselves), `rewrite_reasoning_effort` the same for whole
+    documents. `max_usd`, `max_tokens` and `max_calls` are the ceilings of the whole run, resumes included
+    (0: none).
     """
 
     backend: str = ""
@@ -23,6 +41,13 @@ class ModelSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     optimizer: str = "local"
     target_backend: str = ""
     optimizer_backend: str = ""
+    target_server: ServerSection = ServerSection()
+    optimizer_server: ServerSection = ServerSection()
+    agent_path: str = ""
+    command: tuple[str, ...] = ()
+    reasoning_effort: str = ""
+    rewrite_reasoning_effort: str = ""
+    rewrite_max_completion_tokens: int = 64_000
     max_usd: float = 0.0
     max_tokens: int = 0
     max_calls: int = 0
@@ -116,8 +141,10 @@ class EvaluationSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
 class EnvSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Which environment, its data, and where the run is written.
 
-    `name` is a registered environment or `module:callable`; `options` are its own arguments. `attempts` is
-    how often a rollout is tried that the infrastructure failed.
+    `name` is a registered environment or `module:callable`; `options` are its own arguments. `skill_init` is
+    a SKILL.md, or a folder that is trained whole. `attempts` is how often a rollout is tried that the
+    infrastructure failed. `exec_timeout` bounds one rollout in seconds, `max_turns` the turns of an agent
+    (0: as the settings of the program say).
     """
 
     name: str = ""
@@ -130,6 +157,8 @@ class EnvSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     split_dir: str = ""
     data_path: str = ""
     workers: int = 8
+    exec_timeout: float = 0.0
+    max_turns: int = 0
     max_completion_tokens: int = 16_384
     limit: int = 0
     attempts: int = 2
@@ -148,7 +177,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 _LEAST = {
-    "model": {"max_usd": 0, "max_tokens": 0, "max_calls": 0},
+    "model": {"max_usd": 0, "max_tokens": 0, "max_calls": 0, "rewrite_max_completion_tokens": 100},
     "train": {
         "num_epochs": 1,
         "train_size": 0,
@@ -177,7 +206,14 @@ _LEAST = {
         "skill_aware_consolidate_threshold": 0,
     },
     "evaluation": {"samples": 1, "sel_env_num": 0, "test_env_num": 0, "gate_min_tasks": 1},
-    "env": {"workers": 1, "limit": 0, "attempts": 1, "max_completion_tokens": 1},
+    "env": {
+        "workers": 1,
+        "exec_timeout": 0,
+        "max_turns": 0,
+        "limit": 0,
+        "attempts": 1,
+        "max_completion_tokens": 1,
+    },
 }
 
 

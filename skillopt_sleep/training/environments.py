@@ -7,22 +7,27 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+import msgspec
+
 from skillopt_replay.executors.contract import Executor, Job
-from skillopt_replay.protocols import Limits
+from skillopt_replay.protocols import Agent, Limits
 from skillopt_replay.setup import Setup
+from skillopt_replay.tasks import Task
 from skillopt_sleep.errors import UsageError
 from skillopt_sleep.training.config import Config
 from skillopt_sleep.training.contract import SPLITS, Environment, answer
 from skillopt_sleep.training.task_files import load_splits
 
 if TYPE_CHECKING:
-    from skillopt_replay.protocols import Agent, ChatModel
+    from skillopt_replay.protocols import ChatModel
     from skillopt_replay.rollouts import Rollout, Usage
     from skillopt_replay.skills import Skill
-    from skillopt_replay.tasks import Task
 
 Factory = Callable[..., Environment]
-"""Called with the config and the target model, and with `env.options` as keyword arguments."""
+"""Called with the config and the target, and with `env.options` as keyword arguments.
+
+The target is a ChatModel, or an AgentTarget where the backend of the target is an agent.
+"""
 
 _FACTORIES: dict[str, Factory] = {}
 
@@ -37,7 +42,19 @@ def register(name: str) -> Callable[[Factory], Factory]:
     return add
 
 
-def open_environment(config: Config, target: ChatModel) -> Environment:
+class AgentTarget(msgspec.Struct, frozen=True, kw_only=True):
+    """An agent as target: `executor` runs it, in workspaces that `find_setup` says how to make ready.
+
+    `agent` is the one the executor runs, for its identity and its estimate.
+    """
+
+    agent: Agent
+    executor: Executor
+    limits: Limits = Limits()
+    find_setup: Callable[[Task], Setup | None] = lambda _task: None
+
+
+def open_environment(config: Config, target: ChatModel | AgentTarget) -> Environment:
     """Return the environment the configuration names.
 
     Raises UsageError when there is none of that name or its options do not fit, TrainingError when its data
@@ -73,21 +90,33 @@ def _import(name: str) -> Factory:
 
 
 @register("tasks")
+def open_tasks(config: Config, target: ChatModel | AgentTarget, *, name: str = "tasks") -> Environment:
+    """Return the tasks of files, for a chat model or an agent."""
+    env = config.env
+    agent = target if isinstance(target, AgentTarget) else None
+    splits = load_splits(
+        split_dir=Path(env.split_dir) if env.split_dir else None,
+        data_path=Path(env.data_path) if env.data_path else None,
+        ratio=env.split_ratio,
+        seed=env.split_seed,
+        skill=env.skill_name or name,
+        works_on_files=agent is not None,
+    )
+    if isinstance(target, AgentTarget):
+        return AgentTasks(name, splits, target)
+    return FileTasks(name, splits, target, max_tokens=env.max_completion_tokens)
+
+
 class FileTasks:
     """Tasks from files, answered by a chat model in one reply and scored by their checks."""
 
-    def __init__(self, config: Config, target: ChatModel, *, name: str = "tasks") -> None:
-        env = config.env
+    def __init__(
+        self, name: str, splits: Mapping[str, Sequence[Task]], model: ChatModel, *, max_tokens: int
+    ) -> None:
         self.name = name
-        self._model = target
-        self._max_tokens = env.max_completion_tokens
-        self._splits = load_splits(
-            split_dir=Path(env.split_dir) if env.split_dir else None,
-            data_path=Path(env.data_path) if env.data_path else None,
-            ratio=env.split_ratio,
-            seed=env.split_seed,
-            skill=env.skill_name or name,
-        )
+        self._model = model
+        self._max_tokens = max_tokens
+        self._splits = splits
 
     @property
     def identity(self) -> str:
@@ -109,27 +138,15 @@ class FileTasks:
 class AgentTasks:
     """Tasks that an agent works on, in workspaces of replay: any of its checks that code can make will do.
 
-    `executor` runs the agent; `agent` is the same one, for its identity and its estimate. `splits` holds the
-    tasks of train, val and test.
+    `splits` holds the tasks of train, val and test. Whoever opened the target's executor closes it.
     """
 
-    def __init__(
-        self,
-        name: str,
-        splits: Mapping[str, Sequence[Task]],
-        executor: Executor,
-        agent: Agent,
-        *,
-        limits: Limits | None = None,
-        setup: Setup | None = None,
-    ) -> None:
+    def __init__(self, name: str, splits: Mapping[str, Sequence[Task]], target: AgentTarget) -> None:
         self.name = name
-        self.identity = agent.identity
-        self.estimate = agent.estimate
+        self.identity = target.agent.identity
+        self.estimate = target.agent.estimate
         self._splits = splits
-        self._executor = executor
-        self._limits = limits or Limits()
-        self._setup = setup
+        self._target = target
 
     def load(self, split: str) -> Sequence[Task]:
         """Return the tasks of the split."""
@@ -137,8 +154,10 @@ class AgentTasks:
 
     async def rollout(self, task: Task, skill: Skill, sample: int) -> Rollout:
         """Run the agent in a workspace of its own."""
-        return await self._executor.run(
-            Job(task=task, skill=skill, limits=self._limits, sample=sample, setup=self._setup)
+        target = self._target
+        setup = target.find_setup(task)
+        return await target.executor.run(
+            Job(task=task, skill=skill, limits=target.limits, sample=sample, setup=setup)
         )
 
 

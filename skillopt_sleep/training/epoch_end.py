@@ -22,6 +22,7 @@ from skillopt_sleep.training.regions import Region, read_region, write_region
 from skillopt_sleep.training.replies import ReplyMalformed
 from skillopt_sleep.training.rolling import Runner
 from skillopt_sleep.training.run_folder import RunFolder, RunState
+from skillopt_sleep.training.showing import show_skill
 
 REGION_TOKENS = 600
 _MEMORY_CHARACTERS = 4000
@@ -89,8 +90,8 @@ class EpochEnd:
         skill = self._load(state.current, state)
         guidance = read_region(skill.body, "slow_update")
         parts = [
-            f"The skill an epoch ago:\n\n{before.body.strip()}",
-            f"The skill now:\n\n{skill.body.strip()}",
+            show_skill(before, "The skill an epoch ago"),
+            show_skill(skill, "The skill now"),
         ]
         parts += [f"The guidance so far:\n{guidance}"] * bool(guidance)
         parts.append(self._show(pairs))
@@ -149,7 +150,7 @@ class EpochEnd:
         if candidate == skill:
             self._folder.write_json(path / "slow_result.json", result | {"action": "skip"})
             return state
-        self._folder.write_text(path / "candidate_skill.md", candidate.text)
+        self._folder.write_skill(path / "candidate_skill", candidate)
         comparison: Comparison | None = None
         if not forced:
             comparison = await self._gate.compare(
@@ -180,7 +181,7 @@ class EpochEnd:
             state = msgspec.structs.replace(
                 state, best=saved, best_measure=measure, best_origin=origin, best_step=state.step
             )
-            self._folder.write_text(self._folder.root / "best_skill.md", candidate.text)
+            self._folder.write_skill(self._folder.root / "best_skill", candidate)
         return state
 
     async def _remember(
@@ -194,8 +195,8 @@ class EpochEnd:
             )
             return state
         parts = [
-            f"The skill an epoch ago:\n\n{before.body.strip()}",
-            f"The skill now:\n\n{after.body.strip()}",
+            show_skill(before, "The skill an epoch ago"),
+            show_skill(after, "The skill now"),
         ]
         parts += [f"Your notes so far:\n{state.memory}"] * bool(state.memory)
         parts.append(self._show(pairs))

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from skillopt_replay.protocols import Message
+from skillopt_replay.skill_files import SKILL_FILE
 from skillopt_replay.skills import Skill
 from skillopt_sleep.training.analyst_prompts import make_edits_schema
 from skillopt_sleep.training.analysts import Insight
@@ -16,6 +17,7 @@ from skillopt_sleep.training.asking import Optimizer, Unreachable, make_object
 from skillopt_sleep.training.markdown import fold
 from skillopt_sleep.training.records import Edit
 from skillopt_sleep.training.replies import ReplyMalformed
+from skillopt_sleep.training.showing import show_skill
 
 Patch = tuple[Edit, ...]
 
@@ -62,9 +64,9 @@ async def merge(
 
 def dedupe(edits: Sequence[Edit]) -> Patch:
     """Return each distinct edit once, in the order given, with the support of all its occurrences."""
-    known: dict[tuple[str, str, str], Edit] = {}
+    known: dict[tuple[str, str, str, str], Edit] = {}
     for edit in edits:
-        key = (edit.op, fold(edit.content), fold(edit.target))
+        key = (edit.op, edit.file, fold(edit.content), fold(edit.target))
         first = known.get(key)
         if first is None:
             known[key] = edit
@@ -99,11 +101,11 @@ class _Tree:
             return patches[0]
         pool = [edit for patch in patches for edit in patch]
         try:
-            reply = await self._optimizer.ask("merge", self._build(patches, what), _SCHEMA)
+            reply = await self._optimizer.ask("merge", self._build(patches, what), make_schema(self._skill))
         except (Unreachable, ReplyMalformed) as error:
             self.problems.add(f"{what} were put together without a merge: {error}")
             return dedupe(pool)
-        edits = _read(reply.value.get("edits"), pool)
+        edits = _read(reply.value.get("edits"), pool, files=bool(self._skill.files))
         if not edits:
             self.problems.add(f"{what} were put together without a merge: the reply left no edit")
             return dedupe(pool)
@@ -118,12 +120,13 @@ class _Tree:
                     "content": e.content,
                     "support": e.support,
                     "source": e.source,
+                    **({"file": e.file} if self._skill.files else {}),
                 }
                 for e in patch
             ]
             for patch in patches
         ]
-        parts = [f"The skill as it is:\n\n{self._skill.body.strip()}"]
+        parts = [show_skill(self._skill)]
         parts += [f"What was tried before and turned down:\n{self._rejected}"] * bool(self._rejected)
         parts += [f"Your own notes from earlier epochs:\n{self._memory}"] * bool(self._memory)
         parts.append(f"The patches ({what}), as JSON:\n{msgspec.json.encode(listed).decode()}")
@@ -140,8 +143,9 @@ Reply with JSON: "reasoning" (a sentence or two) and "edits", each with op, targ
 source (failure or success)."""
 
 
-def _make_schema() -> dict[str, Any]:
-    edits = make_edits_schema(None)
+def make_schema(skill: Skill) -> dict[str, Any]:
+    """Return the JSON schema of a merged patch."""
+    edits = make_edits_schema(None, skill)
     item = edits["items"]
     properties = {**item["properties"], "source": {"enum": ["failure", "success"]}}
     return make_object(
@@ -149,10 +153,7 @@ def _make_schema() -> dict[str, Any]:
     )
 
 
-_SCHEMA = _make_schema()
-
-
-def _read(raw: object, pool: Sequence[Edit]) -> Patch:
+def _read(raw: object, pool: Sequence[Edit], *, files: bool) -> Patch:
     """Return the usable edits of a merge; none can claim more support than all of the pool has."""
     most = sum(edit.support for edit in pool)
     edits = []
@@ -168,6 +169,7 @@ def _read(raw: object, pool: Sequence[Edit]) -> Patch:
                     "support": min(max(int(fields.get("support") or 1), 1), most),
                     "source": "success" if fields.get("source") == "success" else "failure",
                     "rank": number,
+                    **({"file": fields.get("file") or SKILL_FILE} if files else {}),
                 },
                 Edit,
             )

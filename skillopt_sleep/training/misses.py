@@ -10,6 +10,8 @@ from collections.abc import Iterable
 
 import msgspec
 
+from skillopt_replay.skill_files import SKILL_FILE
+from skillopt_replay.skills import Skill
 from skillopt_sleep.training.anchors import find_all
 from skillopt_sleep.training.markdown import find_islands, split_lines
 from skillopt_sleep.training.records import Edit, EditResult
@@ -38,6 +40,21 @@ def collect_misses(body: str, results: Iterable[EditResult]) -> tuple[Miss, ...]
     return tuple(
         Miss(edit=r.edit, detail=r.detail, near=_find_near(body, r.edit.target)) for r in results if r.miss
     )
+
+
+def tell_misses(skill: Skill, results: Iterable[EditResult]) -> str:
+    """Return what to tell the optimizer of the edits that missed, each by the file it names; "" for none."""
+    results = list(results)
+    told = []
+    for path in dict.fromkeys(result.edit.file for result in results):
+        own = [result for result in results if result.edit.file == path]
+        file = skill.find(path)
+        if path == SKILL_FILE or file is not None:
+            told.append(render_misses(collect_misses(file.text if file else skill.body, own)))
+        else:
+            there = ", ".join([SKILL_FILE, *(other.path for other in skill.files)])
+            told += [f"{r.edit.op}: {r.detail} (it has: {there})" for r in own if r.miss]
+    return "\n".join(filter(None, told))
 
 
 def render_misses(misses: Iterable[Miss]) -> str:

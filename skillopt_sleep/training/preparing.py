@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from skillopt_replay.skill_folders import read_skill
 from skillopt_replay.skills import Skill, SkillInvalid, find_problems, new_skill
 from skillopt_replay.tasks import Task
 from skillopt_sleep.training.config import Config
@@ -43,10 +45,16 @@ def load_splits(environment: Environment, config: Config) -> dict[str, list[Task
     return splits
 
 
-def make_initial(skill: Skill | str | None, name: str, config: Config) -> Skill:
-    """Return the skill that training begins with. Raises TrainingError when it is not legal."""
+def make_initial(skill: Skill | Path | str | None, name: str, config: Config) -> Skill:
+    """Return the skill that training begins with; a path is a SKILL.md or a folder with one.
+
+    Raises TrainingError when it cannot be read or is not legal.
+    """
     wanted = config.env.skill_name or "".join(c if c.isalnum() else "-" for c in name.lower()).strip("-")
     try:
+        if isinstance(skill, Path):
+            read = read_skill(skill, wanted)
+            return make_initial(read if read.files else read.text, name, config)
         if isinstance(skill, Skill):
             problems = find_problems(skill)
             if problems:

@@ -12,23 +12,27 @@ import yaml
 
 from skillopt_sleep.errors import UsageError
 from skillopt_sleep.training.config import Config, check
+from skillopt_sleep.training.reference_keys import is_of_reference, translate
 
 _BASE = "_base_"
 # Keys of the reference implementation that only belong to one of its own backends, or never had an effect.
 _GONE = {
     "gradient.max_analyst_rounds": "it never had an effect: leave it out",
     "optimizer.meta_learning_rate": "it never had an effect: leave it out",
-    "model.reasoning_effort": "how a model thinks is its service's setting: leave it out",
-    "model.rewrite_reasoning_effort": "how a model thinks is its service's setting: leave it out",
-    "model.rewrite_max_completion_tokens": "set gradient.reply_tokens, which holds for every question",
     "evaluation.use_semantic_density": "it rewards words rather than results: leave it out",
     "evaluation.semantic_density_weight": "it rewards words rather than results: leave it out",
     "evaluation.leading_words": "it rewards words rather than results: leave it out",
     "env.split_output_dir": "splits are made in memory: leave it out",
-    "env.exec_timeout": "limits of a run belong to the environment: set them in env.options",
-    "env.max_turns": "limits of a run belong to the environment: set them in env.options",
 }
-_BACKEND_WORDS = ("azure", "qwen", "minimax", "codex", "claude", "cursor", "copilot")
+# Keys that the reference calls otherwise where it has no sections, besides those it calls the same.
+_FLAT = {
+    "model_backend": ("model", "backend"),
+    "optimizer_model": ("model", "optimizer"),
+    "target_model": ("model", "target"),
+    "edit_budget": ("optimizer", "learning_rate"),
+    "min_edit_budget": ("optimizer", "min_learning_rate"),
+    "env": ("env", "name"),
+}
 
 
 def read(path: Path | None, overrides: Sequence[str] = ()) -> Config:
@@ -44,7 +48,8 @@ def read(path: Path | None, overrides: Sequence[str] = ()) -> Config:
 
 def make(values: Mapping[str, Any]) -> Config:
     """Return the configuration of nested values. Raises UsageError."""
-    _check_keys(values)
+    values, faults = translate(values)
+    _check_keys(values, faults)
     try:
         config = msgspec.convert(values, Config)
     except msgspec.ValidationError as error:
@@ -71,11 +76,40 @@ def _load(path: Path, seen: tuple[Path, ...]) -> dict[str, Any]:
     if not isinstance(values, dict):
         raise UsageError(f"{path} is not a mapping of sections")
     base = values.pop(_BASE, None)
+    values = _arrange(values)
     if base is None:
         return values
     if not isinstance(base, str):
         raise UsageError(f"{path}: {_BASE} is the path of one file")
     return _merge(_load(path.parent / base, (*seen, path)), values)
+
+
+def _arrange(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of a file in sections: a key outside of them goes where it belongs.
+
+    One that stands in its section as well counts there. One that several sections have belongs to none.
+    """
+    arranged = {key: value for key, value in values.items() if _find_place(key, value) is None}
+    for key, value in values.items():
+        place = _find_place(key, value)
+        if place is not None:
+            inside = arranged.get(place[0])
+            own = dict(inside) if isinstance(inside, Mapping) else {}
+            arranged[place[0]] = {place[1]: value, **own}
+    return arranged
+
+
+def _find_place(key: str, value: object) -> tuple[str, str] | None:
+    """Return the section and the name of a key that stands outside of all sections."""
+    if isinstance(value, Mapping):
+        return None
+    if key in _FLAT:
+        return _FLAT[key]
+    if is_of_reference(key):
+        return "model", key
+    kinds = {section.name: section.type for section in msgspec.structs.fields(Config)}
+    having = [name for name, kind in kinds.items() if key in {f.name for f in msgspec.structs.fields(kind)}]
+    return (having[0], key) if len(having) == 1 and key not in kinds else None
 
 
 def _merge(base: Mapping[str, Any], child: Mapping[str, Any]) -> dict[str, Any]:
@@ -104,12 +138,12 @@ def _parse(override: str) -> dict[str, Any]:
     return nested
 
 
-def _check_keys(values: Mapping[str, Any]) -> None:
-    """Raise UsageError for all keys that do not exist, each with what to do."""
+def _check_keys(values: Mapping[str, Any], faults: list[tuple[str, str]]) -> None:
+    """Raise UsageError for the faults and all keys that do not exist, each with what to do."""
     sections = {field.name: field.type for field in msgspec.structs.fields(Config)}
     known = {name: [f.name for f in msgspec.structs.fields(kind)] for name, kind in sections.items()}
     places = [f"{section}.{key}" for section, keys in known.items() for key in keys]
-    faults: list[tuple[str, str]] = []
+    faults = list(faults)
     for section, entries in values.items():
         if section not in sections:
             faults.append((f"no section is called {section}", _suggest(str(section), list(sections))))
@@ -125,17 +159,10 @@ def _check_keys(values: Mapping[str, Any]) -> None:
 
 
 def _explain(name: str, places: Sequence[str]) -> tuple[str, str]:
-    section, _, key = name.partition(".")
     if name in _GONE:
         return f"{name} is not used", _GONE[name]
-    if section == "model" and key.removeprefix("optimizer_").removeprefix("target_").startswith(
-        _BACKEND_WORDS
-    ):
-        return f"{name} is not used", (
-            "keys and addresses of services come from the environment or .env, and the models are named in"
-            " model.target and model.optimizer"
-        )
-    return f"no key is called {name}", _suggest(name, places)
+    own = ", or put it below env.options if the environment takes it" if name.startswith("env.") else ""
+    return f"no key is called {name}", _suggest(name, places) + own
 
 
 def _suggest(name: str, known: Sequence[str]) -> str:

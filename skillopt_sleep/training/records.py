@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 import msgspec
 
+from skillopt_replay.skill_files import SKILL_FILE
 from skillopt_replay.skills import Skill
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Edit(msgspec.Struct, frozen=True, kw_only=True):
-    """One bounded change of a skill's body.
+    """One bounded change of a skill: of the body of its SKILL.md, or of the `file` it names.
 
     `add` appends `content`; `insert_after` puts it after the block that holds `target`; `replace` and
     `delete` act on `target`. `because` cites the evidence by id; `sessions` are the sessions whose user's
@@ -31,6 +32,7 @@ class Edit(msgspec.Struct, frozen=True, kw_only=True):
     support: int = 0
     source: Literal["failure", "success"] = "failure"
     rank: int = 0
+    file: str = SKILL_FILE
 
 
 class RejectedEdit(msgspec.Struct, frozen=True):
@@ -52,9 +54,10 @@ class RejectedEdit(msgspec.Struct, frozen=True):
 class EditResult(msgspec.Struct, frozen=True, kw_only=True):
     """What became of an edit; `detail` says where it went, or why it was not applied.
 
-    `miss`: the target was not found or not unique, so asking the optimizer again may help. `over_size`: only
-    the size budget stood against it. `matched` is the text that the target was found as, byte for byte, ""
-    when there was nothing to find; `exact` says that target and text agree in every character.
+    `miss`: the target was not found or not unique, or a script would break: asking again may help.
+    `over_size`: only the size budget stood against it. `matched` is the text that the target was found as,
+    byte for byte, "" when there was nothing to find; `exact` says that target and text agree in every
+    character.
     """
 
     edit: Edit

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
+import msgspec
+
 from skillopt_replay.skills import Skill, SkillInvalid, find_problems
 from skillopt_sleep.training.contents import EditRefused, clean_content
 from skillopt_sleep.training.inserts import newline_of, splice
@@ -50,7 +52,7 @@ def write_region(skill: Skill, region: Region, text: str, *, max_tokens: int) ->
     changed = _put(body, region, content)
     if read_region(changed, region).replace("\r\n", "\n") != content or not _is_sound(changed):
         raise EditRefused("the region cannot be written: a code block or comment of the skill is not closed")
-    result = Skill(skill.name, skill.text.removesuffix(skill.body) + changed)
+    result = msgspec.structs.replace(skill, text=skill.text.removesuffix(skill.body) + changed)
     problems = find_problems(result)
     if problems:
         raise EditRefused(f"the skill would not be legal: {'; '.join(problems)}")

@@ -49,10 +49,11 @@ class Rewrite(msgspec.Struct, frozen=True, kw_only=True):
 def enforce_rewrite(skill: Skill, text: str, *, max_tokens: int, min_tokens: int = 0) -> Rewrite:
     """Return the skill with `text` as its new document or body, as far as it may be.
 
-    The front matter stays that of the skill, byte for byte, and so does every protected region, at the place
-    the text has it or else at the end. Refused are a text that opens a code block or comment without closing
-    it, hides something from a reader, changes nothing, or has more than `max_tokens` or fewer than
-    `min_tokens` (characters / 4, of the whole document). Raises SkillInvalid when the skill is not legal.
+    The front matter and the other files stay those of the skill, byte for byte, and so does every protected
+    region, at the place the text has it or else at the end. Refused are a text that opens a code block or
+    comment without closing it, hides something from a reader, changes nothing, or has more than `max_tokens`
+    or fewer than `min_tokens` (characters / 4, of the whole document). Raises SkillInvalid when the skill is
+    not legal.
     """
     problems = find_problems(skill)
     if problems:
@@ -62,7 +63,7 @@ def enforce_rewrite(skill: Skill, text: str, *, max_tokens: int, min_tokens: int
         body = _take_body(skill, text, restored)
         body = _restore_regions(skill.body, body, restored)
         _check(skill.body, body)
-        result = Skill(skill.name, skill.text.removesuffix(skill.body) + body)
+        result = msgspec.structs.replace(skill, text=skill.text.removesuffix(skill.body) + body)
         _check_document(skill, result, max_tokens, min_tokens)
     except EditRefused as refused:
         return Rewrite(

@@ -15,6 +15,7 @@ from skillopt_sleep.training.records import Edit
 from skillopt_sleep.training.replies import ReplyMalformed
 from skillopt_sleep.training.rewrites import Rewrite, enforce_rewrite
 from skillopt_sleep.training.select import list_edits
+from skillopt_sleep.training.showing import show_skill
 from skillopt_sleep.training.sizes import Compression
 
 SCHEMA: dict[str, Any] = make_object(
@@ -38,7 +39,7 @@ async def rewrite(
     optimizer: Optimizer, skill: Skill, suggestions: Sequence[Edit], *, max_tokens: int, rejected: str = ""
 ) -> Rewriting:
     """Return the skill rewritten by the selected suggestions. Raises CeilingReached, ServiceRefused."""
-    parts = [f"The skill as it is:\n\n{skill.body.strip()}"]
+    parts = [show_skill(skill)]
     parts += [f"What was tried before and turned down:\n{rejected}"] * bool(rejected)
     parts.append(f"The suggestions:\n{list_edits(suggestions)}")
     return await _write(optimizer, "rewrite", _REWRITE, parts, skill, max_tokens=max_tokens)
@@ -47,7 +48,7 @@ async def rewrite(
 async def compress(optimizer: Optimizer, skill: Skill, wanted: Compression) -> Rewriting:
     """Return the skill made shorter, to the size that is wanted. Raises CeilingReached, ServiceRefused."""
     parts = [
-        f"The skill as it is:\n\n{skill.body.strip()}",
+        show_skill(skill),
         f"It has {wanted.tokens} tokens; write it in at most {wanted.wanted}.",
     ]
     return await _write(
@@ -75,7 +76,7 @@ async def merge_documents(
         if len(group) == 1:
             return group[0]
         listed = "\n\n".join(f"Version {at + 1}:\n\n{text.strip()}" for at, text in enumerate(group))
-        parts = [f"The skill as it is:\n\n{skill.body.strip()}", listed]
+        parts = [show_skill(skill), listed]
         try:
             return await _ask(optimizer, "merge", _MERGE, parts)
         except (Unreachable, ReplyMalformed) as error:

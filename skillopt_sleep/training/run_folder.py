@@ -12,7 +12,9 @@ from typing import Any
 
 import msgspec
 
-from skillopt_replay.skills import Skill
+from skillopt_replay.folders import remove_tree
+from skillopt_replay.skill_folders import read_skill, write_skill
+from skillopt_replay.skills import Skill, SkillInvalid
 from skillopt_replay.tasks import Task
 from skillopt_sleep.files import write_atomically
 from skillopt_sleep.training.contract import TrainingError
@@ -48,6 +50,21 @@ class RunState(msgspec.Struct, frozen=True, kw_only=True):
     stopped: str = ""
 
 
+def write_folder(place: Path, skill: Skill) -> None:
+    """Put the skill's folder at the place, whole; what is there goes."""
+    place.parent.mkdir(parents=True, exist_ok=True)
+    new, old = place.with_name(f".{place.name}.new"), place.with_name(f".{place.name}.old")
+    for left in (new, old):
+        if left.exists():
+            remove_tree(left)
+    write_skill(skill, new)
+    if place.exists():
+        place.rename(old)
+    new.rename(place)
+    if old.exists():
+        remove_tree(old)
+
+
 class RunFolder:
     """Reads and writes one run's folder; all paths in its files are relative to it."""
 
@@ -80,17 +97,27 @@ class RunFolder:
         write_atomically(path, text)
 
     def save_skill(self, skill: Skill, name: str) -> str:
-        """Write the skill as `skills/<name>.md`; return that path as the state names it."""
-        relative = f"skills/{name}.md"
-        write_atomically(self.root / relative, skill.text)
-        return relative
+        """Write the skill below `skills`; return its path as the state names it."""
+        return self.write_skill(self.root / "skills" / name, skill).relative_to(self.root).as_posix()
+
+    def write_skill(self, place: Path, skill: Skill) -> Path:
+        """Replace what is at the place by the skill: `<place>.md`, or a folder when it has other files."""
+        file = place.with_name(f"{place.name}.md")
+        if not skill.files:
+            write_atomically(file, skill.text)
+            if place.is_dir():
+                remove_tree(place)
+            return file
+        write_folder(place, skill)
+        file.unlink(missing_ok=True)
+        return place
 
     def load_skill(self, relative: str, name: str) -> Skill:
-        """Return the skill of a file the state names. Raises TrainingError when it is gone."""
+        """Return the skill of a path the state names. Raises TrainingError when it is gone."""
         try:
-            return Skill(name, (self.root / relative).read_bytes().decode())
-        except (OSError, UnicodeDecodeError) as error:
-            raise TrainingError(f"{self.root / relative} cannot be read, so the run cannot go on") from error
+            return msgspec.structs.replace(read_skill(self.root / relative), name=name)
+        except SkillInvalid as error:
+            raise TrainingError(f"{error.message}, so the run cannot go on") from error
 
     def load_state(self) -> RunState | None:
         """Return the state, None when the run has none yet. Raises TrainingError when it is damaged."""
@@ -115,14 +142,18 @@ class RunFolder:
 
 
 def fingerprint(
-    config: Mapping[str, Any], splits: Mapping[str, Sequence[Task]], skill: Skill, target: str, optimizer: str
+    config: Mapping[str, Any],
+    splits: Mapping[str, Sequence[Task]],
+    skill: Skill,
+    target: str,
+    *optimizers: str,
 ) -> dict[str, str]:
     """Return a digest of each thing that a run's results depend on, by what it is."""
     parts: dict[str, object] = {
         "config": config,
-        "skill": skill.text,
+        "skill": [skill.text, skill.files] if skill.files else skill.text,
         "target": target,
-        "optimizer": optimizer,
+        "optimizer": optimizers[0] if len(optimizers) == 1 else optimizers,
     }
     digests = {name: _digest(part) for name, part in parts.items()}
     return {**digests, **{f"{name} tasks": _digest(tasks) for name, tasks in splits.items()}}

@@ -10,6 +10,7 @@ from typing import TypeVar
 
 import msgspec
 
+from skillopt_replay.skill_files import SKILL_FILE
 from skillopt_sleep.training.markdown import fold
 from skillopt_sleep.training.records import Edit
 
@@ -47,7 +48,7 @@ def _weigh(edit: Edit) -> tuple[int, bool, int, str, str, str, str, str, tuple[s
         fold(edit.target),
         edit.content,
         edit.target,
-        (*edit.because, *edit.sessions),
+        (edit.file, *edit.because, *edit.sessions),
     )
 
 
@@ -92,6 +93,7 @@ def list_edits(edits: Sequence[Edit]) -> str:
     lines = []
     for index, edit in enumerate(order_edits(edits)):
         parts = [f"{index}: {edit.op}"]
+        parts += [f"in {edit.file}"] if edit.file != SKILL_FILE else []
         parts += [f'at "{" ".join(edit.target.split())}"'] if edit.target else []
         parts += [f'"{" ".join(edit.content.split())}"'] if edit.content else []
         lines.append(f"{' '.join(parts)} ({edit.source}, support {edit.support})")

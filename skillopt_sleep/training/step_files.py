@@ -23,7 +23,7 @@ def write_step(folder: RunFolder, plan: Plan, result: StepResult, record: dict[s
     if result.notes:
         folder.write_json(path / "appendix_notes.json", result.notes)
     if result.candidate is not None:
-        folder.write_text(path / "candidate_skill.md", result.candidate.text)
+        folder.write_skill(path / "candidate_skill", result.candidate)
     folder.write_json(path / "trajectory_digest.json", {"step": plan.step, **result.digest})
     folder.write_json(path / "step_record.json", record)
 

@@ -19,7 +19,8 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """One task of a file: what is asked, and the exact `answer`, or checks in the words of replay.
 
     `{"id": "1", "prompt": "2 + 2?", "answer": "4"}` or with
-    `"checks": [{"type": "contains", "text": "4"}]`; `family` groups tasks for the report.
+    `"checks": [{"type": "contains", "text": "4"}]`; `family` groups tasks for the report. `project` is the
+    folder an agent works in a copy of, from that of the file, at `commit` where it is under git.
     """
 
     prompt: str
@@ -27,26 +28,41 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     family: str = ""
     answer: str = ""
     checks: tuple[Check, ...] = ()
+    project: str = ""
+    commit: str = ""
 
 
 def load_splits(
-    *, split_dir: Path | None, data_path: Path | None, ratio: str, seed: int, skill: str
+    *,
+    split_dir: Path | None,
+    data_path: Path | None,
+    ratio: str,
+    seed: int,
+    skill: str,
+    works_on_files: bool = False,
 ) -> dict[str, list[Task]]:
     """Return the tasks of train, val and test: `split_dir` has a file for each, `data_path` holds all.
+
+    `works_on_files`: an agent runs them, so they may have a project and checks of files.
 
     A file is `train.jsonl` (one object a line), `train.json` or `train/items.json` (a list). Raises
     TrainingError for what is missing or cannot be read, with the place.
     """
     if split_dir is not None:
-        return {split: read_tasks(_find(split_dir, split), skill, prefix=f"{split}-") for split in SPLITS}
+        return {
+            split: read_tasks(
+                _find(split_dir, split), skill, prefix=f"{split}-", works_on_files=works_on_files
+            )
+            for split in SPLITS
+        }
     if data_path is None:
         raise TrainingError(
             "there are no tasks", hint="set env.split_dir, or env.data_path with env.split_ratio"
         )
-    return split_by_ratio(read_tasks(data_path, skill), ratio, seed)
+    return split_by_ratio(read_tasks(data_path, skill, works_on_files=works_on_files), ratio, seed)
 
 
-def read_tasks(path: Path, skill: str, *, prefix: str = "") -> list[Task]:
+def read_tasks(path: Path, skill: str, *, prefix: str = "", works_on_files: bool = False) -> list[Task]:
     """Return the tasks of a file. Raises TrainingError with the line or item that is wrong."""
     try:
         data = path.read_bytes()
@@ -66,18 +82,29 @@ def read_tasks(path: Path, skill: str, *, prefix: str = "") -> list[Task]:
             entry = msgspec.json.decode(text, type=Entry)
         except msgspec.DecodeError as error:
             raise TrainingError(f"{path}, {place}: {error}") from error
-        tasks.append(_make(entry, f"{path}, {place}", f"{prefix}{number}", skill))
+        task = _make(entry, f"{path}, {place}", f"{prefix}{number}", skill, works_on_files=works_on_files)
+        if entry.project:
+            project = (path.parent / Path(entry.project).expanduser()).resolve()
+            if not project.is_dir():
+                raise TrainingError(f"{path}, {place}: the project {project} is no folder")
+            task = msgspec.structs.replace(task, project=str(project), commit=entry.commit or None)
+        tasks.append(task)
     return tasks
 
 
-def _make(entry: Entry, place: str, number: str, skill: str) -> Task:
+def _make(entry: Entry, place: str, number: str, skill: str, *, works_on_files: bool) -> Task:
     checks: list[Check] = list(entry.checks)
     if entry.answer:
         checks.append(Exact(text=entry.answer))
     if not checks:
         raise TrainingError(f"{place}: the task has neither answer nor checks")
-    if needs_files(checks) or any(map(is_judged, checks)):
-        raise TrainingError(f"{place}: a check needs a workspace or a judge, which a chat target has not")
+    if any(map(is_judged, checks)):
+        raise TrainingError(f"{place}: a check needs a judge, and there is none in training")
+    if not works_on_files and (needs_files(checks) or entry.project):
+        raise TrainingError(
+            f"{place}: the task needs files, on which a chat target does not work",
+            hint="set model.target_backend to an agent, such as claude_code_exec",
+        )
     return make_task(entry.id or number, entry.prompt, *checks, family=entry.family, skill=skill)
 
 

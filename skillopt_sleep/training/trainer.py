@@ -38,8 +38,9 @@ class Trainer:
 
     `environment` runs the tasks, `optimizer` is the model that writes the edits. A run that was killed or
     stopped goes on when it is started again with the same folder, and pays for nothing twice. `ledger`
-    replaces the run's own `calls.db`, and with it the ceilings of `config.model`. `report` is called with
-    (stage, done, total), `say` with one line for each stage that ended.
+    replaces the run's own `calls.db`, and with it the ceilings of `config.model`. `rewriter` is asked for
+    whole documents (None: the optimizer). `report` is called with (stage, done, total), `say` with one line
+    for each stage that ended.
     """
 
     def __init__(
@@ -50,6 +51,7 @@ class Trainer:
         *,
         out: Path | str,
         ledger: Ledger | None = None,
+        rewriter: ChatModel | None = None,
         report: Report | None = None,
         say: Say | None = None,
     ) -> None:
@@ -58,13 +60,15 @@ class Trainer:
         self._config = check(config or Config())
         self._folder = RunFolder(Path(out))
         self._ledger = ledger
+        self._rewriter = rewriter
         self._report = report
         self._say: Say = say or (lambda _line: None)
 
-    async def train(self, skill: Skill | str | None = None) -> Summary:
+    async def train(self, skill: Skill | Path | str | None = None) -> Summary:
         """Train the skill (None: an empty one) and return what came of it; `best` is the skill to use.
 
-        Text without front matter becomes the body of a skill named after the environment. Raises
+        A path is that of a SKILL.md, or of a folder that is trained whole. Text without front matter becomes
+        the body of a skill named after the environment. Raises
         TrainingError, UsageError, CeilingReached, ServiceRefused, Busy when another process works on the
         same folder; started again, the run goes on.
         """
@@ -94,7 +98,7 @@ class Trainer:
             max_calls=model.max_calls,
         )
 
-    async def _train(self, skill: Skill | str | None, ledger: Ledger) -> Summary:
+    async def _train(self, skill: Skill | Path | str | None, ledger: Ledger) -> Summary:
         splits = load_splits(self._environment, self._config)
         run = _Run(self, splits, make_initial(skill, self._environment.name, self._config), ledger)
         return await run.run()
@@ -116,6 +120,8 @@ class _Run:
             attempts=config.gradient.attempts,
             reply_tokens=config.gradient.reply_tokens,
             seed=config.train.seed,
+            rewriter=trainer._rewriter,
+            rewrite_tokens=config.model.rewrite_max_completion_tokens,
         )
         self._runner = Runner(
             trainer._environment,
@@ -137,7 +143,7 @@ class _Run:
             splits,
             initial,
             f"{trainer._environment.name}/{trainer._environment.identity}",
-            trainer._optimizer.identity,
+            *(model.identity for model in (trainer._optimizer, trainer._rewriter) if model is not None),
         )
         self._history: list[dict[str, Any]] = []
 
@@ -177,7 +183,7 @@ class _Run:
             state = msgspec.structs.replace(
                 state, baseline=measure, current_measure=measure, best_measure=measure
             )
-            folder.write_text(folder.root / "best_skill.md", self._initial.text)
+            folder.write_skill(folder.root / "best_skill", self._initial)
             folder.save_state(state)
         return state
 
@@ -244,7 +250,7 @@ class _Run:
                     best_step=plan.step,
                     best_origin=f"step {plan.step}",
                 )
-                self._folder.write_text(self._folder.root / "best_skill.md", skill.text)
+                self._folder.write_skill(self._folder.root / "best_skill", skill)
         patience = self._config.train.patience
         if patience and state.idle >= patience:
             state = msgspec.structs.replace(
@@ -256,7 +262,7 @@ class _Run:
         if state.stopped:
             self._say(f"stopped early: {state.stopped}")
         best = self._folder.load_skill(state.best, state.skill_name)
-        self._folder.write_text(self._folder.root / "best_skill.md", best.text)
+        self._folder.write_skill(self._folder.root / "best_skill", best)
         summary = await summarize(
             state,
             self._history,

@@ -10,21 +10,23 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from skillopt_staging.apply import Plan, preview, revert
+    from skillopt_staging.apply import preview, revert
     from skillopt_staging.branches import branch_name, discard, read, read_note, stage, trailers
     from skillopt_staging.errors import Busy, Conflict, NeedsDecision, NoRepository, StagingError
     from skillopt_staging.front_matter import same_front_matter
     from skillopt_staging.hunks import Hunk, take, unified
+    from skillopt_staging.plans import Plan
     from skillopt_staging.proposals import Applied, Staged, State
     from skillopt_staging.targets import Target, find_repository, project_target, user_target, vault_path
     from skillopt_staging.vault import Vault
 
 _HOMES = {
-    "apply": ("Plan", "preview", "revert"),
+    "apply": ("preview", "revert"),
     "branches": ("branch_name", "discard", "read", "read_note", "stage", "trailers"),
     "errors": ("Busy", "Conflict", "NeedsDecision", "NoRepository", "StagingError"),
     "front_matter": ("same_front_matter",),
     "hunks": ("Hunk", "take", "unified"),
+    "plans": ("Plan",),
     "proposals": ("Applied", "Staged", "State"),
     "targets": ("Target", "find_repository", "project_target", "user_target", "vault_path"),
     "vault": ("Vault",),

@@ -1,125 +1,143 @@
-"""A proposal onto the live file, and off it again: three-way merges, one file written, bytes kept."""
+"""A proposal onto the live files, and off them again: three-way merges, each file written in one step."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-import msgspec
-from msgspec.structs import replace
-
-from skillopt_staging.branches import read_texts, require_ours
-from skillopt_staging.errors import Conflict, NeedsDecision, StagingError
-from skillopt_staging.files import digest, read_live, refuse_links, remove_live, write_live
-from skillopt_staging.hunks import take
-from skillopt_staging.merge import merge, same_content
-from skillopt_staging.plumbing import Repository, decode, encode
-from skillopt_staging.proposals import Applied, Staged
+from skillopt_staging.branches import require_ours
+from skillopt_staging.errors import Conflict, NeedsDecision
+from skillopt_staging.files import (
+    count_missing_folders,
+    digest,
+    read_live,
+    refuse_links,
+    remove_live,
+    write_live,
+)
+from skillopt_staging.merge import merge
+from skillopt_staging.plans import Change, Plan, make_plan
+from skillopt_staging.plumbing import Repository
+from skillopt_staging.proposals import Applied, Staged, Written
 from skillopt_staging.trees import PLAIN, Entry, make_tree, read_file
 from skillopt_staging.vault import is_vault, record
 
 BACKUPS = "refs/skillopt/backup"
+Announce = Callable[[Applied], None]
 
 
-class Plan(msgspec.Struct, frozen=True):
-    """What apply would do: the live bytes `before` (None: no file) and `after`.
-
-    `moved` tells that the live file is no longer what the proposal started from, `complete` that `after` is
-    the whole proposal and nothing else.
-    """
-
-    before: bytes | None
-    after: bytes
-    moved: bool
-    complete: bool
-
-
-def preview(staged: Staged, *, hunks: Sequence[int] | None = None) -> Plan:
+def preview(staged: Staged, *, hunks: Sequence[int] | None = None, text: str | None = None) -> Plan:
     """Return what `apply` would do now, without writing anything. Raises what `apply` would raise."""
-    return _plan(Repository(Path(staged.repository)), staged, hunks)
+    return make_plan(Repository(Path(staged.repository)), staged, hunks, text)
 
 
-def apply(staged: Staged, *, hunks: Sequence[int] | None = None) -> Applied:
-    """Merge the proposal, or only these of its hunks, into the live file and write it in one step.
+def apply(
+    staged: Staged,
+    *,
+    hunks: Sequence[int] | None = None,
+    text: str | None = None,
+    require_clean: bool = False,
+    announce: Announce | None = None,
+) -> Applied:
+    """Merge the proposal, or only these of its hunks, into the live files, each written in one step.
 
-    A live file that holds the result already is left alone. In a user's repository nothing is committed and
-    the index stays as it is; in the vault, main follows. Raises Conflict or NeedsDecision when the live file
-    or the branch has moved in a way only the user can settle, Busy when another run holds the repository;
-    nothing is written then.
+    `text` takes the place of the proposed SKILL.md. `announce` is told what is about to be written once the
+    bytes before are safe. A live file that holds the result already is left alone; SKILL.md comes last, so
+    that it never names a file that is not there yet. In a user's repository nothing is committed and the
+    index stays as it is; in the vault, main follows. Raises Conflict or NeedsDecision when a live file or
+    the branch has moved in a way only the user can settle (with `require_clean`: when it has edits that are
+    not committed), Busy when another run holds the repository; nothing is written then.
     """
     repo = Repository(Path(staged.repository))
-    live = Path(staged.live)
     with repo.locked():
-        plan = _plan(repo, staged, hunks)
-        now, result = plan.before, plan.after
-        before = _known_before(repo, staged, result) if now == result else now
-        applied = _keep(repo, staged, before, result, complete=plan.complete)
-        if now != result:
-            if is_vault(repo):
-                record(repo, staged.path, now, f"Outside edit of {staged.path} noticed")
-            applied = replace(applied, folders=write_live(live, result, expected=now))
-        if is_vault(repo):
+        plan = make_plan(repo, staged, hunks, text)
+        if require_clean and plan.dirty:
+            raise NeedsDecision(
+                f"{plan.dirty[0]} has edits of yours that are not committed",
+                hint="commit or stash them, or apply with --merge: they stay, and the change is merged in",
+            )
+        main = Change(staged.live, plan.before, plan.after)
+        changes = _know_before(repo, staged, [main, *plan.parts])
+        applied = _keep(repo, staged, changes, complete=plan.complete)
+        if announce:
+            announce(applied)
+        vault = is_vault(repo)
+        if vault:
+            _record(repo, staged, [main, *plan.parts], before=True)
+        for change in [*plan.parts, main]:
+            _write(change)
+        if vault:
             merged = staged.commit if plan.complete and require_ours(repo, staged) else ""
-            record(repo, staged.path, result, f"Apply {staged.branch}", merged)
+            _record(repo, staged, [main, *plan.parts], merged=merged, message=f"Apply {staged.branch}")
         return applied
 
 
-def revert(staged: Staged, applied: Applied) -> Applied:
-    """Undo what `apply` (or `revert`) did to the live file; return what that changed in turn.
+def revert(staged: Staged, applied: Applied, *, announce: Announce | None = None) -> Applied:
+    """Undo what `apply` (or `revert`) did to the live files; return what that changed in turn.
 
-    When the file is as it was written, its bytes from before come back, or the file goes if there was none.
+    When a file is as it was written, its bytes from before come back, or the file goes if there was none.
     Later edits of the user are kept by a three-way merge. Raises Conflict or NeedsDecision when that cannot
     be done; nothing is written then.
     """
     repo = Repository(Path(staged.repository))
-    live = Path(applied.live)
-    refuse_links(repo.root, staged.path)
+    for path in (staged.path, *(part.path for part in staged.parts)):
+        refuse_links(repo.root, path)
     with repo.locked():
-        now = read_live(live)
-        before = repo.read_blob(applied.backup) if applied.backup else None
-        after = repo.read_blob(applied.written) if applied.written else None
-        result = before if now in (before, after) else _take_out(live, before, after, now)
-        undone = _keep(repo, staged, now, result, complete=result == before)
-        if result is None:
-            remove_live(live, expected=now, folders=max(1, applied.folders))
-        elif now != result:
-            undone = replace(undone, folders=write_live(live, result, expected=now))
+        changes = []
+        whole = True
+        for file in _list_written(applied):
+            now = read_live(Path(file.live))
+            before = repo.read_blob(file.backup) if file.backup else None
+            after = repo.read_blob(file.written) if file.written else None
+            result = before if now in (before, after) else _take_out(Path(file.live), before, after, now)
+            whole = whole and result == before
+            changes.append(Change(file.live, now, result))
+        undone = _keep(repo, staged, changes, complete=whole)
+        if announce:
+            announce(undone)
+        for change, file in zip(changes, _list_written(applied), strict=True):
+            _write(change, folders=file.folders)
         if is_vault(repo):
-            record(repo, staged.path, result, f"Revert {staged.branch}")
+            _record(repo, staged, changes, message=f"Revert {staged.branch}")
         return undone
 
 
-def _plan(repo: Repository, staged: Staged, hunks: Sequence[int] | None) -> Plan:
-    refuse_links(repo.root, staged.path)
-    require_ours(repo, staged)
-    base, text = read_texts(repo, staged)
-    chosen = text if hunks is None else _choose(staged, base, text, hunks)
-    now = read_live(Path(staged.live))
-    result = _merge_in(Path(staged.live), base, now, chosen)
-    moved = not same_content(now or b"", base or b"")
-    return Plan(now, result, moved, same_content(result, text))
+def _write(change: Change, folders: int = 0) -> None:
+    live = Path(change.live)
+    if change.after is None:
+        remove_live(live, expected=change.before, folders=max(1, folders))
+    elif change.before != change.after:
+        write_live(live, change.after, expected=change.before)
 
 
-def _merge_in(live: Path, base: bytes | None, now: bytes | None, chosen: bytes) -> bytes:
-    if now is None:
-        if base is None:
-            return chosen
-        raise NeedsDecision(
-            f"{live} was removed after the proposal was made", hint="reject the proposal, or restore the file"
-        )
-    return _settle(live, base or b"", now, chosen)
+def _record(
+    repo: Repository,
+    staged: Staged,
+    changes: Sequence[Change],
+    *,
+    message: str = "",
+    merged: str = "",
+    before: bool = False,
+) -> None:
+    """Have the vault's main follow; `before` notes what the user did to the files since it last looked."""
+    paths = (staged.path, *(part.path for part in staged.parts))
+    for path, change in zip(paths, changes, strict=True):
+        if not before:
+            record(repo, path, change.after, message, merged)
+        elif change.before != change.after:
+            record(repo, path, change.before, f"Outside edit of {path} noticed")
 
 
-def _settle(live: Path, base: bytes, now: bytes, wanted: bytes) -> bytes:
-    outcome = merge(base, now, wanted)
-    if outcome.data is None:
-        places = "the same place" if outcome.conflicts == 1 else f"the same {outcome.conflicts} places"
-        raise Conflict(
-            f"{live} was changed in {places}",
-            hint="take single hunks, or edit the file so that the change fits",
-            marked=outcome.marked.decode(errors="replace"),
-        )
-    return outcome.data
+def _list_written(applied: Applied) -> list[Written]:
+    main = Written(
+        live=applied.live,
+        before=applied.before,
+        after=applied.after,
+        backup=applied.backup,
+        written=applied.written,
+        folders=applied.folders,
+    )
+    return [main, *applied.parts]
 
 
 def _take_out(live: Path, before: bytes | None, after: bytes | None, now: bytes | None) -> bytes:
@@ -151,41 +169,61 @@ def _take_out(live: Path, before: bytes | None, after: bytes | None, now: bytes 
     return outcome.data
 
 
-def _choose(staged: Staged, base: bytes | None, text: bytes, indices: Sequence[int]) -> bytes:
-    if not indices:
-        raise StagingError("no hunk was chosen", hint="name at least one, or reject the proposal")
-    return encode(take(decode(base or b"", staged.live), decode(text, staged.path), indices))
-
-
-def _keep(
-    repo: Repository, staged: Staged, before: bytes | None, after: bytes | None, *, complete: bool
-) -> Applied:
-    """Store both states where no garbage collection takes them, before anything is written."""
-    blobs = {name: repo.write_blob(data) for name, data in _present(before=before, after=after).items()}
-    tree = make_tree(repo, [Entry(PLAIN, blob, name) for name, blob in blobs.items()])
-    ref = _backup_ref(staged, blobs.get("after", "absent"))
-    repo.update_refs((ref, tree, None), reason="skillopt: keep the bytes before")
+def _keep(repo: Repository, staged: Staged, changes: Sequence[Change], *, complete: bool) -> Applied:
+    """Store both states of all files where no garbage collection takes them, before anything is written."""
+    entries = []
+    kept = []
+    for number, change in enumerate(changes):
+        blobs = {
+            side: repo.write_blob(data)
+            for side, data in (("before", change.before), ("after", change.after))
+            if data is not None
+        }
+        entries += [Entry(PLAIN, blob, _name(side, number)) for side, blob in blobs.items()]
+        kept.append(
+            Written(
+                live=change.live,
+                before=digest(change.before),
+                after=digest(change.after),
+                backup=blobs.get("before", ""),
+                written=blobs.get("after", ""),
+                folders=0 if change.after is None else count_missing_folders(Path(change.live)),
+            )
+        )
+    first, *others = kept
+    ref = _backup_ref(staged, first.written or "absent")
+    repo.update_refs((ref, make_tree(repo, entries), None), reason="skillopt: keep the bytes before")
     return Applied(
-        live=staged.live,
-        before=digest(before),
-        after=digest(after),
-        backup=blobs.get("before", ""),
-        written=blobs.get("after", ""),
+        live=first.live,
+        before=first.before,
+        after=first.after,
+        backup=first.backup,
+        written=first.written,
         complete=complete,
+        folders=first.folders,
+        parts=tuple(others),
     )
 
 
-def _known_before(repo: Repository, staged: Staged, result: bytes) -> bytes | None:
-    """Return what was live before a run that wrote `result` and could not say so any more."""
-    tree = repo.resolve(_backup_ref(staged, repo.write_blob(result)))
+def _know_before(repo: Repository, staged: Staged, changes: Sequence[Change]) -> list[Change]:
+    """Return the changes with what a run knew that wrote some files and could not say so any more."""
+    if all(change.before != change.after for change in changes):
+        return list(changes)
+    result = changes[0].after
+    tree = repo.resolve(_backup_ref(staged, repo.write_blob(result) if result is not None else "absent"))
     if not tree:
-        return result
-    return read_file(repo, tree, "before")
+        return list(changes)
+    return [
+        Change(change.live, read_file(repo, tree, _name("before", number)), change.after)
+        if change.before == change.after
+        else change
+        for number, change in enumerate(changes)
+    ]
+
+
+def _name(side: str, number: int) -> str:
+    return f"{side}.{number}" if number else side
 
 
 def _backup_ref(staged: Staged, after: str) -> str:
     return f"{BACKUPS}/{staged.commit}/{after}"
-
-
-def _present(**states: bytes | None) -> dict[str, bytes]:
-    return {name: data for name, data in states.items() if data is not None}

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
+from skillopt_staging.commits import find_head, make_commit_tree
 from skillopt_staging.errors import NeedsDecision, StagingError
 from skillopt_staging.files import read_live, refuse_links
+from skillopt_staging.front_matter import find_field
 from skillopt_staging.messages import branch_name, trailers
 from skillopt_staging.plumbing import Repository, decode, encode, run_git
-from skillopt_staging.proposals import Staged
-from skillopt_staging.trees import PLAIN, Entry, find_file, make_tree, read_file, replace_file, split_path
+from skillopt_staging.proposals import Part, Staged
+from skillopt_staging.texts import FileText, keep_texts, read_texts
+from skillopt_staging.trees import split_path
 
 __all__ = ["branch_name", "discard", "read", "read_note", "stage", "trailers"]
 
@@ -27,53 +31,77 @@ def stage(
     note: str,
     live: Path,
     base_text: str | None = None,
+    beside: Mapping[str, str | None] | None = None,
 ) -> Staged:
     """Create `branch` with one commit on top of HEAD in which `path` holds `text`; nothing else changes.
 
     `note` (JSON) is attached to the commit under refs/notes/skillopt. `base_text` is the text the change
-    starts from ("" for none); without it, the live file as it is now. Staging the same again returns what
+    starts from ("" for none); without it, the live file as it is now. `beside` are further files of the
+    skill, by their path from the folder of `path`; None takes one away. Staging the same again returns what
     is there, so that a killed run can go on. Raises StagingError when the branch holds something else, when
-    the path leads through a link, or when git refuses the repository; Busy when it is locked.
+    a path leads through a link, or when git refuses the repository; Busy when it is locked.
     """
     repo = Repository(repository)
-    split_path(path)
-    refuse_links(repo.root, path)
-    base = read_live(live) if base_text is None else (encode(base_text) or None)
-    decode(base or b"", str(live))
-    proposed = encode(text)
-    if base == proposed:
+    files = [_read_file(repo, path, live, text, base_text)]
+    _refuse_renaming(files[0])
+    for name, content in (beside or {}).items():
+        split_path(name)
+        folder = path.rpartition("/")[0]
+        files.append(
+            _read_file(repo, f"{folder}/{name}" if folder else name, live.parent / name, content, None)
+        )
+    if all(file.base == file.text for file in files):
         raise StagingError(f"the proposed text is what {live} holds already")
     with repo.locked():
         existing = _existing(repo, branch)
-        parent = _only_parent(repo, existing, branch) if existing else _head(repo)
-        tree = _commit_tree(repo, parent, path, proposed)
+        parent = _only_parent(repo, existing, branch) if existing else find_head(repo)
+        tree = make_commit_tree(repo, parent, files)
         if existing and repo.resolve(f"{existing}^{{tree}}") != tree:
             raise StagingError(
                 f"the branch {branch} exists and holds something else", hint=f"git branch -D {branch}"
             )
         commit = existing or repo.commit(tree, (parent,) if parent else (), message)
-        texts = _keep_texts(repo, base, proposed)
-        repo.update_refs(
-            (f"refs/heads/{branch}", commit, existing),
-            (f"{KEPT}/{branch}", texts, None),
-            reason="skillopt: stage a proposal",
-        )
-        _attach_note(repo, commit, note)
+        return write_refs(repo, branch, commit, parent, files, note=note, known=existing)
+
+
+def write_refs(
+    repo: Repository,
+    branch: str,
+    commit: str,
+    parent: str,
+    files: list[FileText],
+    *,
+    note: str,
+    known: str,
+) -> Staged:
+    """Point the branch at the commit, keep the texts and the note; return the record. Needs the lock.
+
+    `known` is where the branch must be now, "" for nowhere.
+    """
+    texts = keep_texts(repo, files)
+    repo.update_refs(
+        (f"refs/heads/{branch}", commit, known),
+        (f"{KEPT}/{branch}", texts, None),
+        reason="skillopt: stage a proposal",
+    )
+    _attach_note(repo, commit, note)
+    first, *others = files
     return Staged(
         repository=str(repo.root),
         branch=branch,
         commit=commit,
         base=parent,
-        path=path,
-        live=str(live),
+        path=first.path,
+        live=str(first.live),
         texts=texts,
+        parts=tuple(Part(file.path, str(file.live)) for file in others),
     )
 
 
 def read(staged: Staged) -> tuple[str, str]:
     """Return the text the change starts from ("" if there was none) and the proposed text."""
-    base, text = read_texts(Repository(Path(staged.repository)), staged)
-    return decode(base or b"", staged.live), decode(text, staged.path)
+    first = read_texts(Repository(Path(staged.repository)), staged)[0]
+    return decode(first.base or b"", staged.live), decode(first.text or b"", staged.path)
 
 
 def read_note(staged: Staged) -> str:
@@ -100,17 +128,6 @@ def discard(staged: Staged) -> None:
             repo.update_refs(*changes, reason="skillopt: discard")
 
 
-def read_texts(repo: Repository, staged: Staged) -> tuple[bytes | None, bytes]:
-    """Return the bytes the change starts from (None if there was no file) and the proposed bytes."""
-    if staged.texts:
-        return read_file(repo, staged.texts, "base"), repo.read_blob(f"{staged.texts}:text")
-    base = read_file(repo, staged.base, staged.path) if staged.base else None
-    text = read_file(repo, staged.commit, staged.path)
-    if text is None:
-        raise StagingError(f"the commit {staged.commit[:12]} does not hold {staged.path}")
-    return base, text
-
-
 def require_ours(repo: Repository, staged: Staged) -> bool:
     """Tell whether the branch is there. Raises NeedsDecision when it holds other commits than ours."""
     found = repo.resolve(f"refs/heads/{staged.branch}")
@@ -133,14 +150,6 @@ def _existing(repo: Repository, branch: str) -> str:
     return found
 
 
-def _head(repo: Repository) -> str:
-    """Return the commit HEAD stands on; "" when the repository has none yet."""
-    commit = repo.resolve("HEAD^{commit}")
-    if not commit and (repo.resolve("HEAD") or not repo.ask("symbolic-ref", "--quiet", "HEAD")):
-        raise StagingError(f"HEAD of {repo.root} is damaged", hint="see what git fsck says")
-    return commit
-
-
 def _only_parent(repo: Repository, commit: str, branch: str) -> str:
     parents = repo.text("rev-list", "--parents", "--max-count=1", commit).split()[1:]
     if len(parents) > 1:
@@ -148,30 +157,20 @@ def _only_parent(repo: Repository, commit: str, branch: str) -> str:
     return parents[0] if parents else ""
 
 
-def _commit_tree(repo: Repository, parent: str, path: str, proposed: bytes) -> str:
-    tree = repo.resolve(f"{parent}^{{tree}}") if parent else ""
-    old = find_file(repo, tree, path)
-    data = proposed
-    if b"\r\n" in data and _stores_lf(repo, old, path):
-        data = data.replace(b"\r\n", b"\n")
-    return replace_file(repo, tree, path, repo.write_blob(data))
+def _read_file(repo: Repository, path: str, live: Path, text: str | None, base_text: str | None) -> FileText:
+    split_path(path)
+    refuse_links(repo.root, path)
+    base = read_live(live) if base_text is None else (encode(base_text) or None)
+    decode(base or b"", str(live))
+    return FileText(path, live, base, None if text is None else encode(text))
 
 
-def _stores_lf(repo: Repository, old: Entry | None, path: str) -> bool:
-    """Tell whether git would store this path with LF, whatever the working tree has."""
-    if old:
-        stored = repo.read_blob(old.id)
-        return b"\n" in stored and b"\r\n" not in stored
-    if repo.ask("config", "core.autocrlf") in {"true", "input"}:
-        return True
-    fields = repo.text("check-attr", "-z", "text", "eol", "--", path).split("\0")
-    text, eol = fields[2], fields[5]
-    return text in {"set", "auto"} or (text != "unset" and eol in {"lf", "crlf"})
-
-
-def _keep_texts(repo: Repository, base: bytes | None, proposed: bytes) -> str:
-    entries = [] if base is None else [Entry(PLAIN, repo.write_blob(base), "base")]
-    return make_tree(repo, [*entries, Entry(PLAIN, repo.write_blob(proposed), "text")])
+def _refuse_renaming(file: FileText) -> None:
+    before, after = (find_field(decode(data or b"", file.path), "name") for data in (file.base, file.text))
+    if before is not None and before != after:
+        raise StagingError(
+            f"the proposal renames the skill {before!r}", hint="a skill's name stays: clients find it by that"
+        )
 
 
 def _attach_note(repo: Repository, commit: str, note: str) -> None:
@@ -180,9 +179,13 @@ def _attach_note(repo: Repository, commit: str, note: str) -> None:
     repo.run("notes", f"--ref={NOTES}", "add", "-f", "-C", blob, commit, env=repo.identity())
 
 
+def is_checked_out(repo: Repository, branch: str) -> bool:
+    """Tell whether some worktree has the branch checked out."""
+    return f"branch refs/heads/{branch}" in repo.text("worktree", "list", "--porcelain").split("\n")
+
+
 def _require_not_checked_out(repo: Repository, branch: str) -> None:
-    listing = repo.text("worktree", "list", "--porcelain").split("\n")
-    if f"branch refs/heads/{branch}" in listing:
+    if is_checked_out(repo, branch):
         raise NeedsDecision(
             f"the branch {branch} is checked out in a worktree", hint="switch that worktree to another branch"
         )

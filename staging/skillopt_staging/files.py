@@ -59,6 +59,14 @@ def write_live(live: Path, data: bytes, *, expected: bytes | None) -> int:
     return made
 
 
+def count_missing_folders(live: Path) -> int:
+    """Return how many folders would have to be made before the file behind `live` can be written."""
+    folder, missing = _follow(live).parent, 0
+    while not folder.is_dir() and folder != folder.parent:
+        folder, missing = folder.parent, missing + 1
+    return missing
+
+
 def remove_live(live: Path, *, expected: bytes | None, folders: int) -> None:
     """Remove the file that holds `expected`, and up to `folders` of the folders above it that are empty.
 

@@ -15,6 +15,16 @@ def split_front_matter(text: str) -> tuple[str | None, str]:
     return (match.group(1), text[match.end() :]) if match else (None, text)
 
 
+def find_field(text: str, field: str) -> str | None:
+    """Return what a top-level field of the front matter holds on its line, as written; None without it."""
+    front = split_front_matter(text)[0]
+    for line in (front or "").split("\n"):
+        match = _FIELD.match(line.removesuffix("\r"))
+        if match and match.group(1).strip() == field:
+            return line.removesuffix("\r")[match.end() :].strip().strip("\"'")
+    return None
+
+
 def same_front_matter(a: str, b: str, *, allow: Collection[str] = ()) -> bool:
     """Tell whether two documents have the same front matter, byte for byte, but for the fields in `allow`.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Mapping
 
 import msgspec
 
@@ -41,6 +42,48 @@ class Warned(msgspec.Struct, frozen=True):
 
     code: str
     message: str
+
+
+# Codex lists all skills in about so many characters; what does not fit is not seen.
+MAX_CODEX_LISTING = 8_000
+
+_LINK = re.compile(r"\]\(\s*<?([^)\s>#]+)")
+_PLACE = re.compile(r"(?<![\w/.-])((?:references|scripts|assets)/[\w./-]*\w)")
+
+
+def lint_folder(text: str, names: Collection[str]) -> tuple[Warned, ...]:
+    """Return what is wrong between a SKILL.md and the other files of its folder, by their paths in it."""
+    found = []
+    body = split_front_matter(text)[1]
+    wanted = {link for link in _LINK.findall(body) if not re.match(r"[a-z][a-z0-9+.-]*:|/|\.\.", link)}
+    wanted |= set(_PLACE.findall(body))
+    missing = sorted(name for name in wanted if not _is_there(name, names))
+    if missing:
+        found.append(Warned("missing-file", f"it names {', '.join(missing)}, which is not in its folder"))
+    deep = sorted(name for name in names if name.count("/") > 1)
+    if deep:
+        found.append(
+            Warned("deep-file", f"{deep[0]} lies deeper than one folder, where clients may not look")
+        )
+    return tuple(found)
+
+
+def lint_listing(skills: Mapping[str, str], *, client: str) -> tuple[Warned, ...]:
+    """Return what is wrong with all skills a client lists together, given by name with their descriptions."""
+    size = sum(len(name) + len(description) for name, description in skills.items())
+    if client == "codex" and size > MAX_CODEX_LISTING:
+        return (
+            Warned(
+                "listing",
+                f"Codex lists skills in {MAX_CODEX_LISTING:,} characters; these {len(skills)} need {size:,}",
+            ),
+        )
+    return ()
+
+
+def _is_there(name: str, names: Collection[str]) -> bool:
+    plain = name.removeprefix("./").rstrip("/")
+    return any(known == plain or known.startswith(f"{plain}/") for known in names)
 
 
 def lint(text: str, *, folder: str, client: str = "claude") -> tuple[Warned, ...]:

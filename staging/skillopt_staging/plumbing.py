@@ -65,8 +65,11 @@ def run_git(
     data: bytes = b"",
     env: Mapping[str, str] | None = None,
     ok: tuple[int, ...] = (0,),
+    as_user: bool = False,
 ) -> tuple[int, bytes]:
     """Run git in `folder` with `data` on its input; return its exit status and output.
+
+    `as_user` lets it use the index, and run hooks and sign as the user has it configured.
 
     Raises StagingError with git's own words when the status is not in `ok`, Busy when another process
     holds what it needs, NeedsDecision when a ref has moved since it was read.
@@ -74,13 +77,10 @@ def run_git(
     git = _load()
     if not folder.is_dir():
         raise StagingError(f"there is no folder {folder}", hint="was the project moved or deleted?")
-    ours = {
-        "GIT_TERMINAL_PROMPT": "0",
-        "GIT_NO_REPLACE_OBJECTS": "1",
+    ours = {"GIT_TERMINAL_PROMPT": "0", "GIT_NO_REPLACE_OBJECTS": "1", **(env or {})}
+    if not as_user:
         # Names no file: a command that would read an index sees an empty one, never the user's.
-        "GIT_INDEX_FILE": str(folder / ".skillopt-no-index"),
-        **(env or {}),
-    }
+        ours["GIT_INDEX_FILE"] = str(folder / ".skillopt-no-index")
     # GitPython always passes the whole environment on, so what must not get through is unset by env(1).
     foreign = [name for name in os.environ if name.startswith("GIT_") and name not in _KEPT | ours.keys()]
     unset = [part for name in foreign for part in ("-u", name)]
@@ -88,7 +88,7 @@ def run_git(
         *(["env", *unset] if unset else []),
         str(git.GIT_PYTHON_GIT_EXECUTABLE),
         *("-C", str(folder)),
-        *(part for setting in _SETTINGS for part in ("-c", setting)),
+        *(part for setting in (() if as_user else _SETTINGS) for part in ("-c", setting)),
         *arguments,
     ]
     process = git(str(folder)).execute(
@@ -148,6 +148,11 @@ class Repository:
     def ask(self, *arguments: str) -> str:
         """Return one line git printed, or "" when it answers that there is none (status 1)."""
         return os.fsdecode(run_git(self.root, *arguments, ok=(0, 1))[1]).removesuffix("\n")
+
+    def peek(self, *arguments: str) -> str:
+        """Return what git printed with the user's own index and settings; "" when it refused."""
+        status, output = run_git(self.root, *arguments, ok=tuple(range(256)), as_user=True)
+        return "" if status else os.fsdecode(output).removesuffix("\n")
 
     def resolve(self, name: str) -> str:
         """Return the object id of a ref or expression; "" when it names nothing."""

@@ -13,6 +13,14 @@ class State(str, Enum):
     APPLIED = "applied"
     REJECTED = "rejected"
     REVERTED = "reverted"
+    RETIRED = "retired"
+
+
+class Part(msgspec.Struct, frozen=True):
+    """A further file of the skill that the proposal changes, in the repository and live."""
+
+    path: str
+    live: str
 
 
 class Staged(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,6 +40,18 @@ class Staged(msgspec.Struct, frozen=True, kw_only=True):
     path: str
     live: str
     texts: str = ""
+    parts: tuple[Part, ...] = ()
+
+
+class Written(msgspec.Struct, frozen=True, kw_only=True):
+    """What apply or revert did to one further file; the fields are those of Applied."""
+
+    live: str
+    before: str
+    after: str
+    backup: str
+    written: str
+    folders: int = 0
 
 
 class Applied(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,3 +70,4 @@ class Applied(msgspec.Struct, frozen=True, kw_only=True):
     complete: bool
     written: str = ""
     folders: int = 0
+    parts: tuple[Written, ...] = ()

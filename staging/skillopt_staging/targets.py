@@ -26,6 +26,12 @@ _USER_PLACES = {
     "codex": (("", ".agents", "skills"), ("CODEX_HOME", ".codex", "skills")),
     "copilot": (("COPILOT_HOME", ".copilot", "skills"), ("", ".agents", "skills")),
 }
+# Where the system's administrator puts skills; nothing is ever written there.
+_SYSTEM_PLACES = {"codex": ("/etc/codex/skills",)}
+# Claude Code prefers the user's skill to the project's of the same name; the others do as the format says.
+_USERS_FIRST = frozenset({"claude"})
+# Codex looks in every folder from the one it works in up to the top level.
+_NESTED = frozenset({"codex"})
 
 
 class Target(NamedTuple):
@@ -63,8 +69,13 @@ def project_target(project: Path, name: str, client: str = "claude") -> Target:
     top = find_repository(project)
     if top is None:
         raise NoRepository(f"{project} is not in a git repository", hint="run git init there")
-    places = [top / place / name / FILE for place in _places(_PROJECT_PLACES, client)]
-    real = Path(os.path.realpath(_first_present(places)))
+    folders = [top]
+    if client in _NESTED and project.is_relative_to(top):
+        below = project.relative_to(top).parts
+        folders = [top.joinpath(*below[:depth]) for depth in range(len(below), -1, -1)]
+    known = _places(_PROJECT_PLACES, client)
+    nearest = [folder / place / name / FILE for folder in folders for place in known]
+    real = Path(os.path.realpath(_first_present(nearest, otherwise=top / known[0] / name / FILE)))
     root = Path(os.path.realpath(top))
     if not real.is_relative_to(root):
         raise StagingError(
@@ -116,8 +127,41 @@ def vault_path(live: Path, *, home: Path | None = None) -> str:
     return "elsewhere/" + live.relative_to(live.anchor).as_posix()
 
 
-def _first_present(places: list[Path]) -> Path:
-    return next((place for place in places if os.path.lexists(place)), places[0])
+def prefers_user(client: str) -> bool:
+    """Tell whether the client reads the user's skill where the project has one of the same name."""
+    return client in _USERS_FIRST
+
+
+def find_shadows(
+    live: Path,
+    name: str,
+    client: str,
+    *,
+    project: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    home: Path | None = None,
+) -> list[Path]:
+    """Return the skills of the same name that the client reads instead of `live`, the strongest first."""
+    variables = os.environ if env is None else env
+    root = Path.home() if home is None else home
+    users = [_user_folder(place, variables, root) / name / FILE for place in _places(_USER_PLACES, client)]
+    projects = (
+        [project / place / name / FILE for place in _places(_PROJECT_PLACES, client)] if project else []
+    )
+    system = [Path(place) / name / FILE for place in _SYSTEM_PLACES.get(client, ())]
+    ranked = [*users, *projects] if prefers_user(client) else [*projects, *users]
+    there = [place for place in (*ranked, *system) if os.path.lexists(place)]
+    real = os.path.realpath(live)
+    stronger: list[Path] = []
+    for place in there:
+        if os.path.realpath(place) == real:
+            return stronger
+        stronger.append(place)
+    return []
+
+
+def _first_present(places: list[Path], *, otherwise: Path | None = None) -> Path:
+    return next((place for place in places if os.path.lexists(place)), otherwise or places[0])
 
 
 def _places(table: Mapping[str, _Places], client: str) -> _Places:

@@ -14,9 +14,14 @@ import pytest
 from typer.testing import CliRunner
 
 from skillopt_sleep.config import set_value
+from skillopt_sleep.desk import StoreDesk
 from skillopt_sleep.paths import locate
+from skillopt_sleep.records import Proposal
+from skillopt_sleep.store.database import connect
 from tests.conftest import git
 from tests.support.chat_server import ChatModel, serve
+from tests.support.proposals import COMMITS_BASE
+from tests.support.staging import SKILL, stage
 from tests.support.transcripts import work_for_days
 
 
@@ -102,3 +107,38 @@ def photograph(project: Path) -> dict[str, object]:
         "config": (project / ".git/config").read_bytes(),
         "files": sorted(str(path) for path in project.rglob("*") if ".git" not in path.parts),
     }
+
+
+@pytest.fixture
+def live(repository: Path) -> Path:
+    """The live file of a project that has the skill, committed."""
+    path = repository / ".claude" / "skills" / SKILL / "SKILL.md"
+    path.parent.mkdir(parents=True)
+    path.write_text(COMMITS_BASE)
+    git(repository, "add", ".")
+    git(repository, "commit", "-q", "-m", "a skill")
+    return path
+
+
+@pytest.fixture
+def database():
+    connection = connect(locate().database)
+    yield connection
+    connection.close()
+
+
+@pytest.fixture
+def desk() -> StoreDesk:
+    return StoreDesk(locate())
+
+
+@pytest.fixture
+def staged(database, live: Path) -> Proposal:
+    return stage(database, live)
+
+
+@pytest.fixture
+def users(database, private_home: Path) -> Proposal:
+    """A new skill of the user's, staged in the vault."""
+    path = private_home / ".claude" / "skills" / SKILL / "SKILL.md"
+    return stage(database, path, night="2026-01-05", base="", repository=None)

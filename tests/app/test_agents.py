@@ -17,6 +17,7 @@ from skillopt_sleep.config import Optimizer, Replay, Settings, Target
 from skillopt_sleep.found import find_agents, find_backends
 from skillopt_sleep.night.backends import open_backends
 from skillopt_sleep.night.choosing import Choice, choose_optimizer
+from skillopt_sleep.night.workbenches import open_workbench
 from skillopt_sleep.paths import Paths, locate
 from tests.replay.conftest import make_task  # noqa: F401 - a fixture
 
@@ -87,6 +88,31 @@ async def test_a_program_that_names_no_service_has_no_network_and_the_report_say
             assert any("target.reach" in note for note in backends.notes) is told
             rollout = await backends.agent.run(make_task(), None, tmp_path / "skillopt-replay-1", Limits())
     assert rollout.answer == ("reached" if network == "any" else "refused")
+
+
+async def test_toolchains_come_to_runs_and_checks_and_private_ones_to_none(paths, tmp_path, private_home):
+    tools = tmp_path / "tools/bin"
+    tools.mkdir(parents=True)
+    command = (str(make_program(tmp_path / "mine" / "my-agent", "true")),)
+    settings = Settings(
+        target=Target(agent="command", command=command),
+        optimizer=Optimizer(model=SERVER),
+        replay=Replay(sandbox="none", toolchains=(str(tools),)),
+    )
+
+    async def unasked(spec):
+        raise AssertionError(spec)
+
+    env = {"PATH": "/usr/bin:/bin", "HOME": str(private_home)}
+    bench = await open_workbench("command", settings, paths, env, unasked)
+    assert bench.toolchains.folders == (tools,)
+    for private in (private_home, paths.data):
+        private.mkdir(exist_ok=True)
+        replay = msgspec.structs.replace(settings.replay, toolchains=(str(private),))
+        with pytest.raises(ReplayError):
+            await open_workbench(
+                "command", msgspec.structs.replace(settings, replay=replay), paths, env, unasked
+            )
 
 
 @pytest.mark.parametrize(

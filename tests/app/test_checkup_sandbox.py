@@ -75,6 +75,59 @@ def test_user_namespaces_that_are_forbidden_are_explained(bwrap, monkeypatch):
     assert 'replay.sandbox = "none"' in look().hint
 
 
+@pytest.fixture
+def clients(tmp_path, monkeypatch):
+    """A Codex whose own sandbox works while the file `holds` lies beside it, and a Copilot."""
+    folder = tmp_path / "clients"
+    folder.mkdir()
+    codex = folder / "codex"
+    codex.write_text(
+        "#!/bin/sh\n"
+        '[ "$1" = --version ] && echo codex-cli 0.171.0 && exit\n'
+        f'[ "$1" = sandbox ] && [ -e {folder}/holds ] && echo x > inside && exit\n'
+        f'[ "$1" = sandbox ] && [ -e {folder}/leaks ] && echo x > inside && cat ../outside/secret && exit\n'
+        "echo 'error: no Landlock here' >&2; exit 1\n"
+    )
+    copilot = folder / "copilot"
+    copilot.write_text("#!/bin/sh\necho GitHub Copilot CLI 1.0.102\n")
+    for program in (codex, copilot):
+        program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
+    return folder
+
+
+def look_at_all():
+    found = examine(locate(os.environ), os.environ)
+    return {one.name: one for one in found if one.name.endswith("sandbox")}
+
+
+def test_where_the_systems_does_not_work_each_clients_own_is_tried_and_told(bwrap, clients):
+    (bwrap.parent / "broken").touch()
+    (clients / "holds").touch()
+    found = look_at_all()
+    assert [(name, one.ok) for name, one in found.items()] == [
+        ("sandbox", False),
+        ("codex sandbox", True),
+        ("copilot sandbox", False),
+    ]
+    assert found["codex sandbox"].detail.startswith("Codex's own (codex 0.171.0) at ")
+    assert found["codex sandbox"].detail.endswith(", because the system's does not work")
+    assert "holds its shell commands only, not its file tools" in found["copilot sandbox"].detail
+
+
+def test_a_clients_own_that_does_not_start_or_does_not_hold_is_not_believed(bwrap, clients):
+    set_value(locate(os.environ).config, "replay.sandbox", "client")
+    assert "no Landlock here" in look_at_all()["codex sandbox"].detail
+    (clients / "leaks").touch()
+    leaky = look_at_all()["codex sandbox"]
+    assert not leaky.ok
+    assert "lets commands get at files outside" in leaky.detail
+
+
+def test_a_system_that_works_serves_every_agent_and_is_told_once(bwrap, clients):
+    assert list(look_at_all()) == ["sandbox"]
+
+
 def test_no_sandbox_is_no_finding_to_be_proud_of(bwrap):
     set_value(locate(os.environ).config, "replay.sandbox", "none")
     found = look()

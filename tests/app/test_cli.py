@@ -18,7 +18,7 @@ from tests.app.conftest import Sleeper
 from tests.conftest import git
 from tests.support.chat_server import RULE, ChatModel
 
-COMMANDS = "demo run review apply reject revert status harvest sessions tasks doctor".split()
+COMMANDS = "demo run review apply reject snooze revert status harvest sessions tasks doctor".split()
 CONFIG = "show get set path".split()
 ESCAPE = "\x1b"
 
@@ -100,7 +100,7 @@ def test_every_json_twin_has_the_documented_keys(sleeper: Sleeper, model: ChatMo
     assert keys | {"nights", "diff", "hunks"} <= set(shown)
     assert (shown["id"], shown["verdict"]) == (proposal, "accept")
 
-    keys = {"proposal", "state", "sentence", "live", "complete"}
+    keys = {"proposal", "state", "sentence", "live", "complete", "committed", "uncommitted"}
     (applied,) = told("apply", proposal)
     assert set(applied) == keys
     assert applied["state"] == "applied"
@@ -154,7 +154,11 @@ def test_a_list_of_commands_cuts_no_sentence_off(group: str, monkeypatch):
         (["apply", "a", "--hunks", "1,,2"], 2, "not a list of numbers"),
         (["apply", "a", "--hunks", "0"], 2, "numbered from 1"),
         (["apply", "a", "b", "--hunks", "1"], 2, "one ID"),
-        (["apply"], 2, "Missing argument"),
+        (["apply"], 2, "name the proposals to apply, or --all"),
+        (["apply", "a", "--all"], 2, "--all takes neither"),
+        (["apply", "--all"], 3, ""),
+        (["snooze", "a", "--days", "0"], 2, "days"),
+        (["snooze", "nothing"], 2, "there is no proposal"),
         (["reject", "nothing"], 2, "Missing option"),
         (["reject", "nothing", "--reason", "no"], 2, "there is no proposal"),
         (["revert", "nothing"], 2, "there is no proposal"),
@@ -219,6 +223,8 @@ def test_a_conflict_ends_with_4_and_writes_nothing(slept: str, sleeper: Sleeper)
     assert done.exit_code == 4
     assert "Mine." in live.read_text()
     assert RULE not in live.read_text()
+    assert "line 2:\n  <<<<<<< live" in done.stderr or "<<<<<<< live" in done.stderr
+    assert "git merge skillopt/" in done.stderr
 
 
 @pytest.mark.parametrize(

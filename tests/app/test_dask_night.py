@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import threading
@@ -45,6 +46,11 @@ def test_the_workers_do_what_this_machine_would_have_done(sleeper: Sleeper, clus
     (verdict,) = report["verdicts"]
     assert (report["state"], verdict["decision"], verdict["losses"]) == ("done", "accept", 0)
     assert {state for state, _ in read_calls()} == {"done"}
+    where = f"Dask at {cluster.address} (2 workers, 4 at a time)"
+    assert f"runs went to {where}" in report["notes"]
+    found = json.loads(sleeper.sleep("doctor", "--json"))
+    told = {one["name"]: one["detail"] for one in found}
+    assert told["executor"] == f"runs go to Dask at {cluster.address}: 2 workers, 4 at a time"
 
 
 def test_a_worker_that_dies_costs_its_runs_once_more_and_no_result(
@@ -81,10 +87,14 @@ def test_a_worker_that_dies_costs_its_runs_once_more_and_no_result(
 
 
 def test_no_scheduler_is_said_before_anything_is_spent(sleeper: Sleeper, model: ChatModel, monkeypatch):
-    monkeypatch.setattr("skillopt_replay.executors.dask._CONNECT_SECONDS", 1)
+    monkeypatch.setattr("skillopt_replay.executors.dask._KNOCK_SECONDS", 0.5)
     sleeper.work()
     sleeper.set(replay_executor="dask:tcp://127.0.0.1:9")
     told = sleeper.sleep("run", "--json", expect=1)
     assert model.requests == []
     assert read_calls() == []
     assert told == "" or "scheduler" in told
+    found = json.loads(sleeper.sleep("doctor", "--json", expect=1))
+    (executor,) = [one for one in found if one["name"] == "executor"]
+    assert not executor["ok"]
+    assert executor["detail"].startswith("no Dask scheduler answers at tcp://127.0.0.1:9")

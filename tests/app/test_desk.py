@@ -4,95 +4,23 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import msgspec
 import pytest
 
-from skillopt_sleep import desk as desk_module
+from skillopt_sleep import deciding
 from skillopt_sleep.desk import StoreDesk
 from skillopt_sleep.errors import AppError, NeedsDecision, UsageError
 from skillopt_sleep.paths import locate
-from skillopt_sleep.proposing import write_branch
-from skillopt_sleep.records import EditEvidence, Note, Proposal
+from skillopt_sleep.records import Proposal
 from skillopt_sleep.review.difference import compare
 from skillopt_sleep.store.candidates import read_rejected_edits
-from skillopt_sleep.store.database import connect
-from skillopt_sleep.store.proposals import read_proposal, save_proposal
+from skillopt_sleep.store.proposals import read_proposal
 from skillopt_staging.errors import Conflict, StagingError
 from skillopt_staging.hunks import take
 from skillopt_staging.proposals import State
 from tests.app.conftest import photograph
 from tests.conftest import git
-from tests.support.proposals import COMMITS_BASE, COMMITS_TEXT, proposal
-
-SKILL = "commit-messages"
-RULE = 'Use the imperative ("Add", "Fix"), never the past tense.'
-
-
-@pytest.fixture
-def live(repository: Path) -> Path:
-    """The live file of a project that has the skill, committed."""
-    path = repository / ".claude" / "skills" / SKILL / "SKILL.md"
-    path.parent.mkdir(parents=True)
-    path.write_text(COMMITS_BASE)
-    git(repository, "add", ".")
-    git(repository, "commit", "-q", "-m", "a skill")
-    return path
-
-
-@pytest.fixture
-def database():
-    connection = connect(locate().database)
-    yield connection
-    connection.close()
-
-
-@pytest.fixture
-def desk() -> StoreDesk:
-    return StoreDesk(locate())
-
-
-def stage(database, live: Path, *, night: str = "2026-01-02", base: str = COMMITS_BASE, **places) -> Proposal:
-    """Stage the sample proposal for real, as a night does."""
-    sample = proposal(edits=(EditEvidence(op="add", content=RULE, sessions=("s1",)),))
-    note: Note = msgspec.structs.replace(sample.note, night=night, skill=SKILL, client="claude")
-    repository = places.get("repository", live.parents[3])
-    staged = write_branch(
-        locate(),
-        note,
-        title="Write commit messages",
-        repository=str(repository) if repository else None,
-        live=str(live),
-        base_text=base,
-        text=COMMITS_TEXT,
-    )
-    made = msgspec.structs.replace(
-        sample,
-        id=f"{night}-{SKILL}",
-        skill=SKILL,
-        scope="project" if repository else "user",
-        state=State.PENDING,
-        staged=staged,
-        base_text=base,
-        text=COMMITS_TEXT,
-        note=note,
-        decided=None,
-        reason=None,
-        applied=None,
-    )
-    save_proposal(database, made, action="stage", detail=staged.branch)
-    return made
-
-
-@pytest.fixture
-def staged(database, live: Path) -> Proposal:
-    return stage(database, live)
-
-
-@pytest.fixture
-def users(database, private_home: Path) -> Proposal:
-    """A new skill of the user's, staged in the vault."""
-    path = private_home / ".claude" / "skills" / SKILL / "SKILL.md"
-    return stage(database, path, base="", repository=None)
+from tests.support.proposals import COMMITS_BASE, COMMITS_TEXT
+from tests.support.staging import RULE, SKILL, stage
 
 
 def state_of(database, made: Proposal) -> State:
@@ -161,8 +89,14 @@ def test_what_the_state_does_not_allow_needs_a_decision_and_changes_nothing(
 
 
 def test_what_the_user_changed_elsewhere_in_the_file_is_kept(desk, database, staged, live):
-    live.write_text(COMMITS_BASE.replace("No full stop at the end.", "Never a full stop."))
-    change = desk.carry_out("apply", staged.id, None)
+    edited = COMMITS_BASE.replace("No full stop at the end.", "Never a full stop.")
+    live.write_text(edited)
+    with pytest.raises(StagingError, match="edits of yours that are not committed") as caught:
+        desk.carry_out("apply", staged.id, None)
+    assert caught.value.exit_code == 4
+    assert "--merge" in caught.value.hint
+    assert live.read_text() == edited
+    change = desk.carry_out("apply", staged.id, None, merge=True)
     assert not change.complete
     assert "not gated as it stands" in change.sentence
     assert RULE in live.read_text()
@@ -291,7 +225,7 @@ def test_a_crash_between_the_deed_and_the_record_can_be_repeated(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as broken:
-        broken.setattr(desk_module, "save_proposal", die)
+        broken.setattr(deciding, "save_proposal", die)
         with pytest.raises(KeyboardInterrupt):
             desk.carry_out(action, made.id, *arguments.get(action, ()))
     assert (state_of(database, made), actions(database), rejected(database, made)) == known
@@ -316,3 +250,114 @@ def test_a_repository_that_is_gone_is_told_and_the_proposal_can_only_be_rejected
     assert state_of(database, staged) is State.PENDING
     desk.carry_out("reject", staged.id, "no")
     assert state_of(database, staged) is State.REJECTED
+
+
+def test_edits_in_the_same_place_are_told_with_the_hunks_that_fit(desk, staged, live, repository):
+    live.write_text(COMMITS_BASE.replace('Use the past tense ("Added", "Fixed").', "Write what you like."))
+    git(repository, "commit", "-qam", "mine")
+    with pytest.raises(Conflict) as caught:
+        desk.carry_out("apply", staged.id, None)
+    assert f"skillopt-sleep apply {staged.id} --hunks 1 (those fit)" in caught.value.hint
+    assert f"git merge {staged.staged.branch}" in caught.value.hint
+    desk.carry_out("apply", staged.id, (1,))
+    assert "Write what you like." in live.read_text()
+    assert "whenever work is committed" in live.read_text()
+
+
+def test_an_edited_text_is_applied_in_place_of_the_proposed_one_and_marked(desk, database, staged, live):
+    mine = COMMITS_TEXT.replace(RULE, "Use the imperative.")
+    change = desk.carry_out("apply", staged.id, None, text=mine)
+    assert live.read_text() == mine
+    assert not change.complete
+    assert "not gated as it stands" in change.sentence
+    desk.carry_out("revert", staged.id)
+    assert live.read_text() == COMMITS_BASE
+
+
+def test_a_commit_on_request_holds_the_skill_alone_and_the_evidence(desk, staged, live, repository):
+    (repository / "README.md").write_text("dirty\n")
+    change = desk.carry_out("apply", staged.id, None, commit=True)
+    assert git(repository, "rev-parse", "HEAD") == change.committed
+    assert git(repository, "show", "--format=", "--name-only") == str(live.relative_to(repository))
+    trailers = git(repository, "log", "-1", "--format=%(trailers:key=Night,valueonly)")
+    assert trailers.strip() == "2026-01-02"
+    assert git(repository, "status", "--porcelain") == "M README.md"
+
+
+def test_a_commit_that_git_refuses_is_told_and_the_skill_is_live(desk, database, staged, live, repository):
+    hook = repository / ".git/hooks/pre-commit"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text("#!/bin/sh\necho no >&2\nexit 1\n")
+    hook.chmod(0o755)
+    change = desk.carry_out("apply", staged.id, None, commit=True)
+    assert change.committed == ""
+    assert "no" in change.uncommitted
+    assert "not committed" in change.sentence
+    assert live.read_text() == COMMITS_TEXT
+    assert state_of(database, staged) is State.APPLIED
+
+
+def test_a_snoozed_proposal_is_out_of_the_way_until_its_day(desk, database, staged, monkeypatch):
+    from skillopt_sleep.store import proposals as store
+
+    desk.carry_out("snooze", staged.id, 3)
+    assert desk.pending() == []
+    (shown,) = desk.proposals()
+    assert shown.state is State.SNOOZED
+    monkeypatch.setattr(store, "now", lambda: shown.snoozed_until)
+    assert [waiting.id for waiting in desk.pending()] == [staged.id]
+    monkeypatch.undo()
+    assert "waits again" in desk.undo(staged.id)
+    assert [waiting.id for waiting in desk.pending()] == [staged.id]
+    desk.carry_out("snooze", staged.id)
+    desk.carry_out("apply", staged.id, None)
+    assert state_of(database, staged) is State.APPLIED
+
+
+def test_a_revert_with_a_reason_is_told_to_later_nights(desk, database, staged):
+    desk.carry_out("apply", staged.id, None)
+    desk.carry_out("revert", staged.id, "it made commits slower")
+    assert rejected(database, staged) == ["by the user: it made commits slower"]
+
+
+def test_the_record_says_who_decided_what_when_and_why(database, staged):
+    desk = StoreDesk(locate(), by="review")
+    desk.carry_out("apply", staged.id, None)
+    desk.carry_out("revert", staged.id, "no")
+    desk.carry_out("reject", staged.id, "really not")
+    history = desk.history(staged.id)
+    assert [line.action for line in history] == ["stage", "apply", "revert", "reject"]
+    assert history[0].who == "a night"
+    assert all(line.who.endswith(", in the review") for line in history[1:])
+    assert history[-1].detail == "really not"
+    assert all(line.at.endswith("Z") for line in history)
+
+
+def test_a_new_proposal_is_not_taken_for_one_that_was_cut_off(desk, database, staged, live, monkeypatch):
+    def die(*_, **__):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as broken:
+        broken.setattr("skillopt_staging.apply.write_live", die)
+        with pytest.raises(KeyboardInterrupt):
+            desk.carry_out("apply", staged.id, None)
+    assert live.read_text() == COMMITS_BASE
+    assert [shown.state for shown in desk.proposals()] == [State.PENDING]
+    assert database.execute("select count(*) from intents").fetchone()[0] == 0
+
+
+def test_what_was_written_before_the_record_is_seen_by_whoever_looks_next(
+    desk, database, staged, live, monkeypatch
+):
+    def die(*_, **__):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as broken:
+        broken.setattr(deciding, "save_proposal", die)
+        with pytest.raises(KeyboardInterrupt):
+            desk.carry_out("apply", staged.id, None)
+    live.write_text(live.read_text().replace("# Commit messages", "# My commit messages"))
+    assert desk.pending() == []
+    assert state_of(database, staged) is State.APPLIED
+    desk.carry_out("revert", staged.id)
+    assert live.read_text() == COMMITS_BASE.replace("# Commit messages", "# My commit messages")

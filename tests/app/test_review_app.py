@@ -102,7 +102,7 @@ async def test_space_leaves_a_hunk_out_and_apply_passes_the_chosen_ones():
         assert "1 of 2 hunks chosen" in seen
         seen = await press("a")
         assert "1 of 2 hunks" in seen
-        assert "Only the whole was tested" in seen
+        assert "Not gated as it stands: only the whole was tested" in seen
         await press("enter")
         assert desk.asked == [("apply", "n12-commit-messages", (2,))]
 
@@ -495,7 +495,7 @@ async def test_enter_goes_into_the_details_and_escape_back_to_the_list():
 async def test_the_command_palette_offers_the_decisions():
     async with review(MemoryDesk(samples())) as (app, press):
         names = {command.title for command in app.get_system_commands(app.screen)}
-        assert {"Apply", "Reject", "Undo", "Hunk"} <= names
+        assert {"Decide: apply", "Decide: reject", "Decide: undo", "Hunks: pick"} <= names
         await press("ctrl+p")
         assert app.screen.query(Input)
 

@@ -32,7 +32,7 @@ class Guard:
             if isinstance(flags, int) and flags & _WRITE_FLAGS:
                 self.check_path(path, event)
         elif event in _ONE_PATH:
-            self.check_path(args[0], event, args[1] if event == "os.remove" else None)
+            self.check_path(args[0], event, args[1] if event in {"os.remove", "os.rmdir"} else None)
         elif event in _TWO_PATHS:
             self.check_path(args[0], event)
             self.check_path(args[1], event)

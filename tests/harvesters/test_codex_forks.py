@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from skillopt_harvesters import Kind, MemoryClaims, Signal, mark_corrections
+from skillopt_harvesters.claims import mark_of
 from tests.harvesters.rollouts import Rollout, make_id, read_in_pieces, read_session
 
 START = 1_794_996_000_000
@@ -223,3 +226,35 @@ def test_a_fork_read_in_pieces_is_the_same_fork(tmp_path, ids):
     at_once = read_session(path)
     for cut in range(0, len(whole), 97):
         assert read_in_pieces(path, whole, [cut]).session == at_once
+
+
+def test_of_a_session_that_claimed_its_turns_only_all_in_them_is_copied(parent, tmp_path):
+    claims = MemoryClaims()
+    # As this program claimed before it told forks from originals call by call.
+    turns = [json.loads(line)["payload"].get("turn_id") for line in parent.lines if b"task_started" in line]
+    claims.claim(f"codex/{parent.id}", map(mark_of, turns), map(mark_of, turns))
+    child = Rollout(tmp_path, ms=START + HOUR)
+    copy(parent, child, metas=False)
+    go_on(child)
+    session = child.read(claims)
+    assert session.prompts == ("no, the other way",)
+    assert (session.tokens.input, session.turns[0].tool_calls) == (7, ())
+
+
+@pytest.mark.parametrize("cut", range(2, 19))
+def test_a_session_that_is_read_after_its_fork_keeps_what_the_fork_has_not(tmp_path, cut):
+    parent = make_parent(tmp_path)
+    child = Rollout(tmp_path, ms=START + HOUR)
+    for line in parent.lines[1:cut]:
+        child.line(line.replace(line[14:38], child.time.encode(), 1))
+    calls = sum(b"token_count" in line for line in child.lines)
+    child.spent = [100 * calls, 10 * calls, 0]
+    go_on(child)
+    claims = MemoryClaims()
+    sessions = [child.read(claims), parent.read(claims)]
+    turns = [turn for session in sessions for turn in session.turns]
+    assert sorted(prompt for session in sessions for prompt in session.prompts) == sorted(
+        ["one", "two", "one", "no, the other way"]
+    )
+    assert sum(len(turn.tool_calls) for turn in turns) == 3
+    assert sum(session.tokens.input for session in sessions) == 307

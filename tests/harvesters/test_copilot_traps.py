@@ -295,7 +295,7 @@ def test_a_session_killed_before_its_totals_has_what_its_messages_say(read):
 def test_numbers_that_are_none_are_not_counted(read):
     events = Events()
     events.user("go")
-    for number in (-5, 10**30, "7", True, 1.5, None):
+    for number in (-5, 10**30, "seven", True, 1.5, None):
         events.receipt(f"a{number}", number, number)
         events.call(shellExecution={"exitCode": number})
     session = read(events)

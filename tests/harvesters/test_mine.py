@@ -414,6 +414,20 @@ def test_subfolders_are_one_project_when_a_resolver_says_so(sessions):
     assert (task.root, task.project, task.occurrences) == ("/home/user/shop", "/home/user/shop", 2)
 
 
+def test_sessions_that_do_not_tell_where_they_were_are_no_project(sessions):
+    script = [("user", QUERY_A), ("agent", "x")]
+    made = [*sessions(script, cwd=...), *sessions(script, cwd=...)]
+    assert [session.project for session in made] == [None, None]
+    (family,) = find_families(made)
+    assert (family.projects, family.tasks) == ((), ())
+    assert mine(made) == []
+    single = mine(made, Mining(min_occurrences=1))
+    assert len({task.id for task in single}) == 2
+    assert sorted(task.sessions for task in single) == sorted((session.id,) for session in made)
+    (task,) = mine(made, Mining(across_projects=True))
+    assert task.occurrences == 2
+
+
 def test_a_family_tells_its_members_and_what_varies(sessions):
     things = ("the parser", "tax rules", "`cart.py`")
     made = sessions(*([("user", f"Add docstrings to {thing}"), ("agent", "x")] for thing in things))

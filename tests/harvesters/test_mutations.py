@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skillopt_harvesters import SOURCES, MemoryClaims, Session, read_file
+from skillopt_harvesters import SOURCES, MemoryClaims, Session, Signal, Turn, read_file
 from skillopt_harvesters.marks import mark_of
 
 DATA = Path(__file__).parents[1] / "data" / "transcripts" / "claude"
@@ -64,8 +64,28 @@ def test_a_torn_record_costs_itself(folder, path, where, cut):
     number = int(where * len(lines))
     torn = lines[number][: int(cut * (len(lines[number]) - 2))]
     read = Read(folder, b"".join([*lines[:number], torn + b"\n", *lines[number + 1 :]]))
-    assert read.content == Read(folder, b"".join(lines[:number] + lines[number + 1 :])).content
+    assert without_lost(read) == without_lost(Read(folder, b"".join(lines[:number] + lines[number + 1 :])))
     assert read.session.skipped == (1 if torn else 0)
+    turns = read.session.turns
+    lost = [place for place, turn in enumerate(turns) if Signal.UNREAD in turn.signals]
+    if lost:
+        # It was a prompt; all that was said and done for it is that turn's.
+        [place] = lost
+        whole = Read(folder, b"".join(lines)).session.turns
+        assert [work_of(turn) for turn in turns] == [work_of(turn) for turn in whole]
+        assert turns[:place] == whole[:place]
+        assert turns[place + 1 :] == whole[place + 1 :]
+
+
+def work_of(turn: Turn) -> tuple[object, ...]:
+    return turn.answer, turn.tool_calls, turn.tokens
+
+
+def without_lost(read: Read) -> tuple[object, ...]:
+    """All but which turn the answer to a lost prompt is in."""
+    session = read.content
+    calls = [call for turn in session.turns for call in turn.tool_calls]
+    return msgspec.structs.replace(session, turns=()), session.prompts, calls
 
 
 @given(recorded, place, place)
@@ -74,7 +94,7 @@ def test_a_record_glued_to_a_torn_one_is_read(folder, path, where, cut):
     number = int(where * len(lines))
     torn = lines[number][: int(cut * (len(lines[number]) - 2))]
     read = Read(folder, b"".join([*lines[:number], torn, *lines[number + 1 :]]))
-    assert read.content == Read(folder, b"".join(lines[:number] + lines[number + 1 :])).content
+    assert without_lost(read) == without_lost(Read(folder, b"".join(lines[:number] + lines[number + 1 :])))
 
 
 @given(recorded, place, st.sampled_from([b"", b" ", b"\0\0\0", b"\r"]))

@@ -31,6 +31,7 @@ from typing import Any, ClassVar
 import psutil
 import pytest
 
+from skillopt_replay.launchpad import Launchpad
 from skillopt_replay.protocols import Agent, Limits
 from skillopt_replay.replay import replay
 from skillopt_replay.rollouts import Fault, Outcome
@@ -149,27 +150,30 @@ class RealSuite:
 
     @pytest.fixture
     def run(self, agent, confined, make_task, tmp_path, private_home):
-        """Replay a task; whatever came of it, nothing of the run is left."""
+        """Replay a task as an executor does; whatever came of it, nothing of the run is left."""
         chosen = agent
+        pad = Launchpad()
 
         async def run(
             prompt="Please greet Bob.", skill=None, *, agent=None, checks=None, project="", **limits
         ):
             before = files_of(private_home)
             task = make_task(prompt=prompt, project=str(project), **({"checks": checks} if checks else {}))
-            rollout = await replay(
-                task,
-                skill,
-                agent or chosen,
-                root=tmp_path / "runs",
-                sandbox=confined,
-                limits=Limits(**{"seconds": 60.0, **limits}),
-            )
+            with pad.used():
+                rollout = await replay(
+                    task,
+                    skill,
+                    agent or chosen,
+                    root=tmp_path / "runs",
+                    sandbox=confined,
+                    limits=Limits(**{"seconds": 60.0, **limits}),
+                )
             assert list((tmp_path / "runs").iterdir()) == []
             assert files_of(private_home) == before
             return rollout
 
-        return run
+        yield run
+        pad.close()
 
     async def test_with_the_skill_the_answer_changes_because_the_skill_was_read(
         self, run, server, repository
@@ -338,10 +342,19 @@ class RealSuite:
 
         def alive() -> list[str]:
             children = psutil.Process().children(recursive=True)
-            return [str(child) for child in children if child.pid not in before and is_running(child)]
+            found = [child for child in children if child.pid not in before and is_running(child)]
+            return [str(child) for child in found if not is_helper(child)]
 
         yield alive
         library.prctl(_SUBREAPER, 0, 0, 0, 0)
+
+
+def is_helper(process: psutil.Process) -> bool:
+    """Whether it is the one that forks the launchers; they look alike, but are not our children."""
+    try:
+        return process.ppid() == os.getpid() and "--serve" in process.cmdline()
+    except psutil.NoSuchProcess:
+        return False
 
 
 def is_running(process: psutil.Process) -> bool:

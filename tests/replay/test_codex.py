@@ -10,9 +10,12 @@ from pathlib import Path
 
 import psutil
 import pytest
+import tomlkit
 
+from skillopt_replay.agents.clients import Client
 from skillopt_replay.agents.codex import ORIGINATOR, Codex
 from skillopt_replay.agents.codex_cli import find_codex
+from skillopt_replay.agents.codex_sandbox import CodexSandbox
 from skillopt_replay.errors import Unavailable
 from skillopt_replay.folders import RUN_PREFIX, make_folder
 from skillopt_replay.protocols import Limits
@@ -36,7 +39,7 @@ files = {{str(p.relative_to(home)): [p.read_text(), oct(p.stat().st_mode & 0o777
          for p in home.rglob("*") if p.is_file()}}
 notes.write_text(json.dumps({{
     "argv": sys.argv[1:], "env": dict(os.environ), "cwd": os.getcwd(), "prompt": sys.stdin.read(),
-    "files": files, "profile": (home.parent / ".profile").read_text(),
+    "files": files, "profile": Path(os.environ["HOME"], ".profile").read_text(),
 }}))
 def emit(**event):
     print(json.dumps(event), flush=True)
@@ -162,18 +165,30 @@ async def test_the_sign_in_file_is_private_and_the_route_is_kept(make_agent, mak
     assert "CODEX_API_KEY" not in noted["env"]
 
 
-async def test_its_own_sandbox_is_on_only_where_ours_is_off(make_agent, make_task, workspace, tmp_path):
+async def test_its_own_sandbox_is_on_only_when_it_is_the_one_given(
+    make_agent, make_task, workspace, tmp_path
+):
     class Confining:
         name, offline = "confining", True
 
         def wrap(self, argv, **_):
             return list(argv)
 
-    agent = make_agent("done()", sandbox=Confining())
-    await agent.run(make_task(), None, workspace, Limits())
-    assert notes_of(tmp_path)["argv"][4:6] == ["--sandbox", "danger-full-access"]
-    await make_agent("done()").run(make_task(), None, workspace, Limits())
-    assert notes_of(tmp_path)["argv"][4:6] == ["--sandbox", "workspace-write"]
+    for sandbox in (Confining(), NoSandbox()):
+        agent = make_agent("done()", sandbox=sandbox)
+        await agent.run(make_task(), None, workspace, Limits())
+        assert notes_of(tmp_path)["argv"][4:6] == ["--sandbox", "danger-full-access"]
+    cli = Client(binary=tmp_path / "codex", version="0.171.0", credentials=None)
+    await make_agent("done()", sandbox=CodexSandbox(cli)).run(make_task(), None, workspace, Limits())
+    notes = notes_of(tmp_path)
+    assert "--sandbox" not in notes["argv"]
+    config = tomlkit.loads(notes["files"]["config.toml"][0])
+    assert config["default_permissions"] == "replay"
+    rules = config["permissions"]["replay"]["filesystem"]
+    assert rules[":minimal"] == "read"
+    assert rules[str(workspace)] == rules[notes["env"]["HOME"]] == rules[notes["env"]["TMPDIR"]] == "write"
+    # What signs it in is neither shown nor in a folder that is.
+    assert not any(Path(notes["env"]["CODEX_HOME"]).is_relative_to(path) for path in rules if path[0] == "/")
 
 
 def test_nobody_signed_in_is_told_before_anything_runs(make_agent):

@@ -24,6 +24,7 @@ from skillopt_replay.baseline import show_changes
 from skillopt_replay.bounds import Bounds
 from skillopt_replay.checks import evaluate
 from skillopt_replay.errors import ReplayError
+from skillopt_replay.launchpad import Launchpad
 from skillopt_replay.sandbox import SYSTEM_PATH, Endpoint
 from skillopt_replay.sandbox.folders import show_program
 from skillopt_replay.sandbox.none import NoSandbox
@@ -94,6 +95,9 @@ def outside(tmp_path, private_home):
 
 @pytest.fixture
 def escape(confined, outside):
+    """Runs a script confined, started as an executor starts its runs."""
+    pad = Launchpad()
+
     async def run(script: str, *, reach=(), seconds: float = 20.0, bounds: Bounds | None = None, **more):
         workspace = outside / "runs" / "workspace"
         argv = confined.wrap(
@@ -104,9 +108,11 @@ def escape(confined, outside):
             reach=reach,
         )
         env = {"PATH": SYSTEM_PATH, "HOME": str(workspace), "OUT": str(outside), **more}
-        return await process.run(argv, cwd=workspace, env=env, seconds=seconds, bounds=bounds or Bounds())
+        with pad.used():
+            return await process.run(argv, cwd=workspace, env=env, seconds=seconds, bounds=bounds or Bounds())
 
-    return run
+    yield run
+    pad.close()
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import socket
 import time
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import pytest
 
 from skillopt_replay.errors import Unavailable
 from skillopt_replay.executors.contract import Job
-from skillopt_replay.executors.dask import open_dask
+from skillopt_replay.executors.dask import find_workers, open_dask
 from skillopt_replay.executors.local import LocalExecutor
 from skillopt_replay.protocols import Limits
 from skillopt_replay.rollouts import Fault, Outcome
@@ -120,7 +121,17 @@ async def test_a_cluster_without_workers_or_without_a_scheduler_is_refused(clust
         async with open_dask(cluster.address, Opener(str(tmp_path)), agent="fake 1"):
             pass
     cluster.stop()
-    monkeypatch.setattr("skillopt_replay.executors.dask._CONNECT_SECONDS", 1)
-    with pytest.raises(Unavailable, match="no Dask scheduler answers"):
+    monkeypatch.setattr("skillopt_replay.executors.dask._KNOCK_SECONDS", 0.5)
+    with pytest.raises(Unavailable, match="no Dask scheduler answers") as caught:
         async with open_dask(cluster.address, Opener(str(tmp_path)), agent="fake 1"):
             pass
+    assert "dask scheduler" in caught.value.hint
+
+
+async def test_what_listens_but_is_no_scheduler_is_told_within_seconds(monkeypatch):
+    monkeypatch.setattr("skillopt_replay.executors.dask._KNOCK_SECONDS", 0.5)
+    with (
+        socket.create_server(("127.0.0.1", 0)) as server,
+        pytest.raises(Unavailable, match="no Dask scheduler answers"),
+    ):
+        await find_workers(f"tcp://127.0.0.1:{server.getsockname()[1]}")

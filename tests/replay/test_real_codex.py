@@ -9,12 +9,18 @@ import re
 import time
 from pathlib import Path
 
+import pytest
+
 from skillopt_harvesters.sources.base import OWN_ENTRYPOINT
 from skillopt_replay.agents.codex import ORIGINATOR, Codex
 from skillopt_replay.agents.codex_cli import find_codex
+from skillopt_replay.agents.codex_sandbox import CodexSandbox
+from skillopt_replay.protocols import Limits
+from skillopt_replay.replay import replay
 from skillopt_replay.rollouts import Outcome
 from skillopt_replay.sandbox import Toolchains
 from skillopt_replay.sandbox.none import NoSandbox
+from skillopt_replay.tasks import CommandSucceeds, Contains
 from tests.conftest import git
 from tests.replay.real_suite import SKILL, Names, RealSuite, do, error, marks_for, play, plays_of
 
@@ -115,28 +121,75 @@ class TestCodex(RealSuite):
             assert words in call.output
         assert "sk-fake" not in call.output
 
-    async def test_where_ours_is_off_its_own_sandbox_is_on(self, run, server, private_home, tmp_path):
+    @pytest.fixture
+    def own(self, private_home):
+        """The client's own sandbox; skipped where it does not work either."""
+        cli = find_codex({"HOME": str(private_home), "CODEX_API_KEY": "sk-fake"}, Path(PROGRAM))
+        sandbox = CodexSandbox(cli)
+        probe = sandbox.probe()
+        if not probe.works:
+            pytest.skip(f"{probe.name}: {probe.detail}")
+        return sandbox
+
+    async def test_its_own_sandbox_holds_what_the_model_does(
+        self, run, server, own, private_home, tmp_path, repository
+    ):
         outside = tmp_path / "outside.txt"
+        outside.write_text("HERON-SECRET-47")
+        tries = (
+            f"cat {outside}; cat $CODEX_HOME/config.toml; cat {private_home}/.codex/config.toml;"
+            f" echo x > {tmp_path}/stray; echo x > .git/config; exec 3<>/dev/tcp/127.0.0.1/{server.port}"
+        )
+        works = "echo a > made && echo b > ~/kept && echo c > $TMPDIR/held && cat made ~/kept $TMPDIR/held"
         server.set_script(
             {
                 "plays": [
                     play(
                         "leave",
-                        do({"shell": f"echo x > {outside}"}),
+                        do({"shell": tries}),
                         do({"write": {"path": str(outside), "content": "x"}}),
+                        do({"shell": works}),
                         do({"say": "I could not."}),
                     )
                 ]
             }
         )
-        agent = open_codex(server.base_url, NoSandbox(), private_home)
-        rollout = await run("Please leave the folder", agent=agent)
-        assert (rollout.outcome, rollout.answer) == (Outcome.FINISHED, "I could not.")
-        assert [call.name for call in rollout.calls] == ["exec_command", "apply_patch"]
-        assert all(call.error for call in rollout.calls)
-        # Whether a command that failed counts as refused, the client tells only when it failed soon.
-        assert any(note.startswith("tools refused: apply_patch") for note in rollout.notes)
-        assert not outside.exists()
+        agent = open_codex(server.base_url, own, private_home)
+        rollout = await run("Please leave the folder", agent=agent, project=repository)
+        assert (rollout.outcome, rollout.answer) == (Outcome.FINISHED, "I could not."), rollout.error
+        tried, written, worked = rollout.calls
+        assert tried.error
+        assert written.error
+        assert worked.output.split() == ["a", "b", "c"]
+        assert "HERON-SECRET-4" not in tried.output
+        assert outside.read_text() == "HERON-SECRET-47"
+        assert not (tmp_path / "stray").exists()
+
+    async def test_in_its_own_sandbox_the_skill_is_read_and_checks_are_held_as_well(
+        self, server, own, private_home, tmp_path, repository, make_task
+    ):
+        agent = open_codex(server.base_url, own, private_home)
+        held = f"test ! -e {private_home}; then=$?; touch {tmp_path}/stray; exit $then"
+        checks = (
+            Contains(text="HERON"),
+            CommandSucceeds(command=held),
+            CommandSucceeds(command="ls README*"),
+        )
+        rollout = await replay(
+            make_task(project=str(repository), checks=checks), SKILL, agent,
+            root=tmp_path / "runs", sandbox=own, limits=Limits(seconds=60.0),
+        )  # fmt: skip
+        assert plays_of(server) == ["load", "obey"]
+        assert rollout.score.hard == 1.0, rollout.score
+        assert "sandbox Codex's own" in rollout.notes[1]
+        assert not (tmp_path / "stray").exists()
+
+    async def test_without_a_sandbox_it_holds_nothing_back(self, run, server, private_home, tmp_path):
+        outside = tmp_path / "outside.txt"
+        script = [play("leave", do({"shell": f"echo x > {outside}"}), do({"say": "Done."}))]
+        server.set_script({"plays": script})
+        await run("Please leave the folder", agent=open_codex(server.base_url, NoSandbox(), private_home))
+        assert outside.read_text() == "x\n"
 
     async def test_an_account_signs_in_without_what_renews_it(self, run, server, confined, private_home):
         folder = private_home / ".codex"

@@ -12,7 +12,7 @@ import pytest
 
 from skillopt_replay import process
 from skillopt_replay.errors import ReplayError, Unavailable
-from skillopt_replay.sandbox import SYSTEM_PATH, Toolchains, bubblewrap, choose, probe_all
+from skillopt_replay.sandbox import SYSTEM_PATH, Probe, Toolchains, bubblewrap, choose, probe_all
 from skillopt_replay.sandbox.bubblewrap import Bubblewrap
 from skillopt_replay.sandbox.none import NoSandbox
 
@@ -111,7 +111,7 @@ async def test_a_link_made_inside_does_not_open_the_way_either(confined, rooms):
 
 
 async def test_a_daemon_started_inside_ends_with_the_run(confined, rooms):
-    loop = "while :; do date +%s%N > beat; sleep 0.05; done"
+    loop = "while :; do date +%s%N > new; mv new beat; sleep 0.05; done"
     script = f"(setsid sh -c '{loop}' >/dev/null 2>&1 &) ; sleep 0.5; cat beat"
     finished = await run_confined(confined, rooms, script)
     assert finished.stdout.strip().isdigit()
@@ -122,7 +122,7 @@ async def test_a_daemon_started_inside_ends_with_the_run(confined, rooms):
 
 
 async def test_a_daemon_started_inside_ends_when_the_run_is_out_of_time(confined, rooms):
-    script = "trap '' TERM; while :; do date +%s%N > beat; sleep 0.05; done"
+    script = "trap '' TERM; while :; do date +%s%N > new; mv new beat; sleep 0.05; done"
     finished = await run_confined(confined, rooms, script, seconds=0.8)
     assert finished.timed_out
     beat = rooms / "workspace" / "beat"
@@ -238,6 +238,42 @@ def test_other_systems_are_told_that_there_is_none_yet(monkeypatch):
     monkeypatch.setattr(sys, "platform", "win32")
     with pytest.raises(Unavailable, match="win32"):
         choose("auto")
+
+
+class Own:
+    name = "the client's own"
+    offline = filters = True
+
+    def __init__(self, *, works: bool):
+        self._works = works
+
+    def probe(self):
+        return Probe(name=self.name, works=self._works, detail="tried", hint="mend it")
+
+
+def test_a_clients_own_sandbox_is_had_by_name_or_where_the_systems_does_not_work(monkeypatch):
+    own = Own(works=True)
+    assert choose("client", own=own) is own
+    monkeypatch.setattr(bubblewrap, "find", lambda network: [])
+    assert choose("auto", own=own) is own
+    with pytest.raises(Unavailable, match="not installed"):
+        choose("bubblewrap", own=own)
+
+
+@pytest.mark.parametrize(
+    ("own", "said"),
+    [(Own(works=False), "does not work here: tried"), ("it has none", "it has none"), (None, "no client")],
+    ids=["broken", "none", "no client"],
+)
+def test_without_a_clients_own_that_works_it_is_refused(own, said, monkeypatch):
+    with pytest.raises(Unavailable, match=said) as caught:
+        choose("client", own=own)
+    assert 'replay.sandbox = "none"' in caught.value.hint
+    monkeypatch.setattr(bubblewrap, "find", lambda network: [])
+    with pytest.raises(Unavailable, match="not installed") as caught:
+        choose("auto", own=own)
+    assert own is None or said in caught.value.message
+    assert "apt install bubblewrap" in caught.value.hint
 
 
 def test_toolchains_come_first_on_the_path(tmp_path):

@@ -258,3 +258,10 @@ def test_runs_at_the_same_time_lose_no_branch_and_no_note(repository, skill, git
     assert photograph(repository) == before
     assert len(git(repository, "branch", "--list", "skillopt/*").split("\n")) == 6
     assert len(git(repository, "notes", "--ref=skillopt", "list").split("\n")) == 6
+
+
+@pytest.mark.parametrize("name", ["name: other", "", "name: 'tidy-test'"])
+def test_a_skill_is_never_renamed(name, skill, propose):
+    with pytest.raises(StagingError, match="renames the skill 'tidy-tests'"):
+        propose(skill.read_text().replace("name: tidy-tests", name))
+    assert propose(skill.read_text().replace("name: tidy-tests", 'name: "tidy-tests"'))

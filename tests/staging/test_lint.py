@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skillopt_staging.front_matter import same_front_matter, split_front_matter
-from skillopt_staging.lint import lint
+from skillopt_staging.lint import lint, lint_folder, lint_listing
 
 FRONT = "---\nname: tidy-tests\ndescription: How to run the tests here.\n---\n"
 GOOD = FRONT + "\nRun them all.\n"
@@ -102,3 +102,18 @@ def test_an_allowed_field_may_change_with_all_its_lines():
 def test_the_order_of_the_fields_counts():
     one, other = "---\na: 1\nb: 2\n---\n", "---\nb: 2\na: 1\n---\n"
     assert not same_front_matter(one, other)
+
+
+def test_files_a_skill_names_must_be_there():
+    text = GOOD + "See [help](references/help.md), run scripts/check.sh, and [the site](https://x.test/a).\n"
+    assert [one.code for one in lint_folder(text, {"references/help.md", "scripts/check.sh"})] == []
+    (missing,) = lint_folder(text, {"references/help.md"})
+    assert missing.code == "missing-file"
+    assert "scripts/check.sh" in missing.message
+    assert [one.code for one in lint_folder(GOOD, {"references/a/b.md"})] == ["deep-file"]
+
+
+def test_what_codex_cannot_list_together_is_told():
+    many = {f"skill-{number}": "d" * 400 for number in range(25)}
+    assert [one.code for one in lint_listing(many, client="codex")] == ["listing"]
+    assert lint_listing(many, client="claude") == ()

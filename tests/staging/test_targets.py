@@ -5,7 +5,14 @@ from __future__ import annotations
 import pytest
 
 from skillopt_staging.errors import NoRepository, StagingError
-from skillopt_staging.targets import find_repository, project_target, user_target, vault_path
+from skillopt_staging.targets import (
+    find_repository,
+    find_shadows,
+    prefers_user,
+    project_target,
+    user_target,
+    vault_path,
+)
 
 
 def test_a_new_project_skill_goes_to_the_clients_first_place_at_the_top_level(repository):
@@ -121,3 +128,46 @@ def test_one_file_has_one_path_in_the_vault(tmp_path):
     home = tmp_path / "home"
     assert vault_path(home / ".agents/skills/x/SKILL.md", home=home) == "home/.agents/skills/x/SKILL.md"
     assert vault_path(tmp_path / "x/SKILL.md", home=home).startswith("elsewhere/")
+
+
+def put(*files):
+    for file in files:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("x")
+
+
+def test_claude_reads_the_users_skill_before_the_projects_and_codex_the_other_way_round(repository, tmp_path):
+    home = tmp_path / "someone"
+    claude, project = home / ".claude/skills/x/SKILL.md", repository / ".claude/skills/x/SKILL.md"
+    agents, shared = home / ".agents/skills/x/SKILL.md", repository / ".agents/skills/x/SKILL.md"
+    put(claude, project, agents, shared)
+
+    def shadows(live, client):
+        return find_shadows(live, "x", client, project=repository, env={}, home=home)
+
+    assert shadows(project, "claude") == [claude]
+    assert shadows(claude, "claude") == []
+    assert shadows(agents, "codex") == [shared]
+    assert shadows(shared, "codex") == []
+    assert (prefers_user("claude"), prefers_user("codex"), prefers_user("copilot")) == (True, False, False)
+
+
+def test_one_file_under_two_names_shadows_nothing(repository, tmp_path):
+    home = tmp_path / "someone"
+    project = repository / ".claude/skills/x/SKILL.md"
+    put(project)
+    link = home / ".claude/skills/x"
+    link.parent.mkdir(parents=True)
+    link.symlink_to(project.parent)
+    assert find_shadows(project, "x", "claude", project=repository, env={}, home=home) == []
+
+
+def test_codex_takes_the_skill_nearest_to_where_it_works(repository):
+    near, far = repository / "web/.agents/skills/x/SKILL.md", repository / ".agents/skills/x/SKILL.md"
+    put(near, far)
+    assert project_target(repository / "web", "x", "codex").live == near
+    assert project_target(repository, "x", "codex").live == far
+    near.unlink()
+    assert project_target(repository / "web", "x", "codex").live == far
+    far.unlink()
+    assert project_target(repository / "web", "x", "codex").live == far

@@ -285,13 +285,30 @@ class MemoryDesk:
         self.asked: list[tuple[object, ...]] = []
         self.threads: set[int] = set()
         self.refuse = False
+        self.conflict = False
+        self.warnings: list[str] = []
 
     def proposals(self) -> list[Proposal]:
         self.threads.add(threading.get_ident())
         return sorted(self.kept, key=lambda kept: kept.state not in {State.PENDING, State.SNOOZED})
 
-    def apply(self, proposal: str, hunks: tuple[int, ...] | None) -> str:
-        self._note("apply", proposal, hunks)
+    def check(self, proposal: str, hunks: tuple[int, ...] | None, text: str | None = None) -> list[str]:
+        if self.conflict:
+            raise NeedsDecision("the file was changed in the same place", hint="take hunk 2")
+        return list(self.warnings)
+
+    def snooze(self, proposal: str) -> str:
+        self._note("snooze", proposal)
+        self._set(proposal, state=State.SNOOZED, snoozed_until="2026-12-06T08:05:00Z")
+        return f"{proposal} sleeps"
+
+    def gate_again(self, proposal: str, hunks: tuple[int, ...] | None, text: str | None = None) -> str:
+        self._note("gate", proposal, hunks, text)
+        self._set(proposal, state=State.RETIRED, reason="it goes to the gate again")
+        return f"{proposal} is measured next"
+
+    def apply(self, proposal: str, hunks: tuple[int, ...] | None, text: str | None = None) -> str:
+        self._note("apply", proposal, hunks, *([] if text is None else [text]))
         self._set(proposal, state=State.APPLIED)
         return f"SKILL.md of {proposal} now has the change"
 

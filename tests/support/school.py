@@ -63,7 +63,8 @@ class School:
         common = {"task": task.id, "skill": skill.digest, "agent": self.identity, "model": "pupil"}
         if task.id in self.lost:
             return Rollout(**common, outcome=Outcome.INFRASTRUCTURE, answer="", error="429 rate limit")
-        knows = rule(task.family).casefold() in skill.body.casefold()
+        text = "\n".join([skill.body, *(file.text for file in skill.files)])
+        knows = rule(task.family).casefold() in text.casefold()
         knows = knows or (task.family in self.flaky and sample % 2 == 1)
         answer = f"It is {task.family.upper()}." if knows else "I do not know."
         calls = (RolloutCall(name="shell", command=f"look up {task.family}", output="nothing"),)
@@ -104,7 +105,7 @@ class Teacher:
         failed = re.findall(r"\[t\d+\] Failed.*?about a (\w+)\?", shown, re.DOTALL)
         families = sorted(set(failed))
         edits = [
-            {"op": "add", "target": "", "content": self.write(family), "support": failed.count(family)}
+            {"op": "add", "target": "", "support": failed.count(family), **as_edit(self.write(family))}
             for family in families
         ]
         patterns = [
@@ -135,6 +136,10 @@ class Teacher:
 
     def appendix_consolidate(self, messages):
         return {"appendix_notes": ["Read twice."]}
+
+
+def as_edit(written):
+    return {"content": written} if isinstance(written, str) else written
 
 
 def name_stage(schema):

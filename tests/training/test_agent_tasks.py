@@ -7,7 +7,7 @@ from skillopt_replay.executors.local import LocalExecutor
 from skillopt_replay.rollouts import Outcome, Rollout, Usage
 from skillopt_replay.sandbox.none import NoSandbox
 from skillopt_replay.tasks import FileContains
-from skillopt_sleep.training import AgentTasks, Trainer, make_task
+from skillopt_sleep.training import AgentTarget, AgentTasks, Trainer, make_task
 from tests.support.school import FAMILIES, Teacher, rule
 from tests.training.test_trainer import config, read
 
@@ -45,7 +45,7 @@ async def test_an_agent_learns_by_the_files_it_leaves(tmp_path):
     (tmp_path / "work").mkdir()
     splits = {split: make_split(split) for split in ("train", "val", "test")}
     executor = LocalExecutor(bench, slots=2)
-    tasks = AgentTasks("clerk", splits, executor, clerk)
+    tasks = AgentTasks("clerk", splits, AgentTarget(agent=clerk, executor=executor))
     trainer = Trainer(tasks, Teacher(), config(optimizer={"learning_rate": 4}), out=tmp_path / "run")
     summary = await trainer.train()
     assert summary.best_test.hard == 1.0

@@ -7,28 +7,32 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillopt_replay.skills import new_skill
-from skillopt_sleep.training.file_edits import FileEdit, apply_file_edits
-from skillopt_sleep.training.folders import PathRefused, SkillFile, SkillFolder, check_path
+from skillopt_replay.skill_files import PathRefused, SkillFile, check_path
+from skillopt_replay.skills import Skill, new_skill
+from skillopt_sleep.training.edits import apply_edits
 from skillopt_sleep.training.records import Edit
 
 SCRIPT = "import sys\n\n\ndef run(name):\n    print(name)\n\n\nrun(sys.argv[1])\n"
-FOLDER = SkillFolder(
-    new_skill("house-sql", "Use for SQL.", "# House SQL\n\n## Rules\n\n- Use SQLite."),
-    (
+DOCUMENT = new_skill("house-sql", "Use for SQL.", "# House SQL\n\n## Rules\n\n- Use SQLite.")
+FOLDER = msgspec.structs.replace(
+    DOCUMENT,
+    files=(
         SkillFile("scripts/run.py", SCRIPT),
         SkillFile("references/dates.md", "# Dates\n\n## Rules\n\n- Write ISO dates.\n"),
         SkillFile("scripts/data.json", '{"a": 1}\n'),
+        SkillFile("scripts/check.sh", "echo fine\n", executable=True),
+        SkillFile("scripts/check", "#!/usr/bin/env python3\nprint(1)\n", executable=True),
+        SkillFile("settings.toml", "a = 1\n"),
+        SkillFile("logo.png", "", blob=b"\x89PNG\xff"),
     ),
 )
 
 
 def apply(path, op, content="", target="", folder=FOLDER, **more):
-    one = FileEdit(Edit(op=op, content=content, target=target), path)
+    one = Edit(op=op, content=content, target=target, file=path)
     limits = {"limit": 1, "max_tokens": 2000, "max_file_tokens": 200, **more}
-    changed, (result,) = apply_file_edits(folder, [one], **limits)
-    assert result.path == path
-    return changed, result.result
+    changed, (result,) = apply_edits(folder, [one], **limits)
+    return changed, result
 
 
 def text_of(folder, path):
@@ -39,12 +43,12 @@ def test_a_reference_is_edited_as_markdown():
     changed, result = apply("references/dates.md", "replace", "Write no times.", "write ISO  dates.")
     assert text_of(changed, "references/dates.md") == "# Dates\n\n## Rules\n\n- Write no times.\n"
     assert (result.matched, result.exact) == ("Write ISO dates.", False)
-    assert changed.skill == FOLDER.skill
+    assert changed.text == FOLDER.text
 
 
 def test_the_skill_itself_is_a_file_like_the_others():
     changed, _ = apply("SKILL.md", "add", "Be kind.")
-    assert "- Use SQLite.\n- Be kind.\n" in changed.skill.text
+    assert "- Use SQLite.\n- Be kind.\n" in changed.text
     assert changed.files == FOLDER.files
 
 
@@ -67,6 +71,10 @@ def test_a_script_keeps_its_indentation_and_is_matched_to_the_character():
     [
         ("scripts/run.py", "delete", "", "def run(name):", "could not be read any more"),
         ("scripts/data.json", "add", "{}", "", "could not be read any more"),
+        ("scripts/check.sh", "add", "if true; then", "", "could not be read any more"),
+        ("scripts/check", "add", "for (", "", "could not be read any more"),
+        ("settings.toml", "add", "a = ", "", "could not be read any more"),
+        ("logo.png", "add", "x", "", "is no text"),
         ("scripts/run.py", "add", "run(sys.argv[1])", "", "has these lines already"),
         ("scripts/run.py", "insert_after", "    print(name)", "def run(name):", "there already"),
         ("scripts/run.py", "replace", "import sys", "import sys", "changes nothing"),
@@ -95,6 +103,14 @@ def test_an_addition_makes_a_file_and_the_last_deletion_takes_it_away():
     assert gone == FOLDER
 
 
+def test_a_script_keeps_its_mode_and_a_new_one_with_an_interpreter_can_be_run():
+    changed, _ = apply("scripts/check.sh", "add", "echo done")
+    assert changed.find("scripts/check.sh").executable
+    assert not apply("scripts/run.py", "add", "x = 1")[0].find("scripts/run.py").executable
+    changed, _ = apply("scripts/new", "add", "#!/bin/sh\necho hi")
+    assert changed.find("scripts/new").executable
+
+
 def test_invisible_characters_never_reach_a_script():
     changed, _ = apply("scripts/new.sh", "add", "echo \u202ehi\u2066")
     assert text_of(changed, "scripts/new.sh") == "echo hi\n"
@@ -102,22 +118,22 @@ def test_invisible_characters_never_reach_a_script():
 
 def test_the_learning_rate_counts_over_all_files():
     edits = [
-        FileEdit(Edit(op="add", content="x = 1"), "scripts/run.py"),
-        FileEdit(Edit(op="add", content="")),
-        FileEdit(Edit(op="add", content="Be kind.")),
-        FileEdit(Edit(op="add", content="y = 1"), "scripts/run.py"),
+        Edit(op="add", content="x = 1", file="scripts/run.py"),
+        Edit(op="add", content=""),
+        Edit(op="add", content="Be kind."),
+        Edit(op="add", content="y = 1", file="scripts/run.py"),
     ]
-    changed, results = apply_file_edits(FOLDER, edits, limit=2, max_tokens=2000, max_file_tokens=200)
-    assert [r.result.applied for r in results] == [True, False, True, False]
-    assert results[3].result.detail == "over the learning rate"
-    unchanged, results = apply_file_edits(FOLDER, edits, limit=0, max_tokens=2000, max_file_tokens=200)
+    changed, results = apply_edits(FOLDER, edits, limit=2, max_tokens=2000, max_file_tokens=200)
+    assert [r.applied for r in results] == [True, False, True, False]
+    assert results[3].detail == "over the learning rate"
+    unchanged, results = apply_edits(FOLDER, edits, limit=0, max_tokens=2000, max_file_tokens=200)
     assert unchanged == FOLDER
     with pytest.raises(ValueError, match="-1"):
-        apply_file_edits(FOLDER, [], limit=-1, max_tokens=2000, max_file_tokens=200)
+        apply_edits(FOLDER, [], limit=-1, max_tokens=2000, max_file_tokens=200)
 
 
 def test_a_file_that_was_broken_before_may_still_be_edited():
-    broken = SkillFolder(FOLDER.skill, (SkillFile("a.py", "def (\n"),))
+    broken = msgspec.structs.replace(FOLDER, files=(SkillFile("a.py", "def (\n"),))
     changed, result = apply("a.py", "add", "x = 1", folder=broken)
     assert result.applied
     assert text_of(changed, "a.py") == "def (\nx = 1\n"
@@ -132,15 +148,14 @@ def test_a_path_that_leaves_the_folder_or_cannot_be_everywhere_is_refused(path):
     with pytest.raises(PathRefused):
         check_path(path)
     with pytest.raises(PathRefused):
-        SkillFolder(FOLDER.skill, (SkillFile(path, "x"),))
+        Skill("x", "x", (SkillFile(path, "x"),))
 
 
 def test_a_folder_is_the_same_in_any_order_and_its_digest_tells_every_file():
-    assert SkillFolder(FOLDER.skill, FOLDER.files[::-1]) == FOLDER
-    assert SkillFolder(FOLDER.skill).digest == FOLDER.skill.digest
+    assert Skill(FOLDER.name, FOLDER.text, FOLDER.files[::-1]) == FOLDER
     other, _ = apply("scripts/run.py", "add", "x = 1")
-    assert len({FOLDER.digest, other.digest, FOLDER.skill.digest}) == 3
-    assert msgspec.json.decode(msgspec.json.encode(FOLDER), type=SkillFolder) == FOLDER
+    assert len({FOLDER.digest, other.digest, DOCUMENT.digest}) == 3
+    assert msgspec.json.decode(msgspec.json.encode(FOLDER), type=Skill) == FOLDER
 
 
 PATHS = st.sampled_from(
@@ -154,27 +169,24 @@ LINES = st.sampled_from(
 @given(
     st.lists(
         st.builds(
-            FileEdit,
-            st.builds(
-                Edit,
-                op=st.sampled_from(["add", "insert_after", "replace", "delete"]),
-                content=LINES,
-                target=LINES,
-            ),
-            PATHS,
+            Edit,
+            op=st.sampled_from(["add", "insert_after", "replace", "delete"]),
+            content=LINES,
+            target=LINES,
+            file=PATHS,
         ),
         max_size=6,
     ),
     st.integers(0, 4),
 )
 def test_whatever_the_edits_only_files_that_were_changed_are_others_than_before(edits, limit):
-    changed, results = apply_file_edits(FOLDER, edits, limit=limit, max_tokens=2000, max_file_tokens=200)
-    touched = {r.path for r in results if r.result.applied}
-    assert sum(r.result.applied for r in results) <= limit
-    assert [r.result.edit for r in results] == [one.edit for one in edits]
+    changed, results = apply_edits(FOLDER, edits, limit=limit, max_tokens=2000, max_file_tokens=200)
+    touched = {r.edit.file for r in results if r.applied}
+    assert sum(r.applied for r in results) <= limit
+    assert [r.edit for r in results] == edits
     for path in {f.path for f in (*FOLDER.files, *changed.files)} - touched:
         assert changed.find(path) == FOLDER.find(path)
-    assert "SKILL.md" in touched or changed.skill == FOLDER.skill
+    assert "SKILL.md" in touched or changed.text == FOLDER.text
     for file in changed.files:
         if file.path.endswith(".py"):
             compile(file.text, file.path, "exec")

@@ -135,10 +135,12 @@ async def test_a_question_with_a_malformed_reply_is_repaired_once_and_paid_once(
     teacher = Teacher(answers={"merge": lambda _m: next(replies)})
     ledger = RunLedger(tmp_path / "calls.db")
     optimizer = Optimizer(teacher, ledger, workers=1)
-    from skillopt_sleep.training.merging import _SCHEMA
+    from skillopt_sleep.training.merging import make_schema
 
     for _ in range(2):
-        reply = await optimizer.ask("merge", [], _SCHEMA)
+        reply = await optimizer.ask(
+            "merge", [], make_schema(new_skill("school", "Use at school.", "# School"))
+        )
         assert reply.value["edits"] == []
     assert len(teacher.asked) == 2
     assert "could not be used" in teacher.asked[1][1][-1].content

@@ -2,50 +2,98 @@
 
 from __future__ import annotations
 
+import asyncio
+import functools
 import json
 import os
 import re
 import sqlite3
 import subprocess
 import sys
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
+from skillopt_replay.skill_files import SkillFile
+from skillopt_replay.skills import Skill, new_skill
 from skillopt_sleep.training import Trainer
 from skillopt_sleep.training.reading import make
-from tests.support.school import School, Teacher
+from tests.support.school import School, Teacher, rule
 
 ROOT = Path(__file__).parents[2]
-CONFIG = make(
-    {
-        "train": {"num_epochs": 2, "batch_size": 4, "accumulation": 1},
-        "optimizer": {"learning_rate": 1, "min_learning_rate": 1},
-        "gradient": {"minibatch_size": 2, "merge_batch_size": 2},
-        "evaluation": {"gate_mode": "strict"},
-        "env": {"workers": 2},
-    }
+VALUES = {
+    "train": {"num_epochs": 2, "batch_size": 4, "accumulation": 1},
+    "optimizer": {"learning_rate": 1, "min_learning_rate": 1},
+    "gradient": {"minibatch_size": 2, "merge_batch_size": 2},
+    "evaluation": {"gate_mode": "strict"},
+    "env": {"workers": 2},
+}
+
+
+def in_reference(family):
+    return {"file": "references/trees.md", "content": rule(family)}
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a run is made of: its configuration, what its teacher is told, and the first skill."""
+
+    config: object
+    teacher: dict = field(default_factory=dict)
+    skill: object = None
+
+
+def configure(**sections):
+    return make({**VALUES, **{name: {**VALUES.get(name, {}), **own} for name, own in sections.items()}})
+
+
+FOLDER = Skill(
+    "school",
+    new_skill("school", "Use at school.", "# School").text,
+    (
+        SkillFile("references/trees.md", "# Trees\n\n## Rules\n\n- Trees are green.\n"),
+        SkillFile("scripts/count.sh", "#!/bin/sh\necho 1\n", executable=True),
+    ),
 )
+RUNS = {
+    "plain": Run(configure()),
+    "folder": Run(configure(), {"write": in_reference}, FOLDER),
+}
+CONFIG = RUNS["plain"].config
 _UNLIKE = re.compile(r'"(timing|wall_time_s)": (\{[^}]*\}|[\d.]+),?')
 
 
 def read_tree(folder):
     """Return the text of every file but the ledger and the lock, without what took how long."""
     return {
-        str(path.relative_to(folder)): _UNLIKE.sub("", path.read_text())
+        f"{path.relative_to(folder)} {path.stat().st_mode & 0o100}": _UNLIKE.sub("", path.read_text())
         for path in sorted(folder.rglob("*"))
         if path.is_file() and not path.name.startswith(("calls.db", "run.lock"))
     }
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory):
-    """The files of a run that nothing interrupted, and how many calls it paid for."""
-    import asyncio
+def finish(tmp_path_factory):
+    """Returns the files of a run that nothing interrupted, and how many calls it paid for."""
 
-    folder = tmp_path_factory.mktemp("whole") / "run"
-    asyncio.run(Trainer(School(), Teacher(), CONFIG, out=folder).train())
-    return read_tree(folder), count_paid(folder)
+    @functools.cache
+    def run(kind):
+        folder = tmp_path_factory.mktemp("whole") / "run"
+        asyncio.run(train(kind, folder))
+        return read_tree(folder), count_paid(folder)
+
+    return run
+
+
+@pytest.fixture
+def whole(finish):
+    return finish("plain")
+
+
+async def train(kind, folder):
+    run = RUNS[kind]
+    await Trainer(School(), Teacher(**run.teacher), run.config, out=folder).train(run.skill)
 
 
 def count_paid(folder):
@@ -55,9 +103,9 @@ def count_paid(folder):
     return count
 
 
-def kill_at(folder, stage, number):
+def kill_at(folder, stage, number, kind="plain"):
     ended = subprocess.run(
-        [sys.executable, "-m", "tests.support.doomed_run", str(folder), stage, str(number)],
+        [sys.executable, "-m", "tests.support.doomed_run", str(folder), stage, str(number), kind],
         cwd=ROOT,
         env=dict(os.environ),
         capture_output=True,
@@ -85,21 +133,37 @@ def kill_at(folder, stage, number):
         *(("write", number) for number in (1, 2, 5, 8, 9, 10, 11, 12, 25, 40, 50)),
     ],
 )
-async def test_a_killed_run_goes_on_to_the_same_end(tmp_path, whole, stage, number):
+def test_a_killed_run_goes_on_to_the_same_end(tmp_path, whole, stage, number):
     files, paid = whole
     folder = tmp_path / "run"
     kill_at(folder, stage, number)
-    await Trainer(School(), Teacher(), CONFIG, out=folder).train()
+    asyncio.run(train("plain", folder))
     assert read_tree(folder) == files
     assert count_paid(folder) == paid
 
 
-async def test_what_was_paid_for_before_the_kill_is_not_asked_again(tmp_path, whole):
+@pytest.mark.parametrize(
+    ("kind", "stage", "number"),
+    [
+        *(("folder", "write", number) for number in (2, 3, 8, 9, 12, 40)),
+        ("folder", "merge", 1),
+    ],
+)
+def test_other_kinds_of_runs_go_on_to_the_same_end_as_well(tmp_path, finish, kind, stage, number):
+    files, paid = finish(kind)
+    folder = tmp_path / "run"
+    kill_at(folder, stage, number, kind)
+    asyncio.run(train(kind, folder))
+    assert read_tree(folder) == files
+    assert count_paid(folder) == paid
+
+
+def test_what_was_paid_for_before_the_kill_is_not_asked_again(tmp_path, whole):
     folder = tmp_path / "run"
     kill_at(folder, "merge", 1)
     before = count_paid(folder)
     school, teacher = School(), Teacher()
-    await Trainer(school, teacher, CONFIG, out=folder).train()
+    asyncio.run(Trainer(school, teacher, CONFIG, out=folder).train())
     assert len(school.rolled) + len(teacher.asked) == whole[1] - before
 
 

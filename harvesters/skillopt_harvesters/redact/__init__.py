@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from skillopt_harvesters.redact import signs
 from skillopt_harvesters.redact.assignments import find_assigned
 from skillopt_harvesters.redact.blocks import find_key_blocks
 from skillopt_harvesters.redact.chance import looks_random
 from skillopt_harvesters.redact.marks import CUT_MARK, MARK_END, without_invisible
 from skillopt_harvesters.redact.people import find_emails
 from skillopt_harvesters.redact.places import find_in_places
-from skillopt_harvesters.redact.plain import is_plain
 from skillopt_harvesters.redact.programs import find_arguments
 from skillopt_harvesters.redact.runs import find_in_runs
 from skillopt_harvesters.redact.tables import find_in_tables
@@ -29,16 +29,17 @@ if TYPE_CHECKING:
 __all__ = ["looks_random", "redact", "redact_ends", "redact_path", "redact_tail", "redact_within"]
 
 # The specific kinds come first, so that the mark says what it was.
-_STAGES: tuple[Callable[[View], Iterator[Edit]], ...] = (
-    find_key_blocks,
-    find_in_runs,
-    find_assigned,
-    find_in_urls,
-    find_arguments,
-    find_in_places,
-    find_in_tables,
+_STAGES: tuple[tuple[int, Callable[[View], Iterator[Edit]]], ...] = (
+    (signs.ARMOUR, find_key_blocks),
+    (signs.RUN, find_in_runs),
+    (signs.NAME, find_assigned),
+    (signs.URL, find_in_urls),
+    (signs.ARGUMENT, find_arguments),
+    (signs.PLACE, find_in_places),
+    (signs.NAME, find_in_tables),
+    (signs.EMAIL, find_emails),
 )
-_HARMLESS_IN_PATHS = frozenset({"random"})
+_HARMLESS_IN_PATHS = frozenset({"random", "email"})
 _SHORTEST = 6
 _MARGIN = 8192
 _ROUNDS = 10
@@ -50,7 +51,7 @@ def redact(text: str) -> str:
     Works on decoded strings, and on JSON, URL and HTML escapes inside them. Redacting twice changes nothing
     more. Hashes, UUIDs, paths, code and prose stay. Time is linear in the length of the text.
     """
-    return text if len(text) < _SHORTEST or is_plain(text) else _redact(text)
+    return text if len(text) < _SHORTEST else _redact(text)
 
 
 def redact_path(path: str) -> str:
@@ -58,23 +59,24 @@ def redact_path(path: str) -> str:
 
     E-mail addresses and what only looks random stay: folders are named by both.
     """
-    return path if len(path) < _SHORTEST else _redact(path, _STAGES, passing=_HARMLESS_IN_PATHS)
+    return path if len(path) < _SHORTEST else _redact(path, passing=_HARMLESS_IN_PATHS)
 
 
-def _redact(
-    text: str,
-    stages: tuple[Callable[[View], Iterator[Edit]], ...] = (*_STAGES, find_emails),
-    passing: frozenset[str] = frozenset(),
-) -> str:
-    """Take a text through all stages."""
-    view = View.of(text if text.isascii() else without_invisible(text))
+def _redact(text: str, *, passing: frozenset[str] = frozenset()) -> str:
+    """Take a text through the stages that may find something in it."""
+    told, named = signs.find_signs(text)
+    if not told:
+        return text
+    view = View.of(text, named) if text.isascii() else View.of(without_invisible(text))
     # A mark ends words that ran on before, so a second look may see more. Clean text takes one round.
     for _ in range(_ROUNDS):
         before = view.text
-        for stage in stages:
+        for sign, stage in _STAGES:
+            if not told & sign:
+                continue
             edits = [edit for edit in stage(view) if edit[2] not in passing]
             if edits:
-                view = view.edited(edits)
+                view, told = view.edited(edits), signs.ALL
         if view.text is before:
             break
         if not view.text.isascii():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from typing import TYPE_CHECKING
 
 from skillopt_harvesters.redact.candidates import ENVIRONMENT, Candidate, is_offered
@@ -61,8 +62,8 @@ _NESTED = re.compile(r"[A-Za-z_]{0,24}(?:pass(?:word)?|token|secret|key|auth)=",
 def find_assigned(view: View) -> Iterator[Edit]:
     """Find the values of names that promise a secret."""
     plain, lowered = view.plain, view.lowered
-    position, done = view.first_name, 0
-    while position >= 0 and (anchor := ANCHOR.search(lowered, position)) is not None:
+    position = done = 0
+    while (anchor := _find_anchor(view, position)) is not None:
         if anchor[0].startswith("["):
             position = anchor.end()
             continue
@@ -81,6 +82,17 @@ def find_assigned(view: View) -> Iterator[Edit]:
         yield from edits
         done = edits[-1][1] if edits else done
         position = max(done, end)
+
+
+def _find_anchor(view: View, position: int) -> re.Match[str] | None:
+    """Return the first anchor that begins at a position or behind it."""
+    names, lowered = view.names, view.lowered
+    number = bisect_left(names, position)
+    before = ANCHOR.match(lowered, names[number - 1]) if number else None
+    if before is not None and before.end() > position:
+        # Another one may begin inside it.
+        return ANCHOR.search(lowered, position)
+    return ANCHOR.match(lowered, names[number]) if number < len(names) else None
 
 
 def _name_end(plain: str, start: int) -> int:

@@ -34,6 +34,27 @@ ANCHOR = re.compile(
 )
 
 
+def find_names(lowered: str, words: list[str] | None = None) -> list[int]:
+    """Return where the anchors in a lowered text begin.
+
+    A search reads every character; where the `words` that hold anchors are known, they are looked for alone.
+    """
+    if words is None:
+        return [anchor.start() for anchor in ANCHOR.finditer(lowered)]
+    found: list[int] = []
+    for word in words:
+        size, at = len(word), lowered.find(word)
+        while at >= 0:
+            if (at == 0 or lowered[at - 1].isspace()) and not lowered[at + size : at + size + 1].strip():
+                anchor = ANCHOR.search(lowered, at)
+                while anchor is not None and anchor.start() < at + size:
+                    found.append(anchor.start())
+                    anchor = ANCHOR.search(lowered, anchor.end(), at + size + 1)
+            at = lowered.find(word, at + size)
+    found.sort()
+    return found
+
+
 class Strength(IntEnum):
     """How surely the value behind a name is a secret."""
 

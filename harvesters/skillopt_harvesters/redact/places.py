@@ -182,6 +182,10 @@ for _each in _PLACES:
         _BY_WORD.setdefault(_word, []).append(_each)
 _ANY_WORD = re.compile("|".join(re.escape(word) for word in sorted(_BY_WORD, key=len, reverse=True)))
 
+# Of words with a space in them the part that has none; "log in" and "sign in" have no part that tells.
+_PARTS = {max(word.split(), key=len) for word in _BY_WORD if word not in {"log in", "sign in"}}
+PLACE_WORDS = tuple(sorted(part for part in _PARTS if not any(one in part for one in _PARTS - {part})))
+
 # Parts of the words, as few as may be, and a sign that is with each: most texts have none of them.
 _NAME_NEEDLES = (
     "pass",
@@ -216,7 +220,7 @@ def _begins(plain: str, place: _Place, position: int) -> bool:
 def _has_word(view: View) -> bool:
     within = view.lowered.__contains__
     needles = [needle for sign, needles in _NEEDLES if within(sign) for needle in needles if within(needle)]
-    if view.first_name >= 0:
+    if view.names:
         needles += filter(within, _NAME_NEEDLES)
     return any(any(map(within, _words_with(needle))) for needle in needles)
 

@@ -118,6 +118,8 @@ _COMMANDS: tuple[tuple[str, re.Pattern[str]], ...] = (
         ),
     ),
 )
+# Of needles with a space in them what stands before it; "net us" has no part that tells.
+COMMAND_WORDS = tuple(needle.partition(" ")[0] for needle, _ in _COMMANDS if needle != "net us")
 _REACH = 400
 
 

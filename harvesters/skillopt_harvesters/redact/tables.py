@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from skillopt_harvesters.redact.names import Strength, classify
+from skillopt_harvesters.redact.names import ANCHOR, Strength, classify
 from skillopt_harvesters.redact.values import Look, look_at
 from skillopt_harvesters.redact.view import in_order
 
@@ -37,7 +37,7 @@ _ITEM = re.compile(
 
 def find_in_tables(view: View) -> Iterator[Edit]:
     """Find the cells under headings that promise secrets, from left to right."""
-    if view.first_name < 0:
+    if not view.names:
         return
     found = list(_find_in_rows(view)) if "\n" in view.plain else []
     if "insert" in view.lowered:
@@ -49,10 +49,11 @@ def find_in_tables(view: View) -> Iterator[Edit]:
 
 
 def _find_in_rows(view: View) -> Iterator[Edit]:
-    plain = view.plain
-    # "api key" begins before the name that is in it.
-    position = max(0, view.first_name - _LONGEST_LEAD)
-    while (name := _NAME.search(view.lowered, position)) is not None:
+    plain, position = view.plain, 0
+    for at in view.names:
+        name = _find_name(view.lowered, max(position, at - _LONGEST_LEAD), at) if at >= position else None
+        if name is None:
+            continue
         start = plain.rfind("\n", max(0, name.start() - _LONGEST_LINE), name.start()) + 1
         end = plain.find("\n", name.end(), name.end() + _LONGEST_LINE)
         position = name.end() if end < 0 else end
@@ -63,6 +64,12 @@ def _find_in_rows(view: View) -> Iterator[Edit]:
             rows = _Rows(plain, end + 1, separator, plain.count(separator, start, end), columns)
             yield from rows
             position = rows.end
+
+
+def _find_name(lowered: str, start: int, at: int) -> re.Match[str] | None:
+    """Return what may head a column in the anchor that begins at a place; "api key" begins before it."""
+    anchor = ANCHOR.match(lowered, at)
+    return _NAME.search(lowered, start, anchor.end()) if anchor else None
 
 
 class _Rows:
@@ -95,14 +102,25 @@ def _read_headings(line: str) -> tuple[str, dict[int, Strength]]:
     for separator in _SEPARATORS:
         if separator not in line:
             continue
-        names = [cell.strip(" \t\r\"'`*") for cell in line.split(separator)]
-        if sum(map(bool, names)) < 2 or not all(not name or _HEADING.fullmatch(name) for name in names):
+        names = _read_cells(line, separator)
+        if sum(map(bool, names)) < 2:
             continue
         strengths = {at: classify(name.replace(" ", "_")) for at, name in enumerate(names)}
         columns = {at: strength for at, strength in strengths.items() if strength >= Strength.MEDIUM}
         if columns:
             return separator, columns
     return "", {}
+
+
+def _read_cells(line: str, separator: str) -> list[str]:
+    """Return the cells of a row of headings; none of any other line."""
+    names: list[str] = []
+    for cell in line.split(separator):
+        name = cell.strip(" \t\r\"'`*")
+        if name and not _HEADING.fullmatch(name):
+            return []
+        names.append(name)
+    return names
 
 
 def _find_in_row(

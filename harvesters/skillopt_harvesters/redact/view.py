@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillopt_harvesters.redact.marks import IS_MARK, mark
-from skillopt_harvesters.redact.names import ANCHOR
+from skillopt_harvesters.redact.names import find_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -34,33 +34,29 @@ _WORD_CHARACTER = re.compile(r"\w")
 _ALIKE = re.compile("[" + "".join(map(re.escape, map(chr, _PLAIN))) + "]")
 
 
-def _find_name(lowered: str) -> int:
-    first = ANCHOR.search(lowered)
-    return first.start() if first else -1
-
-
 class View(NamedTuple):
     """`plain` and `lowered` are as long as `text`; spans found in them are spans of the text.
 
-    `first_name` is where the first name that promises a secret stands; -1 when there is none.
+    `names` are the places of what promises a secret (`ANCHOR`), from left to right.
     """
 
     text: str
     plain: str
     lowered: str
-    first_name: int
+    names: list[int]
 
     @classmethod
-    def of(cls, text: str) -> View:
+    def of(cls, text: str, named: list[str] | None = None) -> View:
+        """Return the view of a text; `named` are all of its words, in lower case, that hold names."""
         if text.isascii():
             lowered = text.lower()
-            return cls(text, text, lowered, _find_name(lowered))
+            return cls(text, text, lowered, find_names(lowered, named))
         plain = text.translate(_PLAIN) if _ALIKE.search(text) else text
         lowered = plain.lower()
         if len(lowered) != len(plain):
             # The dotted capital I is the one letter that becomes two.
             lowered = plain.replace("\u0130", "i").lower()
-        return cls(text, plain, lowered, _find_name(lowered))
+        return cls(text, plain, lowered, find_names(lowered))
 
     def edited(self, edits: Iterable[Edit]) -> View:
         """Return the view with the spans hidden; they come from left to right.

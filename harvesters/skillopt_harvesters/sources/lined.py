@@ -52,6 +52,12 @@ class Reader(ABC, Generic[MemoryT]):
         """
         return False
 
+    def lose(self, line: bytes) -> None:
+        """Note that what stood on a line is lost; of one too long to be held this is how it began.
+
+        A client whose prompts are single records overrides this: what follows may answer a lost one.
+        """
+
     @abstractmethod
     def finish(self) -> None:
         """Settle what only the whole file tells (the kind, claims); a later reading may bring more lines."""
@@ -119,9 +125,15 @@ class LinedSource(ABC, Generic[MemoryT]):
     def _feed(self, reader: Reader[MemoryT], stream: BinaryIO, offset: int = 0) -> int:
         """Give a reader the lines of a stream that stands at `offset`; return where they end."""
         lines = LineReader(stream, noise=self.noise, offset=offset)
+        overlong = 0
         for chunk in lines.chunks():
+            if lines.overlong > overlong:
+                overlong = lines.overlong
+                reader.lose(lines.opening)
             if not (lines.is_whole and reader.take_chunk(chunk)):
                 reader.take_all(lines.split(chunk))
+        if lines.overlong > overlong:
+            reader.lose(lines.opening)
         rest = lines.rest()
         if rest:
             reader.take_all(rest)
@@ -138,5 +150,7 @@ class LinedSource(ABC, Generic[MemoryT]):
             if session is not None and memory is not None:
                 session.path = str(path)
                 return self.open_reader(session, memory, claims, resumed=True), resume.offset
-        session = SessionDraft(id=self.identify(path), client=self.name, path=str(path))
+        # A file that was given another name holds the session it held before.
+        name = resume.session.id if resume and resume.session else self.identify(path)
+        session = SessionDraft(id=name, client=self.name, path=str(path))
         return self.open_reader(session, self.memory(), claims, resumed=False), 0

@@ -8,6 +8,7 @@ from typing import Any, TypeVar, Union, get_args, get_origin
 
 import msgspec
 
+from skillopt_harvesters.fitting import fit
 from skillopt_harvesters.salvage import decode_whole, salvage
 
 StructT = TypeVar("StructT", bound=msgspec.Struct)
@@ -99,7 +100,7 @@ def _fit(item: Any, wanted: Any) -> Any:
             return coerce(item, option)
         if isinstance(item, list) and get_origin(option) is list:
             return _fit_items(item, get_args(option)[0])
-    return msgspec.convert(item, wanted)
+    return fit(item, wanted)
 
 
 def _fit_items(items: list[Any], wanted: Any) -> list[Any]:

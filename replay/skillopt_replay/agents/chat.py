@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from skillopt_replay.commands import list_written
 from skillopt_replay.protocols import Message
 from skillopt_replay.rollouts import Fault, Outcome, Rollout, RolloutCall
+from skillopt_replay.skill_files import render_files
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from skillopt_replay.tasks import Task
 
 WRITTEN = "written"
+FILE_TOKENS = 8_000  # of the files beside the SKILL.md that the message holds
 _CUT = "the answer was cut at its longest length"
 _OPENING = "You are a coding agent."
 # Small models heed what comes last: with this line before the skill their answers are six times as long.
@@ -72,6 +74,8 @@ class ChatAgent:
 
 
 def frame(skill: Skill | None) -> str:
-    """Return the system message."""
+    """Return the system message, with the skill's references in it as far as they fit."""
     loaded = f"# Skill\n{skill.body.strip()}\n\n" if skill else ""
+    if skill and skill.files:
+        loaded += f"The skill's other files:\n\n{render_files(skill.files, FILE_TOKENS * 4)}\n\n"
     return f"{_OPENING}\n\n{loaded}{_CLOSING}"

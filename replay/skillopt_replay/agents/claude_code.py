@@ -9,14 +9,15 @@ import msgspec
 
 from skillopt_replay.agents.claude_cli import CREDENTIAL_FILE, make_environment
 from skillopt_replay.agents.claude_stream import StreamReader
-from skillopt_replay.agents.clients import say_bare
-from skillopt_replay.agents.harness import Launch, Run, run_client
-from skillopt_replay.errors import Unavailable
+from skillopt_replay.agents.clients import say_bare, say_effort
+from skillopt_replay.agents.driving import ClientAgent
+from skillopt_replay.agents.harness import Launch, run_client
 from skillopt_replay.protocols import Limits
 from skillopt_replay.rollouts import Usage
 from skillopt_replay.sandbox.contract import Toolchains
 from skillopt_replay.sandbox.folders import show_program
 from skillopt_replay.sandbox.reach import Endpoint, reach_of
+from skillopt_replay.skill_folders import write_skill
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,14 +35,13 @@ TOOLS = ("Bash", "Edit", "Glob", "Grep", "NotebookEdit", "Read", "Skill", "Task"
 TYPICAL = Usage(input_tokens=150_000, output_tokens=10_000, cost_usd=Limits().usd)
 
 
-class ClaudeCode:
+class ClaudeCode(ClientAgent):
     """Runs tasks with the `claude` program inside a sandbox.
 
     `project_settings` lets the project's own CLAUDE.md, skills and settings count, as they do for the
-    user; nothing of the user's own home ever does. `model` None takes the client's default.
+    user; nothing of the user's own home ever does. `model` None takes the client's default, and `effort` ""
+    how hard it thinks by itself.
     """
-
-    needs_workspace = True
 
     def __init__(
         self,
@@ -52,45 +52,31 @@ class ClaudeCode:
         tools: Sequence[str] = TOOLS,
         toolchains: Toolchains = Toolchains(),  # noqa: B008 - frozen
         project_settings: bool = True,
+        effort: str = "",
         estimate: Usage = TYPICAL,
     ) -> None:
         """Take the client as found. Raises Unavailable when nobody is signed in."""
-        if cli.credentials is None or not cli.signed_in:
-            raise Unavailable("Claude Code is not signed in", hint=cli.hint)
-        self._cli = cli
-        self._credentials = cli.credentials
-        self._sandbox = sandbox
-        self._model = model
+        super().__init__(
+            cli,
+            sandbox,
+            title="Claude Code",
+            model=model,
+            toolchains=toolchains,
+            project_settings=project_settings,
+            effort=effort,
+            estimate=estimate,
+        )
         self._tools = tuple(tools)
-        self._toolchains = toolchains
-        self._sources = "project" if project_settings else ""
-        self._estimate = estimate
 
     @property
     def identity(self) -> str:
-        return f"claude-code {self._cli.version} {self._model or 'default'}{say_bare(bare=not self._sources)}"
-
-    @property
-    def estimate(self) -> Usage:
-        return self._estimate
-
-    @property
-    def secrets(self) -> tuple[str, ...]:
-        return self._credentials.secrets
+        name = f"claude-code {self._cli.version} {self._model or 'default'}"
+        return f"{name}{say_effort(self._effort)}{say_bare(bare=not self._project_settings)}"
 
     async def run(self, task: Task, skill: Skill | None, workspace: Path, limits: Limits) -> Rollout:
         """Let the client work on the task in `workspace`; see Agent.run."""
         names = [skill.name, f"{PLUGIN}:{skill.name}"] if skill else ()
-        run = Run(
-            program="claude",
-            agent=self.identity,
-            model=self._model or "",
-            task=task,
-            skill=skill,
-            workspace=workspace,
-            limits=limits,
-            sandbox=self._sandbox,
-        )
+        run = self._begin("claude", task, skill, workspace, limits)
 
         def furnish(private: Path) -> Launch:
             self._furnish(private, skill)
@@ -105,13 +91,16 @@ class ClaudeCode:
         return await run_client(run, furnish, StreamReader(names, max_line=limits.output_bytes))
 
     def _command(self, plugin: Path | None, limits: Limits) -> list[str]:
+        sources = "project" if self._project_settings else ""
         command = [str(self._cli.binary), "--print", "--output-format", "stream-json", "--verbose"]
-        command += ["--no-session-persistence", "--setting-sources", self._sources, "--strict-mcp-config"]
+        command += ["--no-session-persistence", "--setting-sources", sources, "--strict-mcp-config"]
         command += ["--allowedTools", ",".join(self._tools), "--max-turns", str(limits.turns)]
         if limits.usd is not None:
             command += ["--max-budget-usd", f"{limits.usd:.6f}"]
         if self._model:
             command += ["--model", self._model]
+        if self._effort:
+            command += ["--effort", self._effort]
         if plugin:
             command += ["--plugin-dir", str(plugin)]
         return command
@@ -126,8 +115,7 @@ class ClaudeCode:
             path.write_bytes(self._credentials.file)
         if skill is not None:
             folder = private / "plugin" / "skills" / skill.name
-            folder.mkdir(parents=True)
-            (folder / "SKILL.md").write_text(skill.text, encoding="utf-8", newline="")
+            write_skill(skill, folder)
             manifest = private / "plugin" / ".claude-plugin" / "plugin.json"
             manifest.parent.mkdir()
             manifest.write_bytes(
@@ -136,9 +124,7 @@ class ClaudeCode:
 
     def _readable(self, private: Path, skill: Skill | None) -> list[Path]:
         paths = [show_program(self._cli.binary), *self._toolchains.folders]
-        extra = dict(self._credentials.env).get("NODE_EXTRA_CA_CERTS")
-        if extra and Path(extra).is_file():
-            paths.append(Path(extra))
+        paths += self._find_certificates("NODE_EXTRA_CA_CERTS")
         return [*paths, private / "plugin"] if skill else paths
 
     def _reach(self) -> tuple[Endpoint, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -62,20 +63,27 @@ def say_bare(*, bare: bool) -> str:
     return " without project settings" if bare else ""
 
 
+def say_effort(effort: str) -> str:
+    """Return what an identity says of how hard the model is told to think; nothing where it is not."""
+    return f" at {effort} effort" if effort else ""
+
+
 def read_version(binary: Path, *, hint: str, env: tuple[tuple[str, str], ...] = ()) -> str:
     """Return what `--version` says. Raises Unavailable, with the hint, when it says nothing of use."""
     try:
-        finished = subprocess.run(
-            [str(binary), "--version"],
-            env={"PATH": SYSTEM_PATH, "HOME": "/nonexistent", **dict(env)},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=30.0,
-            check=False,
-            start_new_session=True,
-        )
+        # Even for this some lay out a folder in their home.
+        with tempfile.TemporaryDirectory(prefix="skillopt-version-", ignore_cleanup_errors=True) as home:
+            finished = subprocess.run(
+                [str(binary), "--version"],
+                env={"PATH": SYSTEM_PATH, "HOME": home, **dict(env)},
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=30.0,
+                check=False,
+                start_new_session=True,
+            )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise Unavailable(f"{binary} does not start: {error}", hint=hint) from error
     match = _VERSION.search(finished.stdout)

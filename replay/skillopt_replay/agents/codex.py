@@ -10,18 +10,20 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from skillopt_replay.agents.clients import say_bare
+from skillopt_replay.agents.clients import say_bare, say_effort
 from skillopt_replay.agents.codex_cli import CERTIFICATES, CREDENTIAL_FILE, KEY
 from skillopt_replay.agents.codex_log import FILTER
 from skillopt_replay.agents.codex_route import find_addresses
+from skillopt_replay.agents.codex_sandbox import CodexSandbox
 from skillopt_replay.agents.codex_stream import StreamReader
-from skillopt_replay.agents.harness import Launch, Run, run_client
-from skillopt_replay.errors import Unavailable
+from skillopt_replay.agents.driving import ClientAgent
+from skillopt_replay.agents.harness import Launch, run_client
 from skillopt_replay.rollouts import Usage
 from skillopt_replay.sandbox.contract import Toolchains
 from skillopt_replay.sandbox.folders import show_program
 from skillopt_replay.sandbox.none import NoSandbox
 from skillopt_replay.sandbox.reach import reach_of
+from skillopt_replay.skill_folders import write_skill
 from skillopt_replay.workspace import root_of
 
 if TYPE_CHECKING:
@@ -39,17 +41,16 @@ TYPICAL = Usage(input_tokens=150_000, output_tokens=10_000)
 _PROJECT_SKILLS = (".agents/skills", ".codex/skills")
 
 
-class Codex:
+class Codex(ClientAgent):
     """Runs tasks with the `codex` program inside a sandbox.
 
     `project_settings` lets the project's own AGENTS.md and skills count, as they do for the user in a folder
     they never said to trust; nothing of the user's own home ever does. `model` None takes the client's
-    default. The client's own sandbox is on only where ours is not: one inside the other does not start.
+    default, and `effort` "" how hard it thinks by itself. The client's own sandbox is on only when it is the
+    one given: one inside another does not start.
     `price` returns the dollars of one reply of a model, for those who pay by the token; the client tells no
     cost itself, so without a price the limit on money stops no run.
     """
-
-    needs_workspace = True
 
     def __init__(
         self,
@@ -59,23 +60,28 @@ class Codex:
         model: str | None = None,
         toolchains: Toolchains = Toolchains(),  # noqa: B008 - frozen
         project_settings: bool = True,
+        effort: str = "",
         estimate: Usage = TYPICAL,
         price: Price | None = None,
     ) -> None:
         """Take the client as found. Raises Unavailable when nobody is signed in."""
-        if cli.credentials is None or not cli.signed_in:
-            raise Unavailable("Codex is not signed in", hint=cli.hint)
-        self._cli = cli
-        self._credentials = cli.credentials
-        self._sandbox = sandbox
-        self._model = model
-        self._toolchains = toolchains
-        self._project_settings = project_settings
+        # The client's own sandbox holds the commands it starts; the client itself has to reach its model.
+        self._own = sandbox if isinstance(sandbox, CodexSandbox) else None
+        super().__init__(
+            cli,
+            NoSandbox() if self._own else sandbox,
+            title="Codex",
+            model=model,
+            toolchains=toolchains,
+            project_settings=project_settings,
+            effort=effort,
+            estimate=estimate,
+        )
         # An account pays by the month, and its file is all that signs it in.
-        self._price = price if cli.credentials.file is None else None
-        name = model or str(cli.credentials.route.get("model", ""))
-        known = self._price is not None and self._price(name, estimate) is not None
-        self._estimate = estimate if known else msgspec.structs.replace(estimate, cost_usd=None)
+        self._price = price if self._credentials.file is None else None
+        name = model or str(self._credentials.route.get("model", ""))
+        if self._price is None or self._price(name, estimate) is None:
+            self._estimate = msgspec.structs.replace(estimate, cost_usd=None)
 
     @property
     def identity(self) -> str:
@@ -83,34 +89,24 @@ class Codex:
         provider = f"{route['model_provider']}/" if "model_provider" in route else ""
         return (
             f"codex {self._cli.version} {provider}{self._model or route.get('model', 'default')}"
+            + say_effort(self._effort)
             + say_bare(bare=not self._project_settings)
         )
 
-    @property
-    def estimate(self) -> Usage:
-        return self._estimate
-
-    @property
-    def secrets(self) -> tuple[str, ...]:
-        return self._credentials.secrets
-
     async def run(self, task: Task, skill: Skill | None, workspace: Path, limits: Limits) -> Rollout:
         """Let the client work on the task in `workspace`; see Agent.run."""
-        run = Run(
-            program="codex",
-            agent=self.identity,
-            model=self._model or "",
-            task=task,
-            skill=skill,
-            workspace=workspace,
-            limits=limits,
-            sandbox=self._sandbox,
-        )
+        run = self._begin("codex", task, skill, workspace, limits)
 
         def furnish(private: Path) -> Launch:
-            home = private / "home" / ".codex"
-            self._furnish(home, skill, workspace)
-            env = self._environment(private)
+            # Beside the home where commands may read and write the home: the sign-in lies in it.
+            home = private / "codex" if self._own else private / "home" / ".codex"
+            env = self._environment(private, home)
+            self._furnish(home, private / "home", skill)
+            config = self._config(workspace)
+            if self._own:
+                writable = [root_of(workspace), private / "home", private / "tmp"]
+                config |= self._own.permissions(writable=writable, readable=self._readable(home, env))
+            _write_private(home / "config.toml", _write_toml(msgspec.json.encode(config)))
             return Launch(
                 argv=tuple(self._command()),
                 env=env,
@@ -125,26 +121,23 @@ class Codex:
 
     def _command(self) -> list[str]:
         command = [str(self._cli.binary), "exec", "--json", "--ephemeral", "--skip-git-repo-check"]
-        own = isinstance(self._sandbox, NoSandbox)
-        command += ["--sandbox", "workspace-write" if own else "danger-full-access"]
+        if not self._own:
+            command += ["--sandbox", "danger-full-access"]
         if self._model:
             command += ["--model", self._model]
         return [*command, "-"]
 
-    def _furnish(self, home: Path, skill: Skill | None, workspace: Path) -> None:
-        """Lay out the private home and, with a skill, the folder where the client looks for it."""
-        home.mkdir(parents=True)
+    def _furnish(self, folder: Path, home: Path, skill: Skill | None) -> None:
+        """Lay out the client's folder and, with a skill, the one where the client looks for it."""
+        folder.mkdir()
         if self._credentials.file is not None:
-            _write_private(home / CREDENTIAL_FILE, self._credentials.file)
-        _write_private(home / "config.toml", _write_toml(msgspec.json.encode(self._config(workspace))))
+            _write_private(folder / CREDENTIAL_FILE, self._credentials.file)
         # Commands run in a login shell, where the system's profile sets the search path anew.
         path = f"export PATH={shlex.quote(self._path)}\n"
         for name in (".profile", ".zprofile"):
-            (home.parent / name).write_text(path, encoding="utf-8")
+            (home / name).write_text(path, encoding="utf-8")
         if skill is not None:
-            folder = home / "skills" / skill.name
-            folder.mkdir(parents=True)
-            (folder / "SKILL.md").write_text(skill.text, encoding="utf-8", newline="")
+            write_skill(skill, folder / "skills" / skill.name)
 
     def _config(self, workspace: Path) -> dict[str, Any]:
         """Return what calls nobody but the model, asks nobody, and offers nothing of the client's own."""
@@ -156,11 +149,11 @@ class Codex:
             "analytics": {"enabled": False},
             "feedback": {"enabled": False},
             "features": {"plugins": False, "apps": False},
-            # Runs have a temporary folder of their own.
-            "sandbox_workspace_write": {"exclude_slash_tmp": True},
             # A project's own scripts find no key to spend.
             "shell_environment_policy": {"ignore_default_excludes": False},
         }
+        if self._effort:
+            config["model_reasoning_effort"] = self._effort
         skills: dict[str, Any] = {"bundled": {"enabled": False}}
         if not self._project_settings:
             config["project_doc_max_bytes"] = 0
@@ -180,15 +173,14 @@ class Codex:
 
     def _readable(self, home: Path, env: dict[str, str]) -> list[Path]:
         paths = [self._program, *self._toolchains.folders]
-        paths += [Path(env[name]) for name in CERTIFICATES if name in env and Path(env[name]).is_file()]
+        paths += self._find_certificates(*CERTIFICATES)
         return [*paths, home / "skills"] if (home / "skills").is_dir() else paths
 
-    def _environment(self, private: Path) -> dict[str, str]:
-        home = private / "home"
+    def _environment(self, private: Path, folder: Path) -> dict[str, str]:
         return {
             "PATH": self._path,
-            "HOME": str(home),
-            "CODEX_HOME": str(home / ".codex"),
+            "HOME": str(private / "home"),
+            "CODEX_HOME": str(folder),
             "TMPDIR": str(private / "tmp"),
             "LANG": "C.UTF-8",
             "TERM": "dumb",

@@ -18,6 +18,7 @@ from skillopt_replay.rollouts import Fault, Outcome, Usage
 from skillopt_replay.sandbox.contract import SYSTEM_PATH, Toolchains
 from skillopt_replay.sandbox.folders import show_program
 from skillopt_replay.sandbox.launching import find_failure
+from skillopt_replay.skill_folders import write_skill
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -151,8 +152,7 @@ class CommandAgent:
             env = self._environment(private, task)
             if skill is not None:
                 folder = private / "skill" / skill.name
-                folder.mkdir(parents=True)
-                (folder / "SKILL.md").write_text(skill.text, encoding="utf-8", newline="")
+                write_skill(skill, folder)
                 env["SKILLOPT_SKILL_DIR"] = str(folder)
                 shown.append(private / "skill")
             return Launch(

@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from skillopt_replay.agents.clients import say_bare
+from skillopt_replay.agents.clients import say_bare, say_effort
 from skillopt_replay.agents.copilot_cli import MODEL, PROVIDER, SECRETS, quiet, unpack
 from skillopt_replay.agents.copilot_stream import StreamReader
 from skillopt_replay.agents.copilot_usage import UsageFile, switch_on
-from skillopt_replay.agents.harness import Launch, Run, run_client
+from skillopt_replay.agents.driving import ClientAgent
+from skillopt_replay.agents.harness import Launch, run_client
 from skillopt_replay.errors import Unavailable
 from skillopt_replay.rollouts import Usage
 from skillopt_replay.sandbox.contract import Toolchains
 from skillopt_replay.sandbox.reach import Endpoint, reach_of
+from skillopt_replay.skill_folders import write_skill
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -35,7 +37,7 @@ EXCLUDED_TOOLS = ("web_fetch", "web_search")
 TYPICAL = Usage(input_tokens=150_000, output_tokens=10_000)
 
 
-class Copilot:
+class Copilot(ClientAgent):
     """Runs tasks with the `copilot` program inside a sandbox.
 
     It asks for no permission: the sandbox is what holds it. `project_settings` lets the project's own
@@ -44,8 +46,6 @@ class Copilot:
     `cache` is the folder the program unpacks itself into, once; `model` None takes the client's default.
     GitHub tells what a call cost; `price` returns the dollars of a usage of a provider's model.
     """
-
-    needs_workspace = True
 
     def __init__(
         self,
@@ -57,57 +57,45 @@ class Copilot:
         denied: Sequence[str] = (),
         toolchains: Toolchains = Toolchains(),  # noqa: B008 - frozen
         project_settings: bool = True,
+        effort: str = "",
         estimate: Usage = TYPICAL,
         price: Price | None = None,
     ) -> None:
         """Take the client as found; `denied` are permissions to refuse, as its `--deny-tool` takes them.
 
+        `effort` is how hard the model is told to think, "" for as it does by itself.
+
         Raises Unavailable when nobody is signed in, or a provider of the user's own has no model.
         """
-        if cli.credentials is None or not cli.signed_in:
-            raise Unavailable("GitHub Copilot is not signed in", hint=cli.hint)
-        env = dict(cli.credentials.env)
-        if PROVIDER in env and not (model or env.get(MODEL) or env.get("COPILOT_PROVIDER_MODEL_ID")):
+        env = dict(cli.credentials.env) if cli.credentials else {}
+        super().__init__(
+            cli,
+            sandbox,
+            title="GitHub Copilot",
+            model=model or env.get(MODEL),
+            toolchains=toolchains,
+            project_settings=project_settings,
+            effort=effort,
+            estimate=estimate,
+        )
+        if PROVIDER in env and not (self._model or env.get("COPILOT_PROVIDER_MODEL_ID")):
             raise Unavailable("Copilot's provider has no model", hint=f"set {MODEL}, or target.model")
-        self._cli = cli
-        self._credentials = cli.credentials
-        self._sandbox = sandbox
         self._cache = cache
-        self._model = model or env.get(MODEL)
         self._denied = tuple(denied)
-        self._toolchains = toolchains
-        self._project_settings = project_settings
         self._price = price if PROVIDER in env else None
         known = PROVIDER not in env or (price and price(self._model or "", estimate) is not None)
-        self._estimate = estimate if known else msgspec.structs.replace(estimate, cost_usd=None)
+        if not known:
+            self._estimate = msgspec.structs.replace(estimate, cost_usd=None)
 
     @property
     def identity(self) -> str:
         own = "provider/" if PROVIDER in dict(self._credentials.env) else ""
-        return f"copilot {self._cli.version} {own}{self._model or 'default'}" + say_bare(
-            bare=not self._project_settings
-        )
-
-    @property
-    def estimate(self) -> Usage:
-        return self._estimate
-
-    @property
-    def secrets(self) -> tuple[str, ...]:
-        return self._credentials.secrets
+        name = f"copilot {self._cli.version} {own}{self._model or 'default'}"
+        return f"{name}{say_effort(self._effort)}{say_bare(bare=not self._project_settings)}"
 
     async def run(self, task: Task, skill: Skill | None, workspace: Path, limits: Limits) -> Rollout:
         """Let the client work on the task in `workspace`; see Agent.run."""
-        run = Run(
-            program="copilot",
-            agent=self.identity,
-            model=self._model or "",
-            task=task,
-            skill=skill,
-            workspace=workspace,
-            limits=limits,
-            sandbox=self._sandbox,
-        )
+        run = self._begin("copilot", task, skill, workspace, limits)
         spent = UsageFile(self._price)
 
         def furnish(private: Path) -> Launch:
@@ -141,6 +129,8 @@ class Copilot:
             command.append("--no-custom-instructions")
         if self._model:
             command += ["--model", self._model]
+        if self._effort:
+            command += ["--reasoning-effort", self._effort]
         return command
 
     def _furnish(self, home: Path, skill: Skill | None) -> Path:
@@ -152,15 +142,12 @@ class Copilot:
         (home / ".bash_profile").write_text(profile, encoding="utf-8")
         if skill is not None:
             folder = config / "skills" / skill.name
-            folder.mkdir(parents=True)
-            (folder / "SKILL.md").write_text(skill.text, encoding="utf-8", newline="")
+            write_skill(skill, folder)
         return config
 
     def _readable(self, config: Path, skill: Skill | None) -> list[Path]:
         paths = [self._cli.binary, self._cache, *self._toolchains.folders]
-        extra = dict(self._credentials.env).get("NODE_EXTRA_CA_CERTS")
-        if extra and Path(extra).is_file():
-            paths.append(Path(extra))
+        paths += self._find_certificates("NODE_EXTRA_CA_CERTS")
         return [*paths, config / "skills"] if skill else paths
 
     def _environment(self, private: Path) -> dict[str, str]:

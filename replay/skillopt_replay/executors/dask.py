@@ -24,24 +24,36 @@ if TYPE_CHECKING:
 
     from skillopt_replay.executors.contract import Job, Opener
 
-_CONNECT_SECONDS = 30
+_KNOCK_SECONDS = 2.0  # for a scheduler to let us in
+_CONNECT_SECONDS = 30.0  # for one that has answered before
 _NAME = "skillopt-sleep"
 _HINT = "install it with: pip install 'skillopt-sleep[dask]'"
 
 
+class Size(msgspec.Struct, frozen=True):
+    """A cluster's workers, and their threads taken together."""
+
+    workers: int
+    slots: int
+
+    def __str__(self) -> str:
+        workers = "1 worker" if self.workers == 1 else f"{self.workers} workers"
+        return f"{workers}, {self.slots} at a time"
+
+
 class DaskExecutor:
-    """Sends jobs to the workers a client is connected to; `slots` is their threads taken together."""
+    """Sends jobs to the workers a client is connected to, as many at a time as they have threads."""
 
     def __init__(
-        self, client: distributed.Client, opener: Opener, *, address: str, slots: int, agent: str
+        self, client: distributed.Client, opener: Opener, *, address: str, size: Size, agent: str
     ) -> None:
         """`agent` is the identity that rollouts carry which no worker could make."""
         self._client = client
         self._opener = opener
         self._agent = agent
-        self._free = asyncio.Semaphore(slots)
-        self.slots = slots
-        self.name = f"Dask at {address} ({slots} slots)"
+        self._free = asyncio.Semaphore(size.slots)
+        self.slots = size.slots
+        self.name = f"Dask at {address} ({size})"
 
     async def run(self, job: Job) -> Rollout:
         """Return the rollout; see Executor.run. A job whose worker went away is not started again here.
@@ -106,26 +118,40 @@ class DaskExecutor:
 async def open_dask(address: str, opener: Opener, *, agent: str) -> AsyncIterator[DaskExecutor]:
     """Connect to the scheduler at `address` (tcp://HOST:PORT) and close the connection at the end.
 
-    Raises Unavailable when Dask is not installed, nobody answers, or there is no worker.
+    Raises Unavailable, within seconds, when Dask is not installed, nobody answers, or there is no worker.
+    """
+    size = await find_workers(address)
+    import distributed
+
+    from skillopt_replay.executors.dask_worker import Workbenches
+
+    async with distributed.Client(address, asynchronous=True, timeout=_CONNECT_SECONDS, name=_NAME) as client:
+        await client.register_plugin(Workbenches(), name=Workbenches.name)
+        yield DaskExecutor(client, opener, address=address, size=size, agent=agent)
+
+
+async def find_workers(address: str) -> Size:
+    """Return how large the cluster of the scheduler at `address` is; starts nothing.
+
+    Raises Unavailable, within seconds, when Dask is not installed, nobody answers, or there is no worker.
     """
     try:
         import distributed
     except ImportError as error:
         raise Unavailable("Dask is not installed", hint=_HINT) from error
     try:
-        client = await distributed.Client(address, asynchronous=True, timeout=_CONNECT_SECONDS, name=_NAME)
-    except (OSError, ValueError) as error:
+        # A client would go on trying, and say nothing meanwhile.
+        async with distributed.rpc(address, timeout=_KNOCK_SECONDS) as scheduler:
+            threads = await asyncio.wait_for(scheduler.ncores(), _KNOCK_SECONDS + 1.0)
+    except (OSError, ValueError, TypeError, asyncio.TimeoutError) as error:
+        said = str(error) or "what listens there is none"
         raise Unavailable(
-            f"no Dask scheduler answers at {address}: {error}", hint="start one with: dask scheduler"
+            f"no Dask scheduler answers at {address}: {said}",
+            hint='start one with: dask scheduler, or set replay.executor = "local"',
         ) from error
-    async with client:
-        threads = sum((await client.nthreads()).values())
-        if not threads:
-            raise Unavailable(
-                f"the Dask scheduler at {address} has no workers",
-                hint=f"start one with: dask worker {address} --nthreads 2",
-            )
-        from skillopt_replay.executors.dask_worker import Workbenches
-
-        await client.register_plugin(Workbenches(), name=Workbenches.name)
-        yield DaskExecutor(client, opener, address=address, slots=threads, agent=agent)
+    if not threads:
+        raise Unavailable(
+            f"the Dask scheduler at {address} has no workers",
+            hint=f"start one with: dask worker {address} --nthreads 2",
+        )
+    return Size(len(threads), sum(threads.values()))

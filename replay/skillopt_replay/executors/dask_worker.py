@@ -11,6 +11,7 @@ from distributed import Event, WorkerPlugin, get_client, get_worker
 
 from skillopt_replay.executors.contract import Job
 from skillopt_replay.executors.local import run_here
+from skillopt_replay.launchpad import Launchpad
 from skillopt_replay.templates import Templates
 
 if TYPE_CHECKING:
@@ -27,9 +28,11 @@ class Workbenches(WorkerPlugin):
         self._slots = worker.state.nthreads
         self._opened: dict[Opener, tuple[Workbench, Templates]] = {}
         self._opening = asyncio.Lock()
+        self.launchpad = Launchpad()
 
     async def teardown(self, worker: Any) -> None:
         await self._stack.aclose()
+        await asyncio.to_thread(self.launchpad.close)
 
     async def open(self, opener: Opener) -> tuple[Workbench, Templates]:
         """Return the opener's workbench, opened at most once, and its templates. Raises what it raises."""
@@ -57,7 +60,9 @@ async def run_job(data: bytes, opener: Opener, key: str) -> bytes:
     if not isinstance(workbenches, Workbenches):
         raise TypeError(f"the worker has another plugin named {Workbenches.name}")
     workbench, templates = await workbenches.open(opener)
-    running = asyncio.ensure_future(run_here(msgspec.msgpack.decode(data, type=Job), workbench, templates))
+    with workbenches.launchpad.used():
+        making = run_here(msgspec.msgpack.decode(data, type=Job), workbench, templates)
+        running = asyncio.ensure_future(making)
     stopping = asyncio.ensure_future(stop.wait())
     try:
         await asyncio.wait([running, stopping], return_when=asyncio.FIRST_COMPLETED)

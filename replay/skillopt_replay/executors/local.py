@@ -6,6 +6,7 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING
 
+from skillopt_replay.launchpad import Launchpad
 from skillopt_replay.replay import replay
 from skillopt_replay.templates import Templates
 
@@ -24,6 +25,7 @@ class LocalExecutor:
             raise ValueError(f"an executor needs a slot, not {slots}")
         self._workbench = workbench
         self._templates = Templates(workbench.root, slots=slots)
+        self._launchpad = Launchpad()
         self._free = asyncio.Semaphore(slots)
         self.slots = slots
         self.name = "this machine"
@@ -31,12 +33,14 @@ class LocalExecutor:
     async def run(self, job: Job) -> Rollout:
         """Return the rollout; see Executor.run."""
         async with self._free:
-            return await run_here(job, self._workbench, self._templates)
+            with self._launchpad.used():
+                return await run_here(job, self._workbench, self._templates)
 
     async def close(self) -> None:
         """Remove what was kept for further runs. What cannot be removed is logged: the runs are done."""
         for note in await self._templates.close():
             _LOG.warning("%s", note)
+        await asyncio.to_thread(self._launchpad.close)
 
 
 async def run_here(job: Job, workbench: Workbench, templates: Templates) -> Rollout:

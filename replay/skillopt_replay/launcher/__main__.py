@@ -4,7 +4,11 @@ import sys
 
 sys.path.append(__file__.rpartition("skillopt_replay")[0] or ".")
 
-from skillopt_replay.launcher.command import main
-
 if __name__ == "__main__":
+    if sys.argv[1] == "--serve":
+        from skillopt_replay.launcher.forking import serve
+
+        serve(*map(int, sys.argv[2:]))
+    from skillopt_replay.launcher.command import main
+
     main(sys.argv[1:])

@@ -151,7 +151,7 @@ def _await_loopback() -> None:
         while not struct.unpack("16sH14x", fcntl.ioctl(control, _SIOCGIFFLAGS, request))[1] & _IFF_UP:
             if time.monotonic() > deadline:
                 raise OSError("the sandbox does not set its loopback up")
-            time.sleep(0.001)
+            time.sleep(0.0002)
     finally:
         control.close()
 

@@ -9,12 +9,11 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-import msgspec
-
 from skillopt_replay.errors import Unavailable
 from skillopt_replay.models.anthropic_replies import TOOL, read_message
 from skillopt_replay.models.asking import to_valid
-from skillopt_replay.models.completing import charge, complete_with_room, conclude
+from skillopt_replay.models.completing import complete_with_room
+from skillopt_replay.models.remote import RemoteModel
 from skillopt_replay.models.replies import ReplyUnreadable
 from skillopt_replay.models.schemas import describe, simplify
 from skillopt_replay.models.service import Failure, Service
@@ -23,7 +22,6 @@ from skillopt_replay.rollouts import Fault, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from types import TracebackType
 
     from skillopt_replay.models.prices import Price
     from skillopt_replay.models.retries import Patience
@@ -53,7 +51,7 @@ _NAMES = {
 }
 
 
-class AnthropicModel:
+class AnthropicModel(RemoteModel):
     """A ChatModel at `base_url`, which may end in /v1 or not.
 
     Older models do not know the output format and newer ones refuse a tool they must call, or a temperature:
@@ -76,16 +74,10 @@ class AnthropicModel:
     ) -> None:
         """`headers` sign in; `secret` of them is blanked in errors. `price` None: costs are not known."""
         address = messages_url(base_url)
-        self._model = model
-        self._identity = f"anthropic:{urlsplit(address).netloc}#{model}"
-        self._price = price
-        self._estimate = estimate or Usage(6_000, 2_048)
-        self._room = 0
-        self._structure = Structure.FORMAT
-        self._takes_temperature = True
-        self._service = Service(
+        identity = f"anthropic:{urlsplit(address).netloc}#{model}"
+        service = Service(
             address,
-            name=self._identity,
+            name=identity,
             headers={"anthropic-version": VERSION, **headers},
             secret=secret,
             timeout_s=timeout_s,
@@ -93,32 +85,9 @@ class AnthropicModel:
             remedies=remedies,
             inspect=_inspect,
         )
-
-    @property
-    def identity(self) -> str:
-        """Server and model."""
-        return self._identity
-
-    @property
-    def estimate(self) -> Usage:
-        """What one call may use at most, priced when the price is known."""
-        output = self._estimate.output_tokens + self._room
-        usage = msgspec.structs.replace(self._estimate, output_tokens=output)
-        if self._price is None:
-            return usage
-        return msgspec.structs.replace(usage, cost_usd=self._price.cost(usage))
-
-    async def __aenter__(self) -> AnthropicModel:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.close()
-
-    async def close(self) -> None:
-        """Close the connections; a later `complete` opens new ones."""
-        await self._service.close()
+        super().__init__(model, identity=identity, service=service, price=price, estimate=estimate)
+        self._structure = Structure.FORMAT
+        self._takes_temperature = True
 
     async def complete(
         self,
@@ -158,26 +127,7 @@ class AnthropicModel:
                 break
             sent = again
         seconds = time.monotonic() - started
-        if isinstance(answer, Failure):
-            return self._failed(answer.message, answer.fault, seconds, charge(None, self.estimate, lost))
-        try:
-            reply = read_message(answer, price=self._price)
-        except ReplyUnreadable as error:
-            # An answer that cannot be read was paid for, unlike an error told in its place.
-            usage = charge(self.estimate if error.fault is Fault.REPLY else None, self.estimate, lost)
-            return self._failed(str(error), error.fault, seconds, usage)
-        return conclude(
-            reply.text,
-            schema,
-            value=reply.value,
-            model=reply.model or self._model,
-            usage=charge(reply.usage, self.estimate, lost),
-            seconds=seconds,
-            truncated=reply.truncated,
-            refused=reply.refused,
-            thought=reply.thought,
-            max_tokens=max_tokens,
-        )
+        return self._conclude(answer, read_message, schema, lost=lost, seconds=seconds, max_tokens=max_tokens)
 
     def _build(
         self,
@@ -230,11 +180,6 @@ class AnthropicModel:
         if "output_config" in sent:
             return self._structure is Structure.FORMAT
         return self._structure is (Structure.TOOL if "tool_choice" in sent else Structure.OFFERED)
-
-    def _failed(self, message: str, fault: Fault, seconds: float, usage: Usage) -> Completion:
-        return Completion(
-            text="", model=self._model, seconds=seconds, error=message, fault=fault, usage=usage
-        )
 
 
 def messages_url(base_url: str) -> str:

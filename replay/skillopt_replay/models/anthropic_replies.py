@@ -7,22 +7,10 @@ from typing import Any
 import msgspec
 
 from skillopt_replay.models.prices import Price
-from skillopt_replay.models.replies import ReplyUnreadable
+from skillopt_replay.models.replies import Reply, ReplyUnreadable
 from skillopt_replay.rollouts import Fault, Usage
 
 TOOL = "reply"
-
-
-class MessageReply(msgspec.Struct, frozen=True):
-    """The text without what the model thought, the object it handed in by the tool, and the tokens."""
-
-    text: str
-    value: dict[str, Any] | None
-    truncated: bool
-    refused: bool
-    thought: bool
-    model: str
-    usage: Usage
 
 
 class _Block(msgspec.Struct):
@@ -46,7 +34,7 @@ class _Message(msgspec.Struct):
     usage: _Tokens | None = None
 
 
-def read_message(body: bytes, *, price: Price | None = None) -> MessageReply:
+def read_message(body: bytes, *, price: Price | None = None) -> Reply:
     """Decode the body of a message. Raises ReplyUnreadable when it is none."""
     try:
         message = msgspec.json.decode(body, type=_Message)
@@ -60,9 +48,9 @@ def read_message(body: bytes, *, price: Price | None = None) -> MessageReply:
     text = "".join(block.text or "" for block in message.content if block.type == "text")
     if value is not None:
         text = msgspec.json.encode(value).decode()
-    return MessageReply(
+    return Reply(
         text,
-        value,
+        value=value,
         truncated=message.stop_reason in {"max_tokens", "model_context_window_exceeded"},
         refused=message.stop_reason == "refusal",
         thought=any(block.type in {"thinking", "redacted_thinking"} for block in message.content),

@@ -13,6 +13,7 @@ import msgspec
 from skillopt_replay import process
 from skillopt_replay.agents.claude_cli import CREDENTIAL_FILE, make_environment
 from skillopt_replay.agents.claude_usage import ModelTokens, Tokens, add_up
+from skillopt_replay.agents.clients import say_effort
 from skillopt_replay.agents.faults import fault_of
 from skillopt_replay.errors import Unavailable
 from skillopt_replay.folders import PRIVATE_PREFIX, make_folder
@@ -66,12 +67,15 @@ class ClaudeModel:
         cli: Client,
         *,
         model: str | None = None,
+        effort: str = "",
         seconds: float = 600.0,
         usd: float = 1.0,
         estimate: Usage = TYPICAL,
         work: Path | None = None,
     ) -> None:
-        """`work` is where private folders are made (None: the temporary folder).
+        """`effort` is how hard the model is told to think, "" for as it does by itself.
+
+        `work` is where private folders are made (None: the temporary folder).
 
         Raises Unavailable when nobody is signed in.
         """
@@ -80,6 +84,7 @@ class ClaudeModel:
         self._cli = cli
         self._credentials = cli.credentials
         self._model = model
+        self._effort = effort
         self._seconds = seconds
         self._usd = usd
         self._estimate = estimate
@@ -88,7 +93,7 @@ class ClaudeModel:
     @property
     def identity(self) -> str:
         """The client's version and the model."""
-        return f"claude {self._cli.version} {self._model or 'default'}"
+        return f"claude {self._cli.version} {self._model or 'default'}{say_effort(self._effort)}"
 
     @property
     def estimate(self) -> Usage:
@@ -152,6 +157,8 @@ class ClaudeModel:
             command += ["--json-schema", msgspec.json.encode(schema).decode()]
         if self._model:
             command += ["--model", self._model]
+        if self._effort:
+            command += ["--effort", self._effort]
         return command
 
     def _environment(self, private: Path) -> dict[str, str]:

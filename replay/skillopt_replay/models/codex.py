@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from skillopt_replay import process
+from skillopt_replay.agents.clients import say_effort
 from skillopt_replay.agents.codex import name_provider
 from skillopt_replay.agents.codex_cli import CREDENTIAL_FILE
 from skillopt_replay.agents.codex_log import FILTER, LogReader
@@ -83,12 +84,15 @@ class CodexModel:
         cli: Client,
         *,
         model: str | None = None,
+        effort: str = "",
         seconds: float = 600.0,
         price: Price | None = None,
         estimate: Usage = TYPICAL,
         work: Path | None = None,
     ) -> None:
-        """`work` is where private folders are made (None: the temporary folder).
+        """`effort` is how hard the model is told to think, "" for as it does by itself.
+
+        `work` is where private folders are made (None: the temporary folder).
 
         Raises Unavailable when nobody is signed in.
         """
@@ -97,6 +101,7 @@ class CodexModel:
         self._cli = cli
         self._credentials = cli.credentials
         self._model = model
+        self._effort = effort
         self._seconds = seconds
         self._price = price
         self._estimate = estimate
@@ -107,7 +112,8 @@ class CodexModel:
         """The client's version and the model."""
         route = self._credentials.route
         provider = f"{route['model_provider']}/" if "model_provider" in route else ""
-        return f"codex {self._cli.version} {provider}{self._model or route.get('model', 'default')}"
+        name = f"codex {self._cli.version} {provider}{self._model or route.get('model', 'default')}"
+        return f"{name}{say_effort(self._effort)}"
 
     @property
     def estimate(self) -> Usage:
@@ -169,6 +175,7 @@ class CodexModel:
         """Return what calls nobody but the model, reads nothing, and has our system text for its own."""
         return {
             **name_provider(self._credentials),
+            **({"model_reasoning_effort": self._effort} if self._effort else {}),
             "model_instructions_file": str(private / "system.txt"),
             "approval_policy": "never",
             "check_for_update_on_startup": False,

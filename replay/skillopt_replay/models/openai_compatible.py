@@ -6,13 +6,12 @@ import time
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-import msgspec
-
 from skillopt_replay.errors import Unavailable
 from skillopt_replay.models.asking import Asking
-from skillopt_replay.models.completing import charge, complete_with_room, conclude
+from skillopt_replay.models.completing import complete_with_room
 from skillopt_replay.models.presets import PLAIN, Preset
 from skillopt_replay.models.prices import Price
+from skillopt_replay.models.remote import RemoteModel
 from skillopt_replay.models.replies import ReplyUnreadable, read_reply
 from skillopt_replay.models.service import Failure, Service
 from skillopt_replay.protocols import Completion
@@ -20,13 +19,14 @@ from skillopt_replay.rollouts import Fault, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from types import TracebackType
 
     from skillopt_replay.models.retries import Patience
     from skillopt_replay.protocols import Message
 
+TIMEOUT_S = 300.0
 
-class OpenAICompatible:
+
+class OpenAICompatible(RemoteModel):
     """`base_url` may end in /v1 or not. One HTTP client is kept until `close` and serves one event loop.
 
     A schema is sent as the preset says, and one step less strictly each time the server says that it does
@@ -43,11 +43,12 @@ class OpenAICompatible:
         api_key: str | None = None,
         identity: str | None = None,
         price: Price | None = None,
-        timeout_s: float = 300.0,
+        timeout_s: float = TIMEOUT_S,
         connect_s: float = 10.0,
         patience: Patience | None = None,
         estimate: Usage | None = None,
         extra: Mapping[str, Any] | None = None,
+        effort: str = "",
         preset: Preset = PLAIN,
         url: str | None = None,
         headers: Mapping[str, str] | None = None,
@@ -55,22 +56,19 @@ class OpenAICompatible:
     ) -> None:
         """`extra` is added to each request body; `price` is needed to know costs (None: unknown).
 
+        `effort` is how hard the model is told to think; a server that does not know that is asked without.
+
         `url` is the whole address where it does not follow from `base_url`. `headers` sign in another way
         than with the key as a bearer token. `remedies` says for a fault what the user can do.
         """
         address = url or completions_url(base_url)
-        self._model = model
-        self._identity = identity or f"{preset.name}:{urlsplit(address).netloc}#{model}"
-        self._price = price
-        self._estimate = estimate or Usage(6_000, 2_048)
-        self._room = 0
-        self._asking = Asking(preset, model, extra)
+        identity = identity or f"{preset.name}:{urlsplit(address).netloc}#{model}"
         signing = (
             headers if headers is not None else {"authorization": f"Bearer {api_key}"} if api_key else {}
         )
-        self._service = Service(
+        service = Service(
             address,
-            name=self._identity,
+            name=identity,
             headers=signing,
             secret=api_key,
             timeout_s=timeout_s,
@@ -79,32 +77,8 @@ class OpenAICompatible:
             remedies=remedies,
             inspect=_inspect,
         )
-
-    @property
-    def identity(self) -> str:
-        """Server and model; changes when a reply could."""
-        return self._identity
-
-    @property
-    def estimate(self) -> Usage:
-        """What one call may use at most, priced when the price is known."""
-        output = self._estimate.output_tokens + self._room
-        usage = msgspec.structs.replace(self._estimate, output_tokens=output)
-        if self._price is None:
-            return usage
-        return msgspec.structs.replace(usage, cost_usd=self._price.cost(usage))
-
-    async def __aenter__(self) -> OpenAICompatible:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.close()
-
-    async def close(self) -> None:
-        """Close the connections; a later `complete` opens new ones."""
-        await self._service.close()
+        super().__init__(model, identity=identity, service=service, price=price, estimate=estimate)
+        self._asking = Asking(preset, model, extra)
 
     async def complete(
         self,
@@ -138,25 +112,7 @@ class OpenAICompatible:
         lost: list[Failure] = []
         answer = await self._ask(build, lost)
         seconds = time.monotonic() - started
-        if isinstance(answer, Failure):
-            return self._failed(answer.message, answer.fault, seconds, charge(None, self.estimate, lost))
-        try:
-            reply = read_reply(answer, price=self._price)
-        except ReplyUnreadable as error:
-            # An answer that cannot be read was paid for, unlike an error told in its place.
-            usage = charge(self.estimate if error.fault is Fault.REPLY else None, self.estimate, lost)
-            return self._failed(self._service.advise(str(error), error.fault), error.fault, seconds, usage)
-        return conclude(
-            reply.text,
-            schema,
-            model=reply.model or self._model,
-            usage=charge(reply.usage, self.estimate, lost),
-            seconds=seconds,
-            truncated=reply.truncated,
-            refused=reply.refused,
-            thought=reply.thought,
-            max_tokens=max_tokens,
-        )
+        return self._conclude(answer, read_reply, schema, lost=lost, seconds=seconds, max_tokens=max_tokens)
 
     async def _ask(self, build: Callable[[], dict[str, Any]], lost: list[Failure]) -> bytes | Failure:
         sent = build()
@@ -169,11 +125,6 @@ class OpenAICompatible:
             if again == sent:
                 return answer
             sent = again
-
-    def _failed(self, message: str, fault: Fault, seconds: float, usage: Usage) -> Completion:
-        return Completion(
-            text="", model=self._model, seconds=seconds, error=message, fault=fault, usage=usage
-        )
 
 
 _PASSING = (Fault.RATE, Fault.OVERLOAD, Fault.CUT)

@@ -7,7 +7,7 @@ import threading
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -30,7 +30,8 @@ class Opening(msgspec.Struct, frozen=True, kw_only=True):
     `key_name` names the variable that holds a server's key (None: the one of its preset). `price` is what
     the model's tokens cost; else `prices`, by model name, and the table of list prices tell. `slots` is how
     many requests a local model works on. `work` is where a client's private folders are made (None: the
-    temporary folder).
+    temporary folder). `effort` is how hard a model that thinks is told to do so ("": as it does by itself).
+    `extra` are fields of each request to a server, and `timeout_s` how long one may take (None: the usual).
     """
 
     rest: str
@@ -43,11 +44,15 @@ class Opening(msgspec.Struct, frozen=True, kw_only=True):
     sources: tuple[Source, ...] | None = None
     slots: int = 4
     work: Path | None = None
+    effort: str = ""
+    extra: Mapping[str, Any] = {}
+    timeout_s: float | None = None
 
 
 Opener: TypeAlias = Callable[[Opening], AbstractAsyncContextManager[ChatModel]]
 
 _OPENERS: dict[str, tuple[Opener, str]] = {}
+_WITHOUT_EFFORT = ("local", "anthropic")
 
 
 def register(kind: str, form: str) -> Callable[[Opener], Opener]:
@@ -78,6 +83,9 @@ async def open_model(
     sources: tuple[Source, ...] | None = None,
     slots: int = 4,
     work: Path | None = None,
+    effort: str = "",
+    extra: Mapping[str, Any] | None = None,
+    timeout_s: float | None = None,
 ) -> AsyncIterator[ChatModel]:
     """Open the model that `spec` names and close it at the end; see Opening for the arguments.
 
@@ -98,7 +106,14 @@ async def open_model(
         sources=sources,
         slots=slots,
         work=work,
+        effort=effort,
+        extra=extra or {},
+        timeout_s=timeout_s,
     )
+    if kind in _WITHOUT_EFFORT and effort:
+        raise Unavailable(f"{spec} takes no reasoning effort", hint="leave it empty for this model")
+    if extra and kind not in BY_NAME:
+        raise Unavailable(f"{spec} takes no {', '.join(extra)}", hint="leave it out for this model")
     async with _OPENERS[kind][0](opening) as model:
         yield model
 
@@ -170,7 +185,7 @@ class _Stopped(Exception):
 def _make_opener(preset: Preset) -> Opener:
     @asynccontextmanager
     async def open_preset(opening: Opening) -> AsyncIterator[ChatModel]:
-        from skillopt_replay.models.openai_compatible import OpenAICompatible
+        from skillopt_replay.models.openai_compatible import TIMEOUT_S, OpenAICompatible
 
         server = locate_server(
             preset,
@@ -189,6 +204,9 @@ def _make_opener(preset: Preset) -> Opener:
             url=server.url,
             headers=dict(server.headers) if server.headers is not None else None,
             remedies=make_remedies(server),
+            effort=opening.effort,
+            extra=opening.extra,
+            timeout_s=opening.timeout_s or TIMEOUT_S,
         ) as client:
             yield client
 
@@ -242,7 +260,7 @@ async def _open_claude(opening: Opening) -> AsyncIterator[ChatModel]:
     from skillopt_replay.models.claude import ClaudeModel
 
     cli = await asyncio.to_thread(_require_claude, opening.env)
-    yield ClaudeModel(cli, model=opening.rest or None, work=opening.work)
+    yield ClaudeModel(cli, model=opening.rest or None, effort=opening.effort, work=opening.work)
 
 
 def _require_codex(env: Mapping[str, str]) -> Client:
@@ -265,7 +283,7 @@ async def _open_codex(opening: Opening) -> AsyncIterator[ChatModel]:
     # The list price holds at the maker's own service, and not on a route of the user's.
     vendor = "" if cli.credentials and cli.credentials.route else "openai"
     price = opening.price or find_price(opening.rest, vendor, opening.prices)
-    yield CodexModel(cli, model=opening.rest or None, price=price, work=opening.work)
+    yield CodexModel(cli, model=opening.rest or None, effort=opening.effort, price=price, work=opening.work)
 
 
 CLIENTS: dict[str, Callable[[Mapping[str, str]], Client]] = {

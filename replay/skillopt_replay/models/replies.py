@@ -23,7 +23,8 @@ class Reply(msgspec.Struct, frozen=True):
     """The text of the first choice without what the model thought, which model spoke, and the tokens.
 
     `truncated`: it was cut at its longest length. `refused`: the text says why there is no answer, or a
-    filter has cut it. `thought`: it held reasoning, whether or not there is an answer too.
+    filter has cut it. `thought`: it held reasoning, whether or not there is an answer too. `value` is an
+    object that was handed in beside the text.
     """
 
     text: str
@@ -32,6 +33,7 @@ class Reply(msgspec.Struct, frozen=True):
     usage: Usage
     refused: bool = False
     thought: bool = False
+    value: dict[str, Any] | None = None
 
 
 class ReplyUnreadable(ValueError):

@@ -3,6 +3,7 @@
 from skillopt_replay.sandbox.choose import choose, probe_all
 from skillopt_replay.sandbox.contract import SYSTEM_PATH, Probe, Sandbox, Toolchains
 from skillopt_replay.sandbox.reach import Endpoint, reach_of, read_endpoint
+from skillopt_replay.sandbox.toolchains import open_toolchains
 
 __all__ = [
     "SYSTEM_PATH",
@@ -11,6 +12,7 @@ __all__ = [
     "Sandbox",
     "Toolchains",
     "choose",
+    "open_toolchains",
     "probe_all",
     "reach_of",
     "read_endpoint",

@@ -23,15 +23,13 @@ if TYPE_CHECKING:
 # Programs and libraries. Everything that could be the user's (/home, /root, /mnt, /srv, /var) is left out.
 _SYSTEM = ("/usr", "/opt", "/nix/store", "/gnu/store")
 _MERGED = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
-# What name look-ups, TLS, the loader and shells need of /etc; no passwords, keys or host identity.
+# What name look-ups, TLS, the loader and shells need of /etc: no passwords, keys or host identity. No more
+# than that, because with each mount bwrap reads the list of all there are.
 # fmt: off
 _ETC = (
-    "alternatives", "bash.bashrc", "ca-certificates", "ca-certificates.conf", "crypto-policies",
-    "debian_version", "gai.conf", "group", "host.conf", "inputrc", "java", "ld.so.cache",
-    "ld.so.conf", "ld.so.conf.d", "locale.alias", "locale.conf", "localtime", "login.defs",
-    "lsb-release", "magic", "mime.types", "nsswitch.conf", "os-release", "passwd", "pki", "profile",
-    "profile.d", "protocols", "rpc", "services", "shells", "ssl", "static", "terminfo", "timezone",
-    "xattr.conf",
+    "alternatives", "crypto-policies", "debian_version", "group", "java", "ld.so.cache", "ld.so.conf",
+    "ld.so.conf.d", "localtime", "lsb-release", "mime.types", "nsswitch.conf", "os-release", "passwd",
+    "pki", "profile", "profile.d", "protocols", "services", "shells", "ssl", "static", "terminfo", "timezone",
 )
 # fmt: on
 _MB = 1 << 20
@@ -89,28 +87,19 @@ class Bubblewrap:
         reach: Sequence[Endpoint] | None = None,
     ) -> list[str]:
         """Return the bwrap command line; folders are bound at their own paths, links resolved."""
-        refuse_homes([*writable, *readable])
+        binds = {path.resolve(): "--ro-bind" for path in readable}
+        binds.update({path.resolve(): "--bind" for path in writable})
+        refuse_homes(binds)
         is_shared = network and (reach is None or self._network == "any")
         command = [str(self._binary), "--unshare-all", *self._user_namespaces]
         if is_shared:
             command.append("--share-net")
-        command += ["--die-with-parent", "--new-session", "--cap-drop", "ALL"]
-        # The kernel asks who the user is outside: run by root, settings such as core_pattern, which names
-        # a program that the kernel starts outside of any sandbox, could be written in here.
-        command += ["--proc", "/proc", *_read_only_proc(), "--dev", "/dev"]
-        command += [*self._sized(_SHM), "--tmpfs", "/dev/shm", "--remount-ro", "/dev"]  # noqa: S108
-        for folder, size in _EMPTY.items():
-            command += [*self._sized(size), "--tmpfs", folder]
-        for folder in _SYSTEM:
-            command += ["--ro-bind-try", folder, folder]
-        command += _merged_links()
+        command += self._surroundings
         is_relayed = network and not is_shared and reach
         # Relayed, a run gets a hosts file of its own, with the services in reach; there is nobody to ask.
         names = (*([] if is_relayed else ["hosts"]), *(["resolv.conf"] if is_shared else []))
-        for name in (*_ETC, *names):
+        for name in names:
             command += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
-        binds = {path.resolve(): "--ro-bind" for path in readable}
-        binds.update({path.resolve(): "--bind" for path in writable})
         # Parents first, so that a folder inside another one keeps its own rule.
         for path in sorted(binds, key=lambda path: len(path.parts)):
             command += [binds[path], str(path), str(path)]
@@ -143,6 +132,23 @@ class Bubblewrap:
             return ()
         works = _try([str(self._binary), *options, "--ro-bind", "/", "/", "--", "true"]).returncode == 0
         return options if works else ()
+
+    @cached_property
+    def _surroundings(self) -> tuple[str, ...]:
+        """The options that are the same for every run."""
+        options = ["--die-with-parent", "--new-session", "--cap-drop", "ALL"]
+        # The kernel asks who the user is outside: run by root, settings such as core_pattern, which names
+        # a program that the kernel starts outside of any sandbox, could be written in here.
+        options += ["--proc", "/proc", *_read_only_proc(), "--dev", "/dev"]
+        options += [*self._sized(_SHM), "--tmpfs", "/dev/shm", "--remount-ro", "/dev"]  # noqa: S108
+        for folder, size in _EMPTY.items():
+            options += [*self._sized(size), "--tmpfs", folder]
+        for folder in _SYSTEM:
+            options += ["--ro-bind-try", folder, folder]
+        options += _merged_links()
+        for name in _ETC:
+            options += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
+        return tuple(options)
 
     def _sized(self, size: int) -> tuple[str, ...]:
         return ("--size", str(size)) if _numbers(self.name) >= (0, 7) else ()

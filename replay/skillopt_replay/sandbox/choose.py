@@ -11,19 +11,25 @@ from skillopt_replay.sandbox.none import NoSandbox
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import TypeAlias
 
     from skillopt_replay.sandbox.contract import Probe, Sandbox
 
-SETTINGS = ("auto", "bubblewrap", "sandbox-exec", "none")
+    Own: TypeAlias = Sandbox | str
+
+SETTINGS = ("auto", "bubblewrap", "sandbox-exec", "client", "none")
 NETWORKS = ("model", "any")
+_NO_CLIENT = "no client runs here that has a sandbox of its own"
 _OPT_OUT = 'to run agents unconfined all the same, set replay.sandbox = "none"'
 
 
-def choose(setting: str, network: str = "model") -> Sandbox:
-    """Return the sandbox for `setting`: auto, bubblewrap, sandbox-exec or none.
+def choose(setting: str, network: str = "model", own: Own | None = None) -> Sandbox:
+    """Return the sandbox for `setting`: auto, bubblewrap, sandbox-exec, client or none.
 
-    `network` is what runs may reach: model (the services of their model) or any. Raises Unavailable when no
-    sandbox works here that keeps to it, and ReplayError for an unknown setting. Only "none" gives NoSandbox.
+    `network` is what runs may reach: model (the services of their model) or any. `own` is the sandbox of the
+    client that runs the tasks, or why there is none; "auto" takes it where the system's does not work. Raises
+    Unavailable when no sandbox works here that keeps to it, and ReplayError for an unknown setting. Only
+    "none" gives NoSandbox.
     """
     if setting not in SETTINGS:
         raise ReplayError(
@@ -33,6 +39,32 @@ def choose(setting: str, network: str = "model") -> Sandbox:
         raise ReplayError(f"unknown network {network!r}", hint="replay.network must be model or any")
     if setting == "none":
         return NoSandbox()
+    if setting == "client":
+        return _find_own(own or _NO_CLIENT)
+    try:
+        return _find_systems(setting, network)
+    except Unavailable as error:
+        if setting != "auto" or own is None:
+            raise
+        try:
+            return _find_own(own)
+        except Unavailable as other:
+            message = f"{error.message}, and {other.message}"
+            raise Unavailable(message, hint=error.hint) from other
+
+
+def _find_own(own: Own) -> Sandbox:
+    if isinstance(own, str):
+        raise Unavailable(own, hint=f'set replay.sandbox = "auto"; {_OPT_OUT}')
+    probe = own.probe()
+    if not probe.works:
+        raise Unavailable(
+            f"{probe.name} does not work here: {probe.detail}", hint=f"{probe.hint}; {_OPT_OUT}"
+        )
+    return own
+
+
+def _find_systems(setting: str, network: str) -> Sandbox:
     kind = _kind_here()
     if kind is None:
         raise Unavailable(f"there is no sandbox for {sys.platform} yet", hint=_OPT_OUT)

@@ -25,7 +25,7 @@ class Probe(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Toolchains(msgspec.Struct, frozen=True):
-    """Folders outside the system's own that runs and checks may read, such as ~/.cargo or ~/.nvm."""
+    """Folders outside the system's own that runs and checks may read, as `open_toolchains` lets through."""
 
     folders: tuple[Path, ...] = ()
 

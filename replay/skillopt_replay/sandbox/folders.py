@@ -27,10 +27,10 @@ def show_program(binary: Path) -> Path:
 
 
 def refuse_homes(paths: Iterable[Path]) -> None:
-    """Raise ReplayError when one of the folders is a home, or holds one."""
+    """Raise ReplayError when one of the folders, links resolved, is a home, or holds one."""
     found = homes()
     for path in paths:
-        if _opens_home(path.resolve(), found):
+        if _opens_home(path, found):
             raise ReplayError(
                 f"{path} holds the home folder, so no run may be given it",
                 hint="name the folder that is needed in it",

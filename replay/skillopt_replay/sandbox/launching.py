@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from skillopt_replay.sandbox.reach import Endpoint
 
 _PROGRAM = Path(skillopt_replay.launcher.__file__).with_name("__main__.py")
+# Its own program, kept from everything the user has set for Python.
+LAUNCHER = (sys.executable, "-I", "-S", str(_PROGRAM))
 _FAILURES = ("bwrap: ", "sandbox: ", "sandbox-exec: ")
 
 
@@ -25,9 +27,15 @@ def find_failure(stderr: str) -> str | None:
 
 def launch(argv: Sequence[str], *, mode: str = "", reach: Sequence[Endpoint] = ()) -> list[str]:
     """Return the command line that starts `argv` by the launcher; `mode` is --inside, --proxy or nothing."""
-    command = [sys.executable, "-I", "-S", str(_PROGRAM), "--parent", str(os.getpid())]
+    command = [*LAUNCHER, "--parent", str(os.getpid())]
     if mode:
         command.append(mode)
     for endpoint in dict.fromkeys(reach):
         command += ["--reach", str(endpoint)]
     return [*command, "--", *argv]
+
+
+def find_arguments(argv: Sequence[str]) -> Sequence[str] | None:
+    """Return the launcher's arguments when `argv` starts one, else None."""
+    head = len(LAUNCHER)
+    return argv[head:] if tuple(argv[:head]) == LAUNCHER else None

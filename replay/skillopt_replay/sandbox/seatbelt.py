@@ -75,11 +75,11 @@ class Seatbelt:
         reach: Sequence[Endpoint] | None = None,
     ) -> list[str]:
         """Return the command line; `cwd` has to be in a folder that may be read."""
-        refuse_homes([*writable, *readable])
         is_shared = network and (reach is None or not self.filters)
         services = None if is_shared else [*(reach or ())] if network else []
         rules = {path.resolve(): False for path in readable}
         rules.update({path.resolve(): True for path in writable})
+        refuse_homes(rules)
         # Parents first: of several rules the last one that fits counts.
         folders = sorted(rules, key=lambda path: len(path.parts))
         command = [str(self._binary)]

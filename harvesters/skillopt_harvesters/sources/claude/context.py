@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import groupby
+from operator import attrgetter
+
 import msgspec
 
 from skillopt_harvesters.calls import redact_name
@@ -9,14 +12,22 @@ from skillopt_harvesters.drafts import SessionDraft
 from skillopt_harvesters.records import Kind
 from skillopt_harvesters.sources.base import OWN_ENTRYPOINT, is_own_folder
 from skillopt_harvesters.sources.claude.evidence import PEOPLE
+from skillopt_harvesters.sources.claude.losses import Loss
 from skillopt_harvesters.sources.claude.records import Record
 from skillopt_harvesters.times import first_and_last
+from skillopt_harvesters.tokens import Spent
 
 _MAX_NAMES = 100
+_context_of = attrgetter("cwd", "version", "git_branch", "entrypoint", "session_id")
 
 
 class Memory(msgspec.Struct):
-    """What a reading of this client's files remembers beside the session."""
+    """What a reading of this client's files remembers beside the session.
+
+    `shared` is what another session counted of the latest messages that were cut by a fork; `loss` says
+    whether a prompt was lost with the records before, and `orphans` are what came with it. The agent `rests`
+    when its last record told an answer and no call.
+    """
 
     entrypoints: dict[str, None] = {}
     copied_from: list[str] = []
@@ -24,6 +35,10 @@ class Memory(msgspec.Struct):
     folder: str = ""
     answered: bool = False
     sidechains: int = 0
+    shared: dict[str, Spent] = {}
+    loss: Loss = Loss.NONE
+    orphans: list[int] = []
+    rests: bool = False
 
 
 class Context:
@@ -41,11 +56,10 @@ class Context:
             self.session.see(time)
         # Nearly all records of a session were written in the same one.
         latest = self._latest
-        for record in found:
-            context = (record.cwd, record.version, record.git_branch, record.entrypoint, record.session_id)
+        for context, alike in groupby(found, _context_of):
             if context != latest:
                 latest = context
-                self._take_context(record)
+                self._take_context(next(alike))
         self._latest = latest
 
     def _take_context(self, record: Record) -> None:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from pathlib import PureWindowsPath
+from typing import TYPE_CHECKING
 
 from skillopt_harvesters.calls import clip, keep_id
 from skillopt_harvesters.drafts import SessionDraft
 from skillopt_harvesters.records import Signal
 from skillopt_harvesters.sources.claude import evidence, records, words
+from skillopt_harvesters.sources.claude.context import Memory
+from skillopt_harvesters.sources.claude.losses import Loss
 from skillopt_harvesters.sources.claude.records import (
     NULL,
     Attachment,
@@ -19,7 +22,11 @@ from skillopt_harvesters.sources.claude.records import (
     Usage,
 )
 from skillopt_harvesters.times import to_utc
+from skillopt_harvesters.tokens import Counts, bound, minus
 from skillopt_harvesters.turns import CallDraft, TurnDraft, digest_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _SHELL_TOOLS = frozenset({"Bash", "PowerShell"})
 _WRITING_TOOLS = frozenset({"Write", "Edit", "MultiEdit", "NotebookEdit"})
@@ -31,21 +38,28 @@ _SKILL_FOLDER = re.compile(r"\s*Base directory for this skill: (?P<folder>[^\n]+
 _LISTED_SKILL = re.compile(r"^- ([\w:.-]{1,100}): ", re.MULTILINE)
 _MAX_NAME = 200
 _MAX_NAMES = 100
+_MAX_SHARED = 16
+# So many calls are made in one message.
+_MAX_AT_ONCE = 16
 
 
 class Conversation:
     """Takes records into the turns of a session, in file order."""
 
-    def __init__(self, session: SessionDraft, *, is_agent: bool) -> None:
+    def __init__(
+        self, session: SessionDraft, memory: Memory, *, is_agent: bool, knows: Callable[[str], bool]
+    ) -> None:
         self.session = session
+        self.memory = memory
         self.is_agent = is_agent
+        self._knows = knows
         session.tells_again = True
 
     def take_work(self, found: list[Record]) -> None:
         """Take records of the turn that is going on, none of them copied, in as few steps as can be."""
         session = self.session
         turn = session.turns[-1]
-        usage: dict[str, Usage] = {}
+        usage: dict[str, Counts] = {}
         model: str | None = None
         for record in found:
             message = record.message
@@ -69,14 +83,14 @@ class Conversation:
                 elif only.type == "tool_use":
                     self._take_call(turn, only, source)
                 elif only.type == "text" and (text := only.text) and not text.isspace():
-                    turn.say(message.id or source, text, source)
+                    _say(turn, message.id or source, text, source)
                 continue
             elif record.type == "user":
                 content = message.content
                 only = content[0] if isinstance(content, list) and len(content) == 1 else None
                 if isinstance(only, Block) and only.type == "tool_result":
                     # Nearly all are this: the result of one call, and no words.
-                    self._take_result(record, only)
+                    self._take_result(record, only, copied=False)
                     continue
                 self.take_user(record, copied=False)
             if session.turns[-1] is not turn:
@@ -100,7 +114,7 @@ class Conversation:
                 if isinstance(block, str):
                     texts.append(block)
                 elif block.type == "tool_result":
-                    self._take_result(record, block)
+                    self._take_result(record, block, copied=copied)
                 elif block.type == "text" and block.text:
                     texts.append(block.text)
                 elif block.type == "image":
@@ -109,7 +123,7 @@ class Conversation:
             return
         if record.is_meta or record.source_tool_use_id is not NULL:
             # A tool's doing: a skill that the agent called comes in as if its command had been typed.
-            self._note_skill(texts)
+            self._note_skill(record, texts, copied=copied)
         elif not (
             record.is_compact_summary
             or record.is_visible_in_transcript_only
@@ -119,10 +133,13 @@ class Conversation:
             self._take_words(record, words.find_words(texts), copied=copied, picture=picture)
 
     def _take_words(self, record: Record, found: words.Words, *, copied: bool, picture: bool = False) -> None:
-        turn = self.session.turn
-        if found.interrupted and turn:
-            turn.signals.add(Signal.INTERRUPTION)
-        if found.is_act or (picture and not found.interrupted):
+        is_act = found.is_act or (picture and not found.interrupted)
+        if found.interrupted:
+            turn = self._own_turn(record, copied=copied)
+            if turn:
+                turn.signals.add(Signal.INTERRUPTION)
+        if is_act:
+            self.memory.loss, self.memory.orphans = Loss.NONE, []
             typed = not self.is_agent and record.entrypoint in {*evidence.PEOPLE, None}
             self.session.open_turn(
                 TurnDraft(
@@ -135,14 +152,33 @@ class Conversation:
                 )
             )
 
-    def _take_result(self, record: Record, block: Block) -> None:
-        call = self._find_call(block.tool_use_id or "")
-        if call is None:
+    def _own_turn(self, record: Record, *, copied: bool) -> TurnDraft | None:
+        """Return the turn that goes on, as far as it is the same session's as the record.
+
+        What a session did in a turn that a fork has, and the fork has not, stands in a turn of its own.
+        """
+        turn = self.session.turn
+        if turn is None or turn.copied == copied or not record.uuid:
+            return turn
+        return None if copied else self.session.go_on_by_itself(to_utc(record.timestamp))
+
+    def _take_result(self, record: Record, block: Block, *, copied: bool) -> None:
+        if self.memory.loss and not (record.parent_uuid and self._knows(record.parent_uuid)):
+            # What is lost is the record with the call.
+            self.memory.loss, self.memory.orphans = Loss.NONE, []
+        found = self._find_call(block.tool_use_id or "")
+        if found is None:
             if block.is_error and not self._is_known(block.tool_use_id or ""):
                 # The record with the call is lost; what the user said to it is not.
-                self._note_refusal(record, records.join_text(block.content), "")
+                self._note_refusal(record, records.join_text(block.content), "", copied=copied)
             return
+        call, is_anothers = found
         call.closed = True
+        if is_anothers and not copied and record.uuid:
+            # The fork has the call, and ends before its result.
+            if block.is_error:
+                self._note_refusal(record, records.join_text(block.content), call.name, copied=copied)
+            return
         if not block.is_error:
             call.exit_code = (
                 0 if call.name in _SHELL_TOOLS and evidence.has_ended_well(record.tool_use_result) else None
@@ -152,17 +188,19 @@ class Conversation:
         call.fail(text)
         code = _EXIT_CODE.match(text)
         call.exit_code = int(code[1]) if code and call.name in _SHELL_TOOLS else None
-        self._note_refusal(record, text, call.name)
+        self._note_refusal(record, text, call.name, copied=copied)
 
-    def _note_refusal(self, record: Record, text: str, tool: str) -> None:
+    def _note_refusal(self, record: Record, text: str, tool: str, *, copied: bool) -> None:
         feedback = records.decode_any(record.user_feedback)
         refusal = words.find_refusal(text, feedback if isinstance(feedback, str) else None)
-        turn = self.session.turn
-        if not refusal or not turn:
+        if not refusal:
             return
         is_told = evidence.is_refused(record)
         if tool.startswith(_FOREIGN_TOOL) and not is_told:
             # A server may call its error whatever it likes.
+            return
+        turn = self._own_turn(record, copied=copied)
+        if turn is None:
             return
         turn.signals.add(Signal.REFUSAL)
         if refusal.words and (tool or is_told) and len(turn.refusals) < _MAX_NAMES:
@@ -172,32 +210,32 @@ class Conversation:
         message = record.message
         if message is None:
             return
-        turns = self.session.turns
-        if turns:
-            turn = turns[-1]
-        else:
+        source = record.uuid or ""
+        name = keep_id(message.id or source)
+        turn = self.session.turn
+        if self.memory.loss and self._has_lost_prompt(record, turn, name):
+            turn = self.session.miss_prompt(to_utc(record.timestamp), copied=copied)
+        elif turn is None:
             # The agent goes on by itself, for instance after a compaction that opened a new file.
             turn = TurnDraft(typed=False, started=to_utc(record.timestamp), copied=copied)
             turn = self.session.open_turn(turn)
+        model = message.model
+        if copied and message.usage is not None:
+            self.note_copied(name, message.usage)
+        is_work = model != "<synthetic>" and not record.is_api_error_message
+        own = self._own_turn(record, copied=copied) if is_work or record.is_api_error_message else None
+        if own is None:
+            return
+        turn = own
         if record.is_api_error_message:
             turn.signals.add(Signal.ERROR)
             return
-        model = message.model
-        if model == "<synthetic>" or (copied and not turn.copied):
-            return
-        if turn.copied and not copied and record.uuid:
-            turn = self.session.go_on_by_itself(to_utc(record.timestamp))
-        source = record.uuid or ""
-        name = keep_id(message.id or source)
         if not copied:
             if model is not None:
                 self.session.model = model
             usage = message.usage
             if usage is not None:
-                if turn.copied or len(turns) > 1:
-                    self.count(name, usage, turn)
-                else:
-                    turn.count(name, usage)
+                self.count(name, usage, turn)
         if record.attribution_skill:
             self._load_skill(turn, record.attribution_skill)
         self._take_blocks(turn, message, source)
@@ -214,10 +252,12 @@ class Conversation:
             else:
                 text = block
             if text and not text.isspace():
-                turn.say(message.id or source, text, source)
+                _say(turn, message.id or source, text, source)
 
     def _take_call(self, turn: TurnDraft, block: Block, source: str) -> None:
         name = block.name or ""
+        if block.id and turn.calls and _is_told(turn, block.id):
+            return
         call = CallDraft(name=name, id=block.id or "", digest=digest_of(block.input), source=source)
         if name in _TOLD_TOOLS:
             given = records.decode_as(block.input, ToolInput) or ToolInput()
@@ -236,7 +276,31 @@ class Conversation:
         if len(turn.skills) < _MAX_NAMES:
             turn.skills[clip(name, _MAX_NAME)] = None
 
-    def _count_all(self, usage: dict[str, Usage], turn: TurnDraft) -> None:
+    def _has_lost_prompt(self, record: Record, turn: TurnDraft | None, message: str) -> bool:
+        """Tell whether an answer is to a prompt that was lost; what continues a known record is not."""
+        memory = self.memory
+        if record.parent_uuid and self._knows(record.parent_uuid):
+            return False
+        is_certain = memory.loss is Loss.PROMPT
+        memory.loss, memory.orphans = Loss.NONE, []
+        if turn and (turn.is_untouched or (turn.texts and turn.texts[-1].message == message)):
+            # What was lost came along with a prompt that is still to be answered, or inside an answer.
+            return False
+        return is_certain or (record.parent_uuid is not None and memory.rests)
+
+    def note_copied(self, call: str, usage: Usage) -> None:
+        """Remember what another session counts of a model call, of which this one may have the rest."""
+        shared = self.memory.shared
+        shared[call] = bound(usage)
+        if len(shared) > _MAX_SHARED:
+            del shared[next(iter(shared))]
+
+    def _without_shared(self, call: str, usage: Usage) -> Counts:
+        """Return of a model call what no other session counts."""
+        known = self.memory.shared.get(call) if self.memory.shared else None
+        return usage if known is None else minus(bound(usage), known)
+
+    def _count_all(self, usage: dict[str, Counts], turn: TurnDraft) -> None:
         for earlier in self.session.turns:
             if earlier is not turn:
                 for call in usage.keys() & earlier.usage.keys():
@@ -252,24 +316,28 @@ class Conversation:
     def count(self, call: str, usage: Usage, turn: TurnDraft | None) -> None:
         """Count a model call once: its records share the message id, and the last has the final numbers."""
         turns = self.session.turns
+        counts = self._without_shared(call, usage)
         if turn is None or turn.copied or (len(turns) > 1 and call not in turn.usage):
             for earlier in turns:
                 if call in earlier.usage:
-                    earlier.count(call, usage)
+                    earlier.count(call, counts)
                     return
-            if self.session.correct(call, usage):
+            if self.session.correct(call, counts):
                 return
-        (self.session if turn is None or turn.copied else turn).count(call, usage)
+        (self.session if turn is None or turn.copied else turn).count(call, counts)
 
-    def _find_call(self, call_id: str) -> CallDraft | None:
-        if call_id:
-            calls = self.session.turns[-1].calls if self.session.turns else None
-            if calls and calls[-1].id == call_id and not calls[-1].closed:
-                return calls[-1]
-            for turn in reversed(self.session.turns):
-                call = turn.find_call(call_id)
-                if call is not None and not call.closed:
-                    return call
+    def _find_call(self, call_id: str) -> tuple[CallDraft, bool] | None:
+        """Return the latest open call with an id, and whether it is another session's."""
+        turns = self.session.turns
+        if not call_id or not turns:
+            return None
+        calls = turns[-1].calls
+        if calls and calls[-1].id == call_id and not calls[-1].closed:
+            return calls[-1], turns[-1].copied
+        for turn in reversed(turns):
+            call = turn.find_call(call_id)
+            if call is not None and not call.closed:
+                return call, turn.copied
         return None
 
     def _is_known(self, call_id: str) -> bool:
@@ -288,10 +356,22 @@ class Conversation:
                 names = _LISTED_SKILL.findall(records.join_text(attachment.content))
             self.session.offer_skills(names)
 
-    def _note_skill(self, texts: list[str]) -> None:
+    def _note_skill(self, record: Record, texts: list[str], *, copied: bool) -> None:
         """Note a loaded skill: its body stands in a meta message that names its folder."""
         for text in texts:
             match = _SKILL_FOLDER.match(text)
-            turn = self.session.turn
+            turn = self._own_turn(record, copied=copied) if match else None
             if match and turn:
                 self._load_skill(turn, PureWindowsPath(match["folder"].strip()).name)
+
+
+def _say(turn: TurnDraft, message: str, text: str, source: str) -> None:
+    """Add text, unless a record of the same message told it: some writers tell a growing message anew."""
+    name = keep_id(message)
+    if not any(piece.message == name and piece.text == text for piece in turn.texts):
+        turn.say(message, text, source)
+
+
+def _is_told(turn: TurnDraft, call: str) -> bool:
+    name = keep_id(call)
+    return any(known.id == name for known in turn.calls[-_MAX_AT_ONCE:])

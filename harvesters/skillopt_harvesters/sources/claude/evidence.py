@@ -42,3 +42,12 @@ def strings_in(raw: msgspec.Raw) -> list[str]:
         return []
     value = records.decode_any(raw) if records.opening_of(raw) == b"[" else None
     return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
+
+
+def ends_work(record: records.Record) -> bool:
+    """Tell whether the agent waits for a prompt behind a record: it has answered, or was interrupted."""
+    blocks = record.message.blocks if record.message else []
+    kinds = {block.type for block in blocks}
+    if record.type == "assistant":
+        return "text" in kinds and "tool_use" not in kinds
+    return any((block.text or "").lstrip().startswith("[Request interrupted by user") for block in blocks)

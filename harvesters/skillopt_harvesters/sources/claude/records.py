@@ -6,6 +6,7 @@ from typing import Annotated, Any, TypeVar
 
 import msgspec
 
+from skillopt_harvesters.fitting import fit
 from skillopt_harvesters.lines import Chunk
 from skillopt_harvesters.salvage import decode_leniently, salvage
 from skillopt_harvesters.sources.claude.slim import find_slim_lines
@@ -243,7 +244,7 @@ def _coerce(value: dict[str, Any], kind: type[StructT]) -> StructT:
             elif field.type is msgspec.Raw:
                 fields[field.name] = msgspec.Raw(msgspec.json.encode(item))
             else:
-                fields[field.name] = msgspec.convert(item, field.type)
+                fields[field.name] = fit(item, field.type)
         except (msgspec.ValidationError, UnicodeEncodeError, RecursionError, OverflowError):
             continue
     return kind(**fields)

@@ -16,11 +16,13 @@ from skillopt_harvesters.marks import mark_of, marks_of
 from skillopt_harvesters.sources.claude import evidence, records
 from skillopt_harvesters.sources.claude.context import Context, Memory
 from skillopt_harvesters.sources.claude.conversation import Conversation
+from skillopt_harvesters.sources.claude.losses import judge_loss
 from skillopt_harvesters.sources.claude.records import NULL, Block, Record
 from skillopt_harvesters.sources.lined import Reader
 
 _READ = frozenset({"user", "assistant", "system", "attachment"})
-_uuid_of = attrgetter("uuid")
+_MAX_ORPHANS = 64
+_type_of, _uuid_of = attrgetter("type"), attrgetter("uuid")
 
 
 class ClaudeReader(Reader[Memory]):
@@ -37,8 +39,9 @@ class ClaudeReader(Reader[Memory]):
         self.copies = Copies(
             f"{session.client}/{session.id}", claims, copied_from=memory.copied_from, resumed=resumed
         )
+        self._last: Record | None = None
         self.context = Context(session, memory, is_agent=self.is_agent)
-        self.conversation = Conversation(session, is_agent=self.is_agent)
+        self.conversation = Conversation(session, memory, is_agent=self.is_agent, knows=self._knows)
 
     def take_chunk(self, chunk: Chunk) -> bool:
         try:
@@ -55,18 +58,35 @@ class ClaudeReader(Reader[Memory]):
             try:
                 found.append(decode(line))
             except (msgspec.DecodeError, RecursionError):
-                found += self._decode(line)
+                records_there, bad = records.decode_line(line)
+                if bad:
+                    self._take_records(found)
+                    found = []
+                    self.lose(line)
+                self.session.bad += bad
+                found += records_there
         self._take_records(found)
 
     def take(self, line: bytes) -> None:
-        self._take_records(self._decode(line))
+        self.take_all([line])
 
-    def _decode(self, line: bytes) -> list[Record]:
-        found, bad = records.decode_line(line)
-        self.session.bad += bad
-        return found
+    def lose(self, line: bytes) -> None:
+        if not self.memory.loss:
+            self._note_rest()
+        self.memory.loss = max(self.memory.loss, judge_loss(line))
+
+    def _note_rest(self) -> None:
+        if self._last is not None:
+            self.memory.rests = evidence.ends_work(self._last)
+
+    def _knows(self, record: str) -> bool:
+        """Tell whether a record came before, and is not what came with one that was lost."""
+        mark = mark_of(record)
+        return self.copies.has_seen(mark) and mark not in self.memory.orphans
 
     def finish(self) -> None:
+        if not self.memory.loss:
+            self._note_rest()
         self.session.kind = self.context.find_kind()
         self.memory.folder = redact_folder(self.memory.folder)
         self.copies.settle()
@@ -74,8 +94,11 @@ class ClaudeReader(Reader[Memory]):
 
     def _take_records(self, found: list[Record]) -> None:
         """Take records in order. What can be done for many at once is: most have nothing to tell but that."""
-        found = [record for record in found if record.type in _READ or self._pass_over(record)]
-        if not (all(map(_uuid_of, found)) and self._take_new(found)):
+        if not _READ.issuperset(map(_type_of, found)):
+            found = [record for record in found if record.type in _READ or self._pass_over(record)]
+        self._last = next((one for one in reversed(found) if one.message is not None), self._last)
+        uuids = list(map(_uuid_of, found))
+        if self.memory.loss or not (all(uuids) and self._take_new(found, uuids)):
             for record in found:
                 self._take_one(record)
 
@@ -84,9 +107,9 @@ class ClaudeReader(Reader[Memory]):
             self.session.meet_unknown(record.type or "(none)")
         return False
 
-    def _take_new(self, found: list[Record]) -> bool:
+    def _take_new(self, found: list[Record], uuids: list[str]) -> bool:
         """Take records if each comes for the first time; else take none."""
-        marks = marks_of(list(map(_uuid_of, found)))
+        marks = marks_of(uuids)
         if not self.copies.see_all(marks):
             return False
         openers = [record.type != "assistant" and _may_open_turn(record) for record in found]
@@ -142,6 +165,8 @@ class ClaudeReader(Reader[Memory]):
 
     def _take(self, record: Record, *, copied: bool) -> None:
         kind = record.type
+        if self.memory.loss and kind != "assistant":
+            self._note_orphan(record)
         if not copied and _withdraws(record):
             self._withdraw(record)
         if record.is_sidechain and not self.is_agent:
@@ -149,12 +174,20 @@ class ClaudeReader(Reader[Memory]):
             message = record.message if kind == "assistant" else None
             if message and message.usage and message.model != "<synthetic>" and not copied:
                 self.conversation.count(keep_id(message.id or record.uuid or ""), message.usage, None)
+            elif message and message.usage and copied:
+                self.conversation.note_copied(keep_id(message.id or record.uuid or ""), message.usage)
         elif kind == "assistant":
             self.conversation.take_assistant(record, copied=copied)
         elif kind == "user":
             self.conversation.take_user(record, copied=copied)
         elif kind == "attachment" and record.attachment is not None:
             self.conversation.take_attachment(record, record.attachment, copied=copied)
+
+    def _note_orphan(self, record: Record) -> None:
+        """Note what the client wrote behind a lost record, such as the reminders that go with a prompt."""
+        is_orphan = record.parent_uuid and not self._knows(record.parent_uuid)
+        if record.uuid and is_orphan and len(self.memory.orphans) < _MAX_ORPHANS:
+            self.memory.orphans.append(mark_of(record.uuid))
 
     def _withdraw(self, record: Record) -> None:
         retracted = [

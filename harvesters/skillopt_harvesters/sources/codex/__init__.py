@@ -90,12 +90,12 @@ class CodexSource(LinedSource[Memory]):
         self, file: BinaryIO, path: Path, *, claims: Claims, resume: Resume | None = None
     ) -> Iterator[Reading]:
         file.seek(0)
-        if resume is not None or file.read(len(MAGIC)) != MAGIC:
+        if (resume and resume.state) or file.read(len(MAGIC)) != MAGIC:
             yield from super().read(file, path, claims=claims, resume=resume)
             return
         # A compressed file is never appended to, and its offset is that of the file itself.
         file.seek(0)
-        reader, _ = self._start(path, claims, None)
+        reader, _ = self._start(path, claims, resume)
         unpacked = Unpacked(file)
         self._feed(reader, io.BufferedReader(unpacked))
         session = reader.session

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _MAX_PATH = 4096
 _MAX_SKILLS = 200
+_WORK = "tells its work"
 _PLAIN_ID = re.compile(r"[\w.-]{1,100}")
 # Some servers number their calls; only what looks like chance names one call in all the world.
 _CALL_ID = re.compile(r"call_[A-Za-z0-9]{16,}")
@@ -44,6 +45,7 @@ class TurnBook:
         self.names = UUID.findall(PurePath(session.path).name)
         self._claims = claims
         self._resumed = resumed
+        self._telling: dict[int, bool] = {}
         self._copies = self._open_copies()
         if len(self.names) > 1 and not resumed:
             self.expect_copies()
@@ -93,6 +95,8 @@ class TurnBook:
 
     def pass_turn(self, name: str | None, started: float | None = None) -> bool:
         """Look at the id of a turn; true when the copies end with it."""
+        if not self.memory.gate.copying:
+            return False
         ended = self.memory.gate.pass_turn(name, started)
         self.memory.starting = self.memory.starting or ended
         return ended
@@ -118,6 +122,7 @@ class TurnBook:
     def open(self, words: Words, record: Record, *, typed: bool) -> TurnDraft:
         """Open a turn, unless it repeats the one before."""
         memory = self.memory
+        memory.lost = False
         turn = TurnDraft(
             prompt=words.prompt,
             command=words.command,
@@ -141,8 +146,17 @@ class TurnBook:
             self.session.abandon_last(gone)
 
     def for_agent(self, record: Record) -> TurnDraft:
-        """Return the turn that goes on; an agent that goes on by itself opens one."""
-        return self.latest or self.open(Words(), record, typed=False)
+        """Return the turn that goes on; an agent that goes on by itself opens one, as does a lost prompt."""
+        turn = self.latest
+        if self.memory.lost and not self.copying:
+            self.memory.lost = False
+            # A prompt is told twice, and the other half may have been read.
+            if turn is None or not turn.is_untouched:
+                turn = self.session.miss_prompt(to_utc(record.time))
+                self.memory.starting, self.memory.began = False, True
+                self.memory.standing += 1
+                self.claim(turn, self.memory.task)
+        return turn or self.open(Words(), record, typed=False)
 
     def find(self, name: str | None) -> TurnDraft | None:
         """Return the open turn with an id; the latest when that has none, or none is given."""
@@ -150,15 +164,51 @@ class TurnBook:
         if turn is None or not name or turn.head is None:
             return turn
         head = _mark_of(name)
+        if turn.head == head:
+            return turn
         return next((turn for turn in reversed(self.session.turns) if turn.head == head), None)
 
     def claim(self, turn: TurnDraft | None, name: str | None) -> None:
-        """Name a turn; when the name is another session's, the turn is a copy of which nothing else told."""
+        """Name a turn; when the name is another session's, the turn is a copy of which nothing else told.
+
+        Of several prompts with one name each is told from a copy by its words.
+        """
+        memory = self.memory
         if turn is None or turn.head is not None or turn.copied or not name:
             return
         if UUID.fullmatch(name) or _CALL_ID.fullmatch(name):
-            turn.head = _mark_of(name)
-            turn.copied = self._copies.opens_copy(turn.head)
+            turn.head = mark = _mark_of(name)
+            if name == memory.claimed:
+                mark = mark_of(f"{name} {turn.command} {turn.prompt}")
+            memory.claimed = name
+            turn.copied = self._copies.opens_copy(mark)
+
+    def place(self, turn: TurnDraft, work: str, record: Record) -> TurnDraft | None:
+        """Return the turn that work done in `turn` counts in; None for work that is another session's.
+
+        `work` names it among what is done in the turn. A fork may have been harvested before the session it
+        was made from, and end in the middle of a turn: what it has not, is that session's own.
+        """
+        if self.copying or turn.head is None or not work:
+            return turn
+        if turn.copied and not self._tells_work(turn.head):
+            return turn
+        copied = self._copies.is_copy(mark_of(f"{turn.head} {work}"))
+        if copied == turn.copied:
+            return turn
+        if copied:
+            return None
+        own = self.session.go_on_by_itself(to_utc(record.time))
+        own.head = turn.head
+        return own
+
+    def _tells_work(self, head: int) -> bool:
+        """Tell whether the session a turn is copied from claimed its work, as it does since it is read so."""
+        if head not in self._telling:
+            owner = self._claims.owner_of(head)
+            told = owner is None or mark_of(f"{_WORK} {owner}") in self._claims.marks_of(owner)
+            self._telling[head] = told
+        return self._telling[head]
 
     def may_be_typed(self) -> bool:
         """Whether a prompt that comes now was typed by a person."""
@@ -183,12 +233,17 @@ class TurnBook:
 
     def settle(self) -> None:
         """Claim what turned out to be the session's own."""
+        if self.memory.claimed:
+            self._copies.is_copy(mark_of(f"{_WORK} {self._name}"))
         self._copies.settle()
         self.memory.copied_from = list(self._copies.sessions)
 
+    @property
+    def _name(self) -> str:
+        return f"{self.session.client}/{self.session.id}"
+
     def _open_copies(self) -> Copies:
-        name = f"{self.session.client}/{self.session.id}"
-        return Copies(name, self._claims, copied_from=self.memory.copied_from, resumed=self._resumed)
+        return Copies(self._name, self._claims, copied_from=self.memory.copied_from, resumed=self._resumed)
 
 
 def add_skills(turn: TurnDraft, names: Iterable[str]) -> None:

@@ -11,8 +11,8 @@ from skillopt_harvesters.calls import keep_id
 from skillopt_harvesters.drafts import SessionDraft
 from skillopt_harvesters.records import Signal
 from skillopt_harvesters.sources.codex import patches
-from skillopt_harvesters.sources.codex.book import add_skills
-from skillopt_harvesters.sources.codex.decode import decode_any
+from skillopt_harvesters.sources.codex.book import TurnBook, add_skills
+from skillopt_harvesters.sources.codex.decode import Record, decode_any
 from skillopt_harvesters.sources.codex.memory import Memory
 from skillopt_harvesters.sources.codex.outputs import read_output
 from skillopt_harvesters.sources.codex.records import NULL, Call, Output, ToolEnd
@@ -45,7 +45,8 @@ _FOLLOW_UPS = frozenset({"unified_exec_interaction", "unifiedExecInteraction"})
 class CallBook:
     """Keeps the calls of the turns that are open."""
 
-    def __init__(self, session: SessionDraft, memory: Memory) -> None:
+    def __init__(self, session: SessionDraft, memory: Memory, turns: TurnBook) -> None:
+        self.turns = turns
         self.session = session
         self.memory = memory
         self._latest: TurnDraft | None = None
@@ -60,12 +61,14 @@ class CallBook:
         given = told.arguments if told.arguments is not NULL else told.input
         given = given if given is not NULL else told.action
         call = CallDraft(name=name, id=call_id, digest=digest_of(given))
-        value = _unwrap(decode_any(given))
+        written = decode_any(given)
+        value = _unwrap(written)
         folder = self.memory.folder
         if isinstance(value, dict):
             command = patches.find_command(name, value)
             call.command = command and clip(command, MAX_COMMAND)
-            call.files = patches.find_files(_join_texts(value), folder)
+            if value is written or "Patch" in written:
+                call.files = patches.find_files(_join_texts(value), folder)
             if name == "write_stdin":
                 call.source = keep_id(str(value.get("session_id", "")))
         elif isinstance(value, str):
@@ -77,9 +80,9 @@ class CallBook:
         self._keep(turn, call)
         return call
 
-    def close(self, told: Output) -> None:
+    def close(self, told: Output, record: Record) -> None:
         """Note what an output says."""
-        found = self._find(keep_id(told.call_id or ""))
+        found = self._find(told.call_id or "")
         if found is None:
             # The record with the call is lost; what the user said to it is not.
             if self.session.turn and read_output(told.output).refused:
@@ -91,10 +94,10 @@ class CallBook:
         outcome = read_output(told.output)
         call.closed = True
         self._end(call, outcome.exit_code, outcome.error)
-        if outcome.refused:
-            turn.signals.add(Signal.REFUSAL)
-        if outcome.interrupted:
-            turn.signals.add(Signal.INTERRUPTION)
+        if outcome.refused or outcome.interrupted:
+            place = self.turns.place(turn, f"end {call.id}", record)
+            if place:
+                place.signals.add(Signal.REFUSAL if outcome.refused else Signal.INTERRUPTION)
         if outcome.process and call.name != "write_stdin":
             self.memory.processes[keep_id(outcome.process)] = call.id
             if len(self.memory.processes) > _MAX_PROCESSES:
@@ -105,16 +108,19 @@ class CallBook:
                 self._end(first[1], outcome.exit_code, outcome.error)
         self._note_skill(turn, call)
 
-    def end(self, turn: TurnDraft | None, told: ToolEnd) -> None:
+    def end(self, turn: TurnDraft | None, told: ToolEnd, record: Record) -> None:
         """Note how a call ended. Where its call is not told it is added to `turn`, if there is one."""
         if told.source in _USERS:
             return
         given = told.call_id or told.id or ""
-        call_id = keep_id(given)
-        found = self._find(call_id)
+        found = self._find(given)
         call = found[1] if found else self._find_script(given, told)
         if call is None:
-            if turn is None or told.source in _FOLLOW_UPS:
+            call_id = keep_id(given)
+            if turn is None or told.source in _FOLLOW_UPS or call_id in self.memory.elsewhere:
+                return
+            turn = self.turns.place(turn, call_id, record)
+            if turn is None:
                 return
             name = told.tool or _NAMELESS.get(told.type or "", "mcp")
             call = CallDraft(name=name, id=call_id, closed=True)
@@ -127,7 +133,7 @@ class CallBook:
             paths = [clip(str(path), _MAX_PATH) for path in list(changes)[:_MAX_FILES]]
             files = [patches.resolve(path, self.memory.folder) for path in paths]
             call.files = list(dict.fromkeys([*call.files, *files]))
-        self._end(call, told.exit_code, _read_error(told))
+        self._end(call, told.exit_code, None if _has_ended_well(told) else _read_error(told))
         if call.closed and found is None:
             holder = turn or self.session.turn
             if holder:
@@ -151,14 +157,15 @@ class CallBook:
             self._known[call.id] = turn, call
 
     def _find(self, call_id: str) -> tuple[TurnDraft, CallDraft] | None:
-        """Return the latest call with an id in the turns that are open."""
+        """Return the latest call with an id, as the client wrote it, in the turns that are open."""
         turns = self.session.turns
         if not turns or not call_id:
             return None
         if turns[-1] is not self._latest:
             self._latest = turns[-1]
             self._known = {call.id: (turn, call) for turn in turns for call in turn.calls}
-        return self._known.get(call_id)
+        # Nearly all ids are kept as they are.
+        return self._known.get(call_id) or self._known.get(keep_id(call_id))
 
     def _find_script(self, call_id: str, told: ToolEnd) -> CallDraft | None:
         """Return the script that made a call and stands for it, as for its first and its only one."""
@@ -198,6 +205,17 @@ def _read_command(raw: msgspec.Raw) -> str | None:
     if isinstance(value, list):
         return patches.join_words(value)
     return value if isinstance(value, str) else None
+
+
+def _has_ended_well(told: ToolEnd) -> bool:
+    """Tell, of nearly all that did, that a tool ended well."""
+    return (
+        told.status == "completed"
+        and not told.exit_code
+        and told.success is None
+        and told.error is NULL
+        and told.result is NULL
+    )
 
 
 def _read_error(told: ToolEnd) -> str | None:

@@ -8,6 +8,7 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
+from skillopt_harvesters.fitting import fit
 from skillopt_harvesters.lines import decode_leniently
 from skillopt_harvesters.sources.codex import records
 from skillopt_harvesters.sources.codex.records import NULL
@@ -202,7 +203,7 @@ def coerce(value: dict[str, Any], kind: type[StructT]) -> StructT:
             elif field.type is msgspec.Raw:
                 fields[field.name] = msgspec.Raw(msgspec.json.encode(item))
             else:
-                fields[field.name] = msgspec.convert(item, field.type)
+                fields[field.name] = fit(item, field.type)
         except (msgspec.ValidationError, ValueError, RecursionError, OverflowError):
             continue
     return kind(**fields)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from skillopt_harvesters.lines import decode_leniently
+from skillopt_harvesters.salvage import decode_values
 from skillopt_harvesters.sources.codex.compressed import MAGIC, SUFFIX, TOO_SHORT, find_damage, unpack_head
 from skillopt_harvesters.sources.folders import split_folders, unique
 from skillopt_harvesters.walk import walk_files
@@ -69,7 +69,7 @@ def recognise(head: bytes) -> bool:
 
 
 def _judge_line(line: bytes) -> bool | None:
-    for record in decode_leniently(line.strip(b"\xef\xbb\xbf\r\x00 \t")):
+    for record in decode_values(line.strip(b"\xef\xbb\xbf\r\x00 \t")):
         verdict = _judge(record)
         if verdict is not None:
             return verdict

@@ -17,7 +17,9 @@ class Memory(msgspec.Struct):
     came; `program` that it was a program of the client itself, which a person may take over. `task` is the
     turn that goes on and `trigger` who began it. `starting` says that the copies just ended, `began` that a
     turn of the session's own was opened, `standing` how many of them the user did not go back behind.
-    `processes` are the calls whose process still runs, by its id.
+    `processes` are the calls whose process still runs, by its id. `claimed` is the latest name of a turn.
+    `lost` says that a prompt was lost with the records before; `elsewhere` are the latest calls that another
+    session has, in a turn of this one's.
     """
 
     own: str = ""
@@ -39,6 +41,9 @@ class Memory(msgspec.Struct):
     ledger: Ledger = msgspec.field(default_factory=Ledger)
     processes: dict[str, str] = {}
     copied_from: list[str] = []
+    claimed: str = ""
+    lost: bool = False
+    elsewhere: list[str] = []
 
     def number(self) -> str:
         """Return a name that was not used before."""

@@ -53,6 +53,10 @@ class Ledger(msgspec.Struct):
         self.recent = [*self.recent[1 - _RECENT :], Told(mark, ms, stream)]
         return False
 
+    def is_complete(self, stream: int) -> bool:
+        """Tell whether the prompt before the latest was told in a stream already."""
+        return len(self.recent) > 1 and bool(self.recent[-2].streams & stream)
+
     def adopt(self) -> None:
         """Note that the latest prompt is the one before it, told in other words."""
         latest = self.recent.pop()

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from io import BytesIO
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from skillopt_harvesters.calls import keep_id, redact_folder
 from skillopt_harvesters.claims import Claims
 from skillopt_harvesters.drafts import SessionDraft
+from skillopt_harvesters.lines import PADDING, Chunk
 from skillopt_harvesters.records import Kind, Signal, Tokens
 from skillopt_harvesters.sources.codex import records
 from skillopt_harvesters.sources.codex.book import TurnBook
@@ -24,8 +29,10 @@ from skillopt_harvesters.sources.codex.memory import Memory
 from skillopt_harvesters.sources.codex.origins import find_origin
 from skillopt_harvesters.sources.codex.prompts import EVENT
 from skillopt_harvesters.sources.codex.talk import Talk
+from skillopt_harvesters.sources.codex.work import NOISE, decode_work
 from skillopt_harvesters.sources.lined import Reader
-from skillopt_harvesters.times import to_utc
+from skillopt_harvesters.times import first_and_last, to_utc
+from skillopt_harvesters.turns import TurnDraft
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,6 +40,12 @@ if TYPE_CHECKING:
 # Why a turn may end that was not the user's will.
 _NOT_THE_USER = frozenset({"review_ended", "budget_limited"})
 _NOTHING = Tokens()
+_OPENING = 4096
+_MAX_ELSEWHERE = 64
+_PROMPT = re.compile(
+    rb'"type":\s?"user_message"|"type":\s?"UserMessage"'
+    rb'|"role":\s?"user",\s?"content":\s?\[\{"type":\s?"input_text",\s?"text":\s?"(?!<|# AGENTS\.md)'
+)
 
 
 class CodexReader(Reader[Memory]):
@@ -45,7 +58,7 @@ class CodexReader(Reader[Memory]):
     def __init__(self, session: SessionDraft, memory: Memory, claims: Claims, *, resumed: bool) -> None:
         super().__init__(session, memory, claims, resumed=resumed)
         self.turns = TurnBook(session, memory, claims, resumed=resumed)
-        self.calls = CallBook(session, memory)
+        self.calls = CallBook(session, memory, self.turns)
         self.talk = Talk(session, memory, self.turns)
         self._repeats = Repeats()
         self._time = b""
@@ -75,6 +88,15 @@ class CodexReader(Reader[Memory]):
             **dict.fromkeys(records.CALLS, self._take_call),
             **dict.fromkeys(records.OUTPUTS, self._take_output),
         }
+        self._work: dict[tuple[str | None, str | None], Callable[[Any, Any], None]] = {
+            ("token_usage_record", None): self._take_usage,
+            ("response_item", "function_call"): self._take_call,
+            ("response_item", "custom_tool_call"): self._take_call,
+            ("response_item", "function_call_output"): self._take_output,
+            ("response_item", "custom_tool_call_output"): self._take_output,
+            ("event_msg", "item_completed"): self._take_completed,
+            ("event_msg", "token_count"): self._take_token_count,
+        }
 
     def take(self, line: bytes) -> None:
         opening = OPENING.match(line)
@@ -100,9 +122,45 @@ class CodexReader(Reader[Memory]):
             return
         found, bad = decode_patiently(line)
         self.session.bad += bad
+        if bad:
+            self.lose(line)
         for one in found:
             self._see(one.time)
             self._take(one)
+
+    def take_chunk(self, chunk: Chunk) -> bool:
+        if self.memory.gate.copying:
+            return False
+        try:
+            found = decode_work(chunk)
+        except (msgspec.DecodeError, RecursionError):
+            return False
+        lines = BytesIO(chunk.view).readlines()
+        if len(lines) != len(found):
+            return False
+        for time in first_and_last([record.time for record in found]):
+            self.session.see(time)
+        take_work, talk, ledger, gate = self._work, self.talk, self.memory.ledger, self.memory.gate
+        for place, record in enumerate(found):
+            work = record.payload
+            if work is not None:
+                kind = (record.type, work.type)
+                take = take_work.get(kind)
+                if take is not None:
+                    talk.fresh, ledger.fresh = ledger.fresh, 0
+                    take(work, record)
+                    continue
+                if kind in NOISE:
+                    continue
+            self.take(lines[place].strip(PADDING))
+            if gate.copying:
+                self.take_all(lines[place + 1 :])
+                break
+        return True
+
+    def lose(self, line: bytes) -> None:
+        if not self.turns.copying and _PROMPT.search(line, 0, _OPENING):
+            self.memory.lost = True
 
     def finish(self) -> None:
         self.session.see(to_utc(self._time.decode("ascii", "replace") or None))
@@ -178,7 +236,7 @@ class CodexReader(Reader[Memory]):
             memory.trigger = told.turn_trigger or ""
             memory.meter.itemised = False
 
-    def _take_task_complete(self, task: records.Task, _record: Record) -> None:
+    def _take_task_complete(self, task: records.Task, record: Record) -> None:
         if self.turns.copying:
             return
         turn = self.turns.find(task.turn_id)
@@ -186,9 +244,9 @@ class CodexReader(Reader[Memory]):
             silent = turn.is_untouched and turn.head is not None and not task.last_agent_message
             silent = silent and turn.command != "!"
             if silent or decode_any(task.error) is not None:
-                turn.signals.add(Signal.ERROR)
+                self._signal(turn, Signal.ERROR, record)
             if task.last_agent_message and not turn.answer:
-                self.talk.say(turn, task.last_agent_message, EVENT)
+                self.talk.say(turn, task.last_agent_message, EVENT, record)
         self._end_task(task)
 
     def _take_aborted(self, task: records.Task, record: Record) -> None:
@@ -202,16 +260,21 @@ class CodexReader(Reader[Memory]):
             if turn is None and self.turns.latest is None and task.turn_id == memory.task:
                 turn = self.turns.for_agent(record)
             if turn:
-                turn.signals.add(Signal.INTERRUPTION)
+                self._signal(turn, Signal.INTERRUPTION, record)
         self._end_task(task)
+
+    def _signal(self, turn: TurnDraft, signal: Signal, record: Record) -> None:
+        own = self.turns.place(turn, signal.value, record)
+        if own:
+            own.signals.add(signal)
 
     def _end_task(self, task: records.Task) -> None:
         if task.turn_id == self.memory.task:
             self.memory.task = ""
 
-    def _take_error(self, _task: records.Task, _record: Record) -> None:
+    def _take_error(self, _task: records.Task, record: Record) -> None:
         if self.turns.latest and not self.turns.copying:
-            self.turns.latest.signals.add(Signal.ERROR)
+            self._signal(self.turns.latest, Signal.ERROR, record)
 
     def _take_rollback(self, rollback: records.Rollback, _record: Record) -> None:
         if not self.turns.copying:
@@ -219,36 +282,50 @@ class CodexReader(Reader[Memory]):
 
     def _take_call(self, call: records.Call, record: Record) -> None:
         turn = self.turns.for_agent(record)
-        if self.calls.add(turn, call):
+        place = self.turns.place(turn, call.call_id or call.id or "", record)
+        if place is None:
+            name = keep_id(call.call_id or call.id or "")
+            self.memory.elsewhere = [*self.memory.elsewhere, name][-_MAX_ELSEWHERE:]
+        elif self.calls.add(place, call):
             self.turns.claim(turn, call.call_id)
 
-    def _take_output(self, output: records.Output, _record: Record) -> None:
-        self.calls.close(output)
+    def _take_output(self, output: records.Output, record: Record) -> None:
+        self.calls.close(output, record)
 
-    def _take_end(self, told: records.ToolEnd, _record: Record) -> None:
-        self.calls.end(self.turns.latest, told)
+    def _take_end(self, told: records.ToolEnd, record: Record) -> None:
+        self.calls.end(self.turns.latest, told, record)
 
     def _take_completed(self, completed: records.Completed, record: Record) -> None:
-        item = completed.item
+        item, thread = completed.item, completed.thread_id
         self.turns.pass_turn(completed.turn_id)
-        anothers = completed.thread_id and not (self.turns.copying or self.turns.knows(completed.thread_id))
-        if item is None or anothers:
+        if thread and thread != self.session.id and not (self.turns.copying or self.turns.knows(thread)):
+            return
+        if item is None:
             return
         if item.type in {"CommandExecution", "FileChange", "McpToolCall"}:
-            self.calls.end(self.turns.find(completed.turn_id), item)
+            self.calls.end(self.turns.find(completed.turn_id), item, record)
         else:
             self.talk.take_item(item, record)
 
-    def _take_token_count(self, count: records.TokenCount, _record: Record) -> None:
+    def _take_token_count(self, count: records.TokenCount, record: Record) -> None:
         if count.info:
-            turn = self.turns.latest
-            copied = self.turns.copying or (turn is not None and turn.copied)
-            tokens = self.memory.meter.take_sum(count.info, copied=copied)
+            tokens = self.memory.meter.take_sum(count.info, copied=self.turns.copying)
             if tokens != _NOTHING:
-                (turn or self.session).count(self.memory.number(), tokens)
+                work = f"sum {self.memory.meter.sum or tokens}"
+                self._count(self.memory.number(), tokens, work, record)
 
-    def _take_usage(self, told: records.UsageRecord, _record: Record) -> None:
+    def _take_usage(self, told: records.UsageRecord, record: Record) -> None:
         if told.usage and not self.turns.copying:
-            tokens, turn = self.memory.meter.take_call(told.usage), self.turns.latest
-            if turn is None or not turn.copied:
-                (turn or self.session).count(keep_id(told.response_id or self.memory.number()), tokens)
+            tokens = self.memory.meter.take_call(told.usage)
+            name = told.response_id or ""
+            self._count(name or self.memory.number(), tokens, name and f"usage {name}", record)
+
+    def _count(self, call: str, tokens: Tokens, work: str, record: Record) -> None:
+        """Count tokens in the turn that goes on; the session counts those that belong to none."""
+        turn = self.turns.latest
+        if turn is None:
+            self.session.count(call, tokens)
+            return
+        place = self.turns.place(turn, work, record)
+        if place and not place.copied:
+            place.count(call, tokens)

@@ -88,8 +88,12 @@ class Talk:
         if texts and texts[-1].source == _name(GIVEN) and (compacted.message or "").endswith(texts[-1].text):
             texts.pop()
 
-    def say(self, turn: TurnDraft, text: str, stream: int) -> None:
+    def say(self, turn: TurnDraft, text: str, stream: int, record: Record) -> None:
         """Add a message, which may be told once more in another stream."""
+        place = self.turns.place(turn, f"said {text}", record)
+        if place is None:
+            return
+        turn = place
         last = turn.texts[-1] if turn.texts else None
         name = _name(stream)
         if last and last.text == text and name not in last.source:
@@ -100,7 +104,7 @@ class Talk:
     def _take_words(self, texts: list[str], stream: int, record: Record) -> None:
         text = "\n\n".join(text for text in texts if text.strip())
         if text:
-            self.say(self.turns.for_agent(record), text, stream)
+            self.say(self.turns.for_agent(record), text, stream, record)
 
     def _take_prompt(self, words: Words, stream: int, record: Record) -> None:
         memory, ledger, latest = self.memory, self.memory.ledger, self.turns.latest
@@ -114,7 +118,8 @@ class Talk:
                 return
             memory.reviewing = False
             if not ledger.is_known(words, stream, record.time):
-                if self.fresh == GIVEN and stream != GIVEN and latest and latest.is_untouched:
+                is_other_half = self.fresh == GIVEN and stream != GIVEN and not ledger.is_complete(stream)
+                if is_other_half and latest and latest.is_untouched:
                     latest.prompt, latest.command = words.prompt, words.command
                     ledger.adopt()
                 else:

@@ -65,20 +65,21 @@ def to_tokens(usage: Usage) -> Tokens:
     The client's input includes both what was read from and what was written to the cache; Claude Code's
     does not, and `Tokens` follows that.
     """
-    whole = usage.input_tokens or 0
-    read = min(usage.cached_input_tokens or 0, whole)
-    written = min(usage.cache_write_input_tokens or 0, whole - read)
+    whole, read = usage.input_tokens or 0, usage.cached_input_tokens or 0
+    written = usage.cache_write_input_tokens or 0
+    if read + written > whole:
+        read = min(read, whole)
+        written = min(written, whole - read)
     return Tokens(whole - read - written, usage.output_tokens or 0, read, written)
 
 
 def minus(one: Tokens, other: Tokens) -> Tokens:
     """Return the difference, part by part, never less than nothing."""
-    return Tokens(
-        max(one.input - other.input, 0),
-        max(one.output - other.output, 0),
-        max(one.cache_read - other.cache_read, 0),
-        max(one.cache_write - other.cache_write, 0),
-    )
+    given, fresh = one.input - other.input, one.output - other.output
+    read, written = one.cache_read - other.cache_read, one.cache_write - other.cache_write
+    if given < 0 or fresh < 0 or read < 0 or written < 0:
+        return Tokens(max(given, 0), max(fresh, 0), max(read, 0), max(written, 0))
+    return Tokens(given, fresh, read, written)
 
 
 def _reaches(one: Tokens, other: Tokens) -> bool:

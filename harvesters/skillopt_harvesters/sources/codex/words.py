@@ -127,6 +127,9 @@ def _take_injected(text: str, words: Words) -> str:
         tag = opening["tag"].lower()
         closings = _CLOSING.finditer(text, opening.end())
         closing = next((one for one in closings if one["tag"].lower() == tag), None)
+        if closing is None and text.startswith(" ", opening.end()):
+            # Somebody who writes about the element.
+            break
         _note(tag, text[opening.end() : closing.start() if closing else None], words)
         if closing is None:
             return ""

@@ -9,7 +9,7 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from skillopt_harvesters.lines import decode_leniently
+from skillopt_harvesters.salvage import decode_values
 from skillopt_harvesters.sources.folders import find_base, split_folders, unique
 from skillopt_harvesters.sources.skim import Skimmer, Torn
 
@@ -93,7 +93,7 @@ def find_writer(head: bytes) -> Writer | None:
     for line in whole:
         if b'"parentId"' not in line:
             continue
-        for record in decode_leniently(line.strip(_PADDING)):
+        for record in decode_values(line.strip(_PADDING)):
             if not isinstance(record, dict):
                 continue
             if record.get("ephemeral") is True:
@@ -132,6 +132,8 @@ def _judge(name: str, data: dict[str, Any]) -> Writer | None:
 def is_history(head: bytes) -> bool:
     """Tell whether a document that begins with `head` is a session of the oldest clients."""
     keys: set[str] = set()
+    if b'"chatMessages"' not in head:
+        return False
     try:
         for key in Skimmer(io.BytesIO(head.lstrip(_PADDING))).members():
             keys.add(key)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import compress
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,7 @@ import msgspec
 from skillopt_harvesters.calls import keep_id, redact_folder, redact_name
 from skillopt_harvesters.claims import Claims, Copies
 from skillopt_harvesters.drafts import SessionDraft
-from skillopt_harvesters.lines import PADDING
+from skillopt_harvesters.lines import PADDING, Chunk
 from skillopt_harvesters.marks import mark_of, marks_of
 from skillopt_harvesters.records import Kind, Signal
 from skillopt_harvesters.sources.base import is_own_folder
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
 
 # Reasons to abort that are not the user's.
 _LIMITS = frozenset({"autopilot_credit_limit"})
+_MAX_ELSEWHERE = 64
+_OPENING = 4096
+_PROMPT = re.compile(rb'"type":\s?"user\.message"')
+_NOT_TYPED = re.compile(rb'"(?:source|parentToolCallId|agentId)":\s?"|"isAutopilotContinuation":\s?true')
 _REJECTED_BY_USER = "denied-interactively-by-user"
 
 
@@ -35,6 +40,8 @@ class Memory(msgspec.Struct):
 
     `attended` and `unattended` say which system prompts were seen, `alone` which came last; `skills` were
     loaded for the next prompt; `refused` are calls whose refusal is already told.
+    `lost` says that a prompt was lost with the records before; `elsewhere` are the latest calls that another
+    session has, in a turn of this one's.
     """
 
     copied_from: list[str] = []
@@ -46,6 +53,8 @@ class Memory(msgspec.Struct):
     spoken: int = 0
     skills: list[str] = []
     refused: list[str] = []
+    lost: bool = False
+    elsewhere: list[str] = []
     ledger: Ledger = msgspec.field(default_factory=Ledger)
 
 
@@ -57,6 +66,8 @@ class CopilotReader(Reader[Memory]):
         self.copies = Copies(
             f"{session.client}/{session.id}", claims, copied_from=memory.copied_from, resumed=resumed
         )
+        self._latest: TurnDraft | None = None
+        self._known: dict[str, CallDraft] = {}
         self.copied = False  # whether the event being taken is another session's
         self.handlers: dict[str, Callable[[Event, Data], None]] = {
             "session.start": self._take_start,
@@ -83,6 +94,14 @@ class CopilotReader(Reader[Memory]):
     def take(self, line: bytes) -> None:
         self.take_all([line])
 
+    def take_chunk(self, chunk: Chunk) -> bool:
+        try:
+            found = decoder_of(Event).decode_lines(chunk.view)
+        except (msgspec.DecodeError, RecursionError):
+            return False
+        self._take_events(list(filter(self._is_read, found)))
+        return True
+
     def take_all(self, lines: list[bytes]) -> None:
         decode = decoder_of(Event).decode
         found: list[Event] = []
@@ -94,8 +113,16 @@ class CopilotReader(Reader[Memory]):
             except (msgspec.DecodeError, RecursionError):
                 events, bad = decode_line(line.strip(PADDING), Event)
                 self.session.bad += bad
+                if bad and _PROMPT.search(line, 0, _OPENING):
+                    self._take_events([event for event in found if self._is_read(event)])
+                    self.lose(line)
+                    found = []
                 found += events
         self._take_events([event for event in found if self._is_read(event)])
+
+    def lose(self, line: bytes) -> None:
+        if _PROMPT.search(line, 0, _OPENING) and not _NOT_TYPED.search(line, 0, _OPENING):
+            self.memory.lost = True
 
     def finish(self) -> None:
         self.session.kind = self._find_kind()
@@ -228,6 +255,7 @@ class CopilotReader(Reader[Memory]):
 
     def _open_turn(self, event: Event, found: words.Words) -> TurnDraft:
         self.memory.spoken += 1
+        self.memory.lost = False
         turn = self.session.open_turn(
             TurnDraft(
                 prompt=found.prompt,
@@ -243,10 +271,26 @@ class CopilotReader(Reader[Memory]):
 
     def _ensure_turn(self, event: Event) -> TurnDraft:
         """Return the turn that is going on; the agent may begin one by itself."""
+        lost, self.memory.lost = self.memory.lost, False
+        if lost and not (self.turn and self.turn.is_untouched):
+            return self.session.miss_prompt(to_utc(event.timestamp), copied=self.copied)
+        own = self._own_turn(event)
+        if own is not None:
+            return own
         if self.turn is not None:
             return self.turn
         turn = TurnDraft(typed=False, started=to_utc(event.timestamp), copied=self.copied)
         return self.session.open_turn(turn)
+
+    def _own_turn(self, event: Event) -> TurnDraft | None:
+        """Return the turn that goes on, as far as it is the same session's as the event.
+
+        What a session did in a turn that a fork has, and the fork has not, stands in a turn of its own.
+        """
+        turn = self.turn
+        if turn is None or turn.copied == self.copied or not event.id:
+            return turn
+        return None if self.copied else self.session.go_on_by_itself(to_utc(event.timestamp))
 
     def _take_message(self, event: Event, data: Data) -> None:
         turn = self._ensure_turn(event)
@@ -258,6 +302,8 @@ class CopilotReader(Reader[Memory]):
             key = keep_id(data.api_call_id or message)
             self.memory.ledger.take_message(self._find_place(turn), key, data.output_tokens)
         if self.copied and not turn.copied:
+            calls = [keep_id(request.tool_call_id or "") for request in data.tool_requests or ()]
+            self.memory.elsewhere = [*self.memory.elsewhere, *calls][-_MAX_ELSEWHERE:]
             return
         if data.content and data.content.strip() and not is_agent:
             turn.say(message, data.content, source)
@@ -273,6 +319,9 @@ class CopilotReader(Reader[Memory]):
             self._open_turn(event, words.Words(line, "!"))
 
     def _take_call(self, event: Event, data: Data) -> None:
+        elsewhere = self.memory.elsewhere
+        if elsewhere and keep_id(data.tool_call_id or "") in elsewhere:
+            return
         turn = self._ensure_turn(event)
         if not self.copied or turn.copied:
             self._note_call(turn, data.tool_call_id, data.tool_name, data.arguments, event.id or "")
@@ -287,46 +336,47 @@ class CopilotReader(Reader[Memory]):
             skill = tools.find_skill(call.name, arguments)
             if skill:
                 turn.skills[skill] = None
-            turn.add_call(call)
+            self._keep(turn, call)
         elif not known.name:
             known.name = name or ""
 
-    def _take_result(self, _event: Event, data: Data) -> None:
+    def _take_result(self, event: Event, data: Data) -> None:
         call = self._find_call(data.tool_call_id or "")
         if call is not None and call.closed:
             return
         # The record with the call may be lost; what the user said to it is not.
         refusal = tools.find_refusal(data) if call is None else tools.close_call(call, data)
         if refusal is not None and data.tool_call_id not in self.memory.refused:
-            self._note_refusal(refusal)
+            self._note_refusal(event, refusal)
 
     def _take_permission(self, event: Event, data: Data) -> None:
         result = decode_as(data.result, ToolResult)
         if result and result.kind == _REJECTED_BY_USER and data.tool_call_id and not event.agent_id:
             self.memory.refused = [*self.memory.refused[-100:], data.tool_call_id]
-            self._note_refusal(result.feedback or "")
+            self._note_refusal(event, result.feedback or "")
 
-    def _note_refusal(self, reason: str) -> None:
-        if self.turn:
-            self.turn.signals.add(Signal.REFUSAL)
+    def _note_refusal(self, event: Event, reason: str) -> None:
+        turn = self._own_turn(event)
+        if turn:
+            turn.signals.add(Signal.REFUSAL)
             if reason.strip():
-                self.turn.refusals.append(reason.strip())
+                turn.refusals.append(reason.strip())
 
     def _take_skill(self, event: Event, data: Data) -> None:
         if not data.name:
             return
         if data.trigger == "user-invoked":
             self.memory.skills = [*self.memory.skills[-20:], redact_name(data.name)]
-        elif self.turn:
-            self.turn.skills[data.name] = None
+        elif turn := self._own_turn(event):
+            turn.skills[data.name] = None
 
     def _take_abort(self, event: Event, data: Data) -> None:
-        if self.turn and not event.agent_id and data.reason not in _LIMITS:
-            self.turn.signals.add(Signal.INTERRUPTION)
+        if not event.agent_id and data.reason not in _LIMITS and (turn := self._own_turn(event)):
+            turn.signals.add(Signal.INTERRUPTION)
 
     def _take_error(self, event: Event, _data: Data) -> None:
-        if self.turn and not event.agent_id:
-            self.turn.signals.add(Signal.ERROR)
+        if not event.agent_id and (turn := self._own_turn(event)):
+            turn.signals.add(Signal.ERROR)
 
     def _take_usage(self, event: Event, data: Data) -> None:
         usage = data.usage or msgspec.convert(data, records.Usage, from_attributes=True)
@@ -345,12 +395,20 @@ class CopilotReader(Reader[Memory]):
         return self.session if turn is None or turn.copied else turn
 
     def _find_call(self, call_id: str) -> CallDraft | None:
-        if call_id:
-            for turn in reversed(self.session.turns):
-                call = turn.find_call(call_id)
-                if call:
-                    return call
-        return None
+        """Return the latest call with the client's id in the turns that are open."""
+        turns = self.session.turns
+        if not turns or not call_id:
+            return None
+        if turns[-1] is not self._latest:
+            self._latest = turns[-1]
+            self._known = {call.id: call for turn in turns for call in turn.calls}
+        # Nearly all ids are kept as they are.
+        return self._known.get(call_id) or self._known.get(keep_id(call_id))
+
+    def _keep(self, turn: TurnDraft, call: CallDraft) -> None:
+        turn.add_call(call)
+        if not turn.calls_left_out:
+            self._known[call.id] = call
 
 
 _WORK = frozenset({"assistant.message", "tool.execution_start"})

@@ -17,6 +17,7 @@ from skillopt_harvesters.sources.loose import coerce
 from skillopt_harvesters.tokens import Spent
 
 _MESSAGE = "message "
+_NOTHING = Tokens()
 
 
 class Place(Protocol):
@@ -68,10 +69,13 @@ class Ledger(msgspec.Struct):
     def _count(self, place: Place | None, key: str, tokens: Tokens) -> None:
         """Count a call, or correct what was counted of it."""
         if place is not None:
-            earlier = place.usage.get(key, Tokens())
+            earlier: Tokens | None = place.usage.get(key)
             place.count(key, tokens)
+            if earlier is None:
+                self.counted = self.counted.plus(tokens)
+                return
         else:
-            earlier = self.copied[1] if self.copied[0] == key else Tokens()
+            earlier = self.copied[1] if self.copied[0] == key else _NOTHING
             self.copied = (key, tokens)
         self.counted = subtract(self.counted, earlier).plus(tokens)
 

@@ -14,7 +14,8 @@ _TAGS = (
 )
 _LEADING = re.compile(rf"\s*<(?P<tag>{_TAGS})\b[^>]*>.*?</(?P=tag)>\s*", re.DOTALL)
 _TRAILING = re.compile(rf"<(?P<tag>{_TAGS})\b[^>]*>(?:(?!<(?P=tag)\b).)*</(?P=tag)>\s*\Z", re.DOTALL)
-_UNCLOSED = re.compile(rf"\s*<(?:{_TAGS})\b")
+# Behind one that a client wrote stands no blank: then somebody writes about the element.
+_UNCLOSED = re.compile(rf"\s*<(?:{_TAGS})\b(?![^<>]*> )")
 _REQUEST, _REQUEST_END = "<userRequest>", "</userRequest>"
 # A command is one word; a path has a second slash, or is a folder everybody has.
 _COMMAND = re.compile(r"/(?P<name>[A-Za-z][\w:-]*)(?![\w/.:-])\s*(?P<arguments>.*)\Z", re.DOTALL)

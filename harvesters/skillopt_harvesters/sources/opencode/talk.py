@@ -50,6 +50,8 @@ class Talk:
         self._created = to_utc(head.created)
         self._reverted = head.reverted
         self._undone = False
+        self._bad = 0
+        self._damaged = False
         self._turns: dict[str, TurnDraft] = {}
         self._announcement: Message | None = None
         self._unfinished: tuple[TurnDraft, int] | None = None
@@ -59,6 +61,8 @@ class Talk:
         """Take the next message. Raises nothing: what cannot be used is counted in `session`."""
         if self._reverted and message.id == self._reverted:
             self._undone = True
+        self._damaged = self._damaged or self.session.bad > self._bad
+        self._bad = self.session.bad
         announcement, self._announcement = self._announcement, None
         if message.role == "user":
             self._take_user(message)
@@ -104,6 +108,7 @@ class Talk:
             self._remember(message.id, self.session.turn)
 
     def _open(self, message: Message, prompt: str, command: str | None) -> None:
+        self._damaged = False
         copied = self._is_copy(message, prompt, opens=True)
         time = to_utc(message.created)
         if not copied:
@@ -143,12 +148,17 @@ class Talk:
                 self._open(announcement, line, "!")
                 return
         turn = self._find_turn(message.parent)
-        copied = self._is_copy(message, "", opens=turn is None)
-        if turn is None:
-            turn = TurnDraft(
-                typed=False, copied=copied, started=to_utc(message.created), abandoned=self._undone
-            )
-            turn = self.session.open_turn(turn)
+        answers = announcement.id if announcement is not None else ""
+        # A fork's answers may name the messages that it was copied from.
+        is_lost = self._damaged and message.parent not in {"", answers, *self._turns}
+        is_lost = is_lost and not (turn and turn.is_untouched)
+        copied = self._is_copy(message, "", opens=turn is None or is_lost)
+        if turn is None or is_lost:
+            turn = self._open_without_prompt(message, copied=copied, is_lost=turn is not None)
+        elif turn.copied and not copied:
+            turn = self.session.go_on_by_itself(to_utc(message.created))
+            turn.abandoned = self._undone
+            self._remember(message.parent, turn)
         if not copied:
             self._note(message)
         if message.summary or (copied and not turn.copied):
@@ -159,6 +169,19 @@ class Talk:
         if spent != _NOTHING and not copied:
             apart = turn.copied or message.summary
             (self.session if apart else turn).count(message.id, spent)
+
+    def _open_without_prompt(self, message: Message, *, copied: bool, is_lost: bool) -> TurnDraft:
+        """Open a turn for an answer to a message that is not there."""
+        time = to_utc(message.created)
+        if is_lost:
+            turn = self.session.miss_prompt(time, copied=copied)
+            turn.abandoned = self._undone
+        else:
+            turn = TurnDraft(typed=False, copied=copied, started=time, abandoned=self._undone)
+            turn = self.session.open_turn(turn)
+        self._damaged = False
+        self._remember(message.parent, turn)
+        return turn
 
     def _take_parts(self, message: Message, parts: Iterable[Part], turn: TurnDraft | None) -> Tokens:
         """Take the parts one by one, into a turn if they belong to one; return the tokens of the message.

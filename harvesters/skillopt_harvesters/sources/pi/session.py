@@ -27,15 +27,21 @@ _EXIT_CODE = re.compile(r"\bCommand exited with code (\d{1,10})\s*\Z")
 _STOPPED = re.compile(r"\b(?:Command|Operation) aborted\s*\Z")
 _OFFERED = re.compile(r"<name>([^<\n]{1,100})</name>")
 _MAX_SAME = 1000
+_OPENING = 4096
+_PROMPT = re.compile(rb'"role":\s?"user"')
 
 
 class Memory(msgspec.Struct):
-    """What a reading of this client's files remembers beside the session."""
+    """What a reading of this client's files remembers beside the session.
+
+    `lost` says that a prompt was lost with the records before.
+    """
 
     tree: Tree = msgspec.field(default_factory=Tree)
     copied_from: list[str] = []
     folder: str = ""
     is_replay: bool = False
+    lost: bool = False
 
 
 class PiReader(Reader[Memory]):
@@ -55,8 +61,14 @@ class PiReader(Reader[Memory]):
     def take(self, line: bytes) -> None:
         found, bad = decode_line(line, Entry)
         self.session.bad += bad
+        if bad:
+            self.lose(line)
         for entry in found:
             self._take(entry)
+
+    def lose(self, line: bytes) -> None:
+        if _PROMPT.search(line, 0, _OPENING):
+            self.memory.lost = True
 
     def finish(self) -> None:
         self.session.kind = Kind.REPLAY if self.memory.is_replay else Kind.HUMAN
@@ -118,8 +130,8 @@ class PiReader(Reader[Memory]):
         if not copied:
             self.session.see(to_utc(entry.timestamp))
         if role == "toolResult":
-            self._take_result(message, mark, copied=copied)
-        elif role == "system":
+            return self._take_result(entry, message, mark, up, copied=copied)
+        if role == "system":
             self._take_system(message)
         elif role not in records.CLIENT_ROLES:
             self.session.meet_unknown(f"message/{role or '(none)'}")
@@ -133,6 +145,7 @@ class PiReader(Reader[Memory]):
         if not (words.prompt or words.command or message.has_image):
             return up
         copied = self.copies.opens_copy(mark)
+        self.memory.lost = False
         time = to_utc(entry.timestamp)
         if not copied:
             self.session.see(time)
@@ -152,7 +165,12 @@ class PiReader(Reader[Memory]):
     def _take_assistant(self, entry: Entry, message: Message, mark: int, up: int) -> int:
         session, turn = self.session, self.session.turn
         time = to_utc(entry.timestamp)
-        if turn is None or up != self.tree.latest:
+        lost, self.memory.lost = self.memory.lost, False
+        if lost and not (turn and turn.is_untouched):
+            copied = self.copies.opens_copy(mark)
+            turn = session.miss_prompt(time, copied=copied)
+            self.tree.open(up, copied=copied)
+        elif turn is None or up != self.tree.latest:
             # The agent goes on by itself, for instance from a place the user went back to.
             copied = self.copies.opens_copy(mark)
             turn = self._open(TurnDraft(typed=False, started=time, copied=copied), up)
@@ -199,26 +217,46 @@ class PiReader(Reader[Memory]):
         absolute = path.startswith(("/", "~")) or PureWindowsPath(path).is_absolute()
         return path if absolute or not folder else str(PurePath(folder) / path)
 
-    def _take_result(self, message: Message, mark: int, *, copied: bool) -> None:
+    def _take_result(self, entry: Entry, message: Message, mark: int, up: int, *, copied: bool) -> int:
         found = self._find_call(message.tool_call_id or "")
         if found is None:
-            return
+            return up
         turn, call = found
         call.closed = True
         if not copied:
             self._count(turn if not turn.copied else self.session, mark, message.usage)
+        stopped = self._end_call(call, message)
+        nested = decode_as(message.nested_calls, records.NestedCalls)
+        inner = (nested.calls or []) if nested else []
+        if turn.copied != copied:
+            if copied or not (stopped or inner):
+                return up
+            # A fork that was harvested first has the call, and ends before its result.
+            turn, up = self._go_on(entry, up)
+        if stopped:
+            turn.signals.add(Signal.INTERRUPTION)
+        for one in inner:
+            self._take_nested(turn, one)
+        return up
+
+    def _go_on(self, entry: Entry, up: int) -> tuple[TurnDraft, int]:
+        """Return the turn of the session's own that goes on, with its number."""
+        turn = self.session.turn
+        if turn is None or turn.copied:
+            turn = self.session.go_on_by_itself(to_utc(entry.timestamp))
+            self.tree.open(up, copied=False)
+        return turn, self.tree.latest
+
+    def _end_call(self, call: CallDraft, message: Message) -> bool:
+        """Note how a call ended; tell whether the user stopped it."""
         if not message.is_error:
             call.exit_code = 0 if call.name in _SHELL_TOOLS else None
-        else:
-            text = message.text
-            call.fail_at_end(text)
-            code = _EXIT_CODE.search(text[-200:])
-            call.exit_code = int(code[1]) if code and call.name in _SHELL_TOOLS else None
-            if _STOPPED.search(text[-200:]):
-                turn.signals.add(Signal.INTERRUPTION)
-        nested = decode_as(message.nested_calls, records.NestedCalls)
-        for inner in (nested.calls or []) if nested else []:
-            self._take_nested(turn, inner)
+            return False
+        text = message.text
+        call.fail_at_end(text)
+        code = _EXIT_CODE.search(text[-200:])
+        call.exit_code = int(code[1]) if code and call.name in _SHELL_TOOLS else None
+        return _STOPPED.search(text[-200:]) is not None
 
     def _take_nested(self, turn: TurnDraft, inner: records.NestedCall) -> None:
         """Take a call that a script of the agent made; the client keeps how it ended."""

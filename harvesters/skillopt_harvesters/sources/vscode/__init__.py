@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import msgspec
 
+from skillopt_harvesters.calls import redact_folder
 from skillopt_harvesters.drafts import SessionDraft
 from skillopt_harvesters.records import Kind, Session
 from skillopt_harvesters.sources.base import Marks, Reading, Resume, is_own_folder, stat_file
@@ -19,6 +20,7 @@ from skillopt_harvesters.sources.vscode.documents import read_document
 from skillopt_harvesters.sources.vscode.formats import Format, find_format
 from skillopt_harvesters.sources.vscode.log import read_log
 from skillopt_harvesters.sources.vscode.transcript import Transcripts
+from skillopt_harvesters.workdirs import name_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -100,7 +102,7 @@ class VscodeSource:
             reading = read_document(file, fresh(), claims)
         session = reading.session
         if session is not None:
-            place = session.project or project
+            place = session.project or (redact_folder(name_folder(project)) if project else None)
             session = msgspec.structs.replace(session, project=place, kind=_find_kind(session, place))
         return form, msgspec.structs.replace(reading, session=session)
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from skillopt_harvesters.fitting import to_whole
 from skillopt_harvesters.records import Tokens
 from skillopt_harvesters.sources.loose import NULL, decode_any, decode_as, decode_text
 from skillopt_harvesters.sources.skim import Wanted
@@ -182,8 +183,7 @@ def _take_command(ask: Ask, _key: str, raw: msgspec.Raw | bytes) -> None:
 
 
 def _take_tokens(ask: Ask, key: str, raw: msgspec.Raw | bytes) -> None:
-    value = decode_any(raw)
-    count = value if isinstance(value, int) and not isinstance(value, bool) else 0
+    count = to_whole(decode_any(raw)) or 0
     place = {"promptTokens": "input", "completionTokens": "output"}[key]
     ask.tokens = msgspec.structs.replace(ask.tokens, **{place: min(max(count, 0), _MAX_COUNT)})
 

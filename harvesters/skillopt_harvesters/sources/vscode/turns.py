@@ -40,6 +40,10 @@ def add_turn(session: SessionDraft, ask: Ask, copies: Copies) -> None:
         turn = session.open_turn(draft)
     elif turn is None:
         turn = session.open_turn(TurnDraft(typed=False, started=ask.started, copied=copied))
+    elif turn.copied != copied:
+        if copied:
+            return
+        turn = session.go_on_by_itself(ask.started)
     _fill(turn, ask)
     if not copied and ask.tokens != Tokens():
         turn.count(ask.id, ask.tokens)

@@ -1,17 +1,17 @@
-"""What is passed over because its words are plain holds nothing that the stages would find."""
+"""The stages that are passed over because no word has their sign would have found nothing."""
 
 from __future__ import annotations
 
-import re
-
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skillopt_harvesters import redact
-from skillopt_harvesters.redact import _redact, plain, programs
+from skillopt_harvesters.redact import _STAGES, programs, signs
 from skillopt_harvesters.redact.places import _BY_WORD, _NEEDLES
-from skillopt_harvesters.redact.plain import is_plain
+from skillopt_harvesters.redact.signs import find_signs
+from skillopt_harvesters.redact.view import View
+from tests.harvesters.test_redact_planted import planted_in_places, planted_known, planted_named
 
 # Everything a rule begins with, and pieces that a rule could take for a value.
 RULES = sorted(
@@ -55,10 +55,27 @@ texts = st.lists(st.tuples(words, st.sampled_from(["", " ", " ", "\n", "\t"])), 
 )
 
 
+def find_signs_in(text: str) -> int:
+    return find_signs(text)[0]
+
+
+def assert_no_stage_was_needed(text: str) -> None:
+    told, named = find_signs(text)
+    view = View.of(text)
+    assert view == View.of(text, named)
+    for sign, stage in _STAGES:
+        assert told & sign or not list(stage(view)), (stage.__name__, text)
+
+
+@settings(max_examples=1000)
 @given(texts)
-def test_a_plain_text_stays_as_it_is_in_every_stage(text):
-    if is_plain(text):
-        assert _redact(text) == text
+def test_a_stage_without_its_sign_finds_nothing(text):
+    assert_no_stage_was_needed(text)
+
+
+def test_every_planted_secret_has_the_sign_of_its_stage():
+    for _, _, text in planted_known() + planted_named() + planted_in_places():
+        assert_no_stage_was_needed(text)
 
 
 @pytest.mark.parametrize(
@@ -69,8 +86,8 @@ def test_a_plain_text_stays_as_it_is_in_every_stage(text):
         "read-only, and `uv run pytest` (twice)",
     ],
 )
-def test_what_people_ask_is_plain(text):
-    assert is_plain(text)
+def test_what_people_ask_has_no_sign(text):
+    assert not find_signs_in(text)
     assert redact(text) == text
 
 
@@ -86,22 +103,31 @@ def test_what_people_ask_is_plain(text):
         "seed phrase: abandon ability able",
         "aB3dE5fG7hI9jK1lM3nO5",
         "mail bob@corp.io",
-        "x" * 257,
         "pässwört",
     ],
 )
-def test_a_text_with_what_a_rule_begins_with_is_not_plain(text):
-    assert not is_plain(text)
+def test_a_text_with_what_a_rule_begins_with_has_a_sign(text):
+    assert find_signs_in(text)
 
 
 def test_no_more_words_are_remembered_than_a_fixed_number(monkeypatch):
-    monkeypatch.setattr(plain, "_plain", set())
-    monkeypatch.setattr(plain, "_MANY", 3)
-    assert is_plain("one two three four five")
-    assert len(plain._plain) == 3
-    assert is_plain("five six seven")
+    monkeypatch.setattr(signs, "_plain", set())
+    monkeypatch.setattr(signs, "_known", {})
+    monkeypatch.setattr(signs, "_MANY", 3)
+    assert not find_signs_in("one two three four five")
+    assert find_signs_in("token secret")
+    assert len(signs._plain) + len(signs._known) <= 3
 
 
-def test_the_shape_of_a_word_is_told_in_linear_time():
-    assert re.fullmatch(plain._SHAPE, "a-" * 9 + "a")
-    assert not is_plain("-" * 500)
+def test_a_text_of_strange_words_alone_is_left_to_all_stages(monkeypatch):
+    monkeypatch.setattr(signs, "_plain", set())
+    text = " ".join(f"word{number}" for number in range(100))
+    assert find_signs_in(text) == signs.ALL
+    while find_signs_in(text) == signs.ALL:
+        pass
+    assert not find_signs_in(text)
+
+
+def test_a_sign_is_told_in_linear_time():
+    find_signs("-" * 1_000_000)
+    find_signs("?" * 1_000_000)
