@@ -24,7 +24,7 @@ def daemon(
     ] = False,
     environment: Annotated[Path | None, typer.Option("--environment", hidden=True)] = None,
 ) -> None:
-    """Keep the index fresh and work nights until stopped. The service runs it; it also runs without one."""
+    """Keep the index fresh and work nights: what the service runs."""
     if environment is not None:
         _take_over(environment)
 

@@ -25,7 +25,7 @@ def start(as_json: Json = False) -> None:
 
 @explain
 def stop(as_json: Json = False) -> None:
-    """Stop the background service until it is started again, or you log in again. A night goes on later."""
+    """Stop the background service until it is started again."""
     manager, installed = _find()
     manager.stop(installed.mode)
     _tell(manager, installed, as_json=as_json)

@@ -31,7 +31,7 @@ def status(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Tell how the last night went, when the next one comes, what was missed, what was spent, what waits."""
+    """Tell how the last night went, when the next comes, what waits."""
     from skillopt_sleep.daemon.standing import find_standing
     from skillopt_sleep.store.counts import count_sessions
     from skillopt_sleep.store.nights import last_night

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import sys
@@ -51,7 +52,8 @@ class Logbook:
         self._write(logging.ERROR, event, fields)
 
     def close(self) -> None:
-        self._handler.close()
+        with contextlib.suppress(OSError):
+            self._handler.close()
 
     def _write(self, level: int, event: str, fields: Mapping[str, object]) -> None:
         # The journal stamps lines itself, and takes the priority from the beginning of the line.
