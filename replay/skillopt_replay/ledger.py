@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
+from skillopt_replay.attempts import listening
 from skillopt_replay.errors import CeilingReached, ServiceRefused
 from skillopt_replay.rollouts import Fault, Outcome, Rollout, Usage
 
@@ -76,8 +77,16 @@ class MemoryLedger:
             if self._refused is not None:
                 raise self._refused
             index = self._reserve(kind, key, estimate)
+
+            def again(usage: Usage | None, why: str) -> None:
+                nonlocal index
+                after = self._reserve(kind, key, estimate)
+                self._close(index, "failed", estimate if usage is None else _priced(usage, estimate))
+                index = after
+
             try:
-                result = await make()
+                with listening(again):
+                    result = await make()
             except BaseException:
                 # What a call that was cut off has cost is not known.
                 self._close(index, "failed", estimate)

@@ -45,7 +45,7 @@ class Completion(msgspec.Struct, frozen=True, kw_only=True):
     """A model's reply. `value` is the decoded JSON object when a schema was asked for, and valid under it.
 
     `error` and `fault` are set, and `text` empty, when the infrastructure failed. `fault` alone says that
-    the model did: its text was cut at its longest length, declines, or is not to the schema.
+    the model did: its text was cut at its longest length, declines (REFUSAL), or is not to the schema.
     """
 
     text: str

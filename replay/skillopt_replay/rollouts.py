@@ -39,12 +39,13 @@ class Outcome(str, Enum):
     """How a run ended. Only `infrastructure` is missing data; the other two are scored."""
 
     FINISHED = "finished"
-    LIMIT = "limit"  # a failure of the run: it hit its limit on time, turns or money, or gave up by itself
+    # A failure of the run: it hit its limit on time, turns or money, gave up, or was refused an answer.
+    LIMIT = "limit"
     INFRASTRUCTURE = "infrastructure"  # rate limit, sign-in, network, crash: not the skill's fault
 
 
 class Fault(str, Enum):
-    """Why the infrastructure failed. A permanent fault meets every later call as well."""
+    """Why a call failed. A permanent fault meets every later call as well."""
 
     SIGN_IN = "sign-in"  # the key or account is refused
     MODEL = "model"  # the model is unknown, or not for this account
@@ -54,6 +55,7 @@ class Fault(str, Enum):
     NETWORK = "network"  # not reached, or silent
     CUT = "cut"  # the reply ended in the middle
     REPLY = "reply"  # the reply is not what was asked for: empty, or no structured output
+    REFUSAL = "refusal"  # the model or its service declines: a failed run, and no failed infrastructure
     CLIENT = "client"  # the client does not start, crashed, or wrote what cannot be read
     SANDBOX = "sandbox"  # the sandbox or the workspace could not be made
     CHECK = "check"  # a check could not be run

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import math
 import sqlite3
 import time
 from collections.abc import Awaitable, Callable
+from typing import NamedTuple
 
 import msgspec
 
+from skillopt_replay.attempts import listening
 from skillopt_replay.errors import CeilingReached, ServiceRefused
 from skillopt_replay.ledger import find_refusal, is_infrastructure_failure
 from skillopt_replay.protocols import PricedT
@@ -17,24 +18,30 @@ from skillopt_replay.rollouts import Usage
 from skillopt_sleep.clock import now
 from skillopt_sleep.config import Ceilings
 from skillopt_sleep.store.database import transaction
-from skillopt_sleep.store.spending import Spend, read_month, read_spend
+from skillopt_sleep.store.nights import read_work, save_work
+from skillopt_sleep.store.spending import Spend, find_dearest, read_month, read_spend, take_told
 
-_MOST_TOKENS = 1 << 40  # more than any call can use
+
+class _Bound(NamedTuple):
+    usd: float
+    tokens: int
 
 
 class SqliteLedger:
     """A Ledger over the calls of one night. Safe for concurrent tasks of one event loop.
 
-    The ceiling of the month counts the calls of all nights and trials since it began, in local time.
+    The ceiling of the month counts the calls of all nights and trials since it began, in local time, that of
+    minutes the work of all processes on this night, one after the other.
     """
 
     def __init__(self, connection: sqlite3.Connection, night: str, ceilings: Ceilings) -> None:
         self._connection = connection
         self._night = night
         self._ceilings = ceilings
-        self._deadline = time.monotonic() + ceilings.minutes * 60
+        self._began = time.monotonic() - read_work(connection, night)
         self._refused: ServiceRefused | None = None
-        self._running = 0
+        # What was reserved for the calls of this process that are under way.
+        self._running: dict[tuple[str, str], _Bound] = {}
         self._ended = asyncio.Event()
         self._under_way: dict[tuple[str, str], asyncio.Lock] = {}
         self._share: set[tuple[str, str]] = set()
@@ -71,8 +78,13 @@ class SqliteLedger:
         if stored:
             return msgspec.msgpack.decode(stored["result"], type=result_type)
         await self._admit(kind, key, estimate)
+
+        def again(usage: Usage | None, why: str) -> None:
+            self._begin_another(kind, key, estimate, usage, why)
+
         try:
-            result = await make()
+            with listening(again):
+                result = await make()
         except BaseException as error:
             # The call may have spent before it died, so its reserve stays counted.
             self._close(kind, key, "failed", error=repr(error))
@@ -80,9 +92,17 @@ class SqliteLedger:
         else:
             problem = getattr(result, "error", None)
             state = "failed" if is_infrastructure_failure(result) else "done"
-            self._close(kind, key, state, result=result, error=problem, priced=estimate.cost_usd is not None)
+            self._close(
+                kind,
+                key,
+                state,
+                usage=result.usage,
+                result=result,
+                error=problem,
+                priced=estimate.cost_usd is not None,
+            )
         finally:
-            self._running -= 1
+            del self._running[kind, key]
             self._ended.set()
             self._ended = asyncio.Event()
         refused = find_refusal(kind, result)
@@ -142,37 +162,30 @@ class SqliteLedger:
                     if not self._running:
                         raise
                 else:
-                    self._running += 1
                     return
             await self._ended.wait()
 
+    def _begin_another(self, kind: str, key: str, estimate: Usage, usage: Usage | None, why: str) -> None:
+        """Close the attempt under way, which used this (None: as much as was reserved), and begin another.
+
+        Raises CeilingReached; then that attempt is still under way.
+        """
+        bound = self._running.pop((kind, key))
+        try:
+            with transaction(self._connection):
+                priced = estimate.cost_usd is not None
+                self._close(kind, key, "failed", usage=usage, error=why, priced=priced)
+                self._reserve(kind, key, estimate)
+        except BaseException:
+            self._running[kind, key] = bound
+            raise
+
     def _reserve(self, kind: str, key: str, estimate: Usage) -> None:
         with transaction(self._connection):
-            spent = read_spend(self._connection, self._night)
             # A client may pass its own bound by a request; what one did tonight, the next may do as well.
-            usd = max(estimate.cost_usd or 0.0, self._dearest(kind))
-            limits = self._ceilings
-            if spent.calls + 1 > limits.calls:
-                raise CeilingReached(
-                    f"the night's {limits.calls} calls are used up", hint="raise ceilings.calls to allow more"
-                )
-            if spent.usd + usd > limits.usd:
-                raise CeilingReached(
-                    f"the next call may cost ${usd:.2f} and ${spent.usd:.2f} of ${limits.usd:.2f} are spent",
-                    hint="raise ceilings.usd to allow more, or lower replay.usd, what one run may spend",
-                )
-            self._hold_month(usd)
-            if spent.tokens + estimate.tokens > limits.tokens:
-                wanted = estimate.tokens
-                raise CeilingReached(
-                    f"the next call may use {wanted} tokens; {spent.tokens} of {limits.tokens} are used",
-                    hint="raise ceilings.tokens to allow more, or lower replay.tokens, what one run may use",
-                )
-            if time.monotonic() > self._deadline:
-                raise CeilingReached(
-                    f"the night's {limits.minutes:g} minutes are over",
-                    hint="raise ceilings.minutes to allow more",
-                )
+            dearest = find_dearest(self._connection, self._night, kind)
+            bound = _Bound(max(estimate.cost_usd or 0.0, dearest.usd), estimate.tokens)
+            self._hold(bound)
             # A failed or lost attempt at the same call keeps its row: it was paid for.
             attempts = self._connection.execute(
                 "select count(*) from calls where night = ? and kind = ? and (key = ? or key like ? || '#%')",
@@ -186,14 +199,55 @@ class SqliteLedger:
             self._connection.execute(
                 "insert into calls (night, kind, key, state, started, reserved_usd, reserved_tokens)"
                 " values (?, ?, ?, 'started', ?, ?, ?)",
-                (self._night, kind, key, now(), usd, estimate.tokens),
+                (self._night, kind, key, now(), bound.usd, bound.tokens),
+            )
+        self._running[kind, key] = bound
+
+    def _hold(self, bound: _Bound) -> None:
+        """Raise CeilingReached when a call with this bound might pass a ceiling."""
+        limits = self._ceilings
+        spent = read_spend(self._connection, self._night)
+        over = self._find_margin()
+        if spent.calls + 1 > limits.calls:
+            raise CeilingReached(
+                f"the night's {limits.calls} calls are used up", hint="raise ceilings.calls to allow more"
+            )
+        if spent.usd + over.usd + bound.usd > limits.usd:
+            raise CeilingReached(
+                f"the next call may cost ${bound.usd:.2f} and ${spent.usd:.2f} of ${limits.usd:.2f}"
+                " are spent",
+                hint="raise ceilings.usd to allow more, or lower replay.usd, what one run may spend",
+            )
+        self._hold_month(bound.usd + over.usd)
+        if spent.tokens + over.tokens + bound.tokens > limits.tokens:
+            raise CeilingReached(
+                f"the next call may use {bound.tokens} tokens; {spent.tokens} of {limits.tokens} are used",
+                hint="raise ceilings.tokens to allow more, or lower replay.tokens, what one run may use",
+            )
+        if self._note_work() > limits.minutes * 60:
+            raise CeilingReached(
+                f"the night's {limits.minutes:g} minutes are over",
+                hint="raise ceilings.minutes to allow more",
             )
 
-    def _dearest(self, kind: str) -> float:
-        row = self._connection.execute(
-            "select coalesce(max(usd), 0.0) from calls where night = ? and kind = ?", (self._night, kind)
-        ).fetchone()
-        return float(row[0])
+    def _find_margin(self) -> _Bound:
+        """Return by how much the calls under way may pass what was reserved for them.
+
+        Each by a request, and none of that kind took more than the dearest call so far; while none has told
+        what it took, as much again as was reserved. So only the call that is begun last may pass a ceiling.
+        """
+        usd, tokens = 0.0, 0
+        for (kind, _), bound in self._running.items():
+            dearest = find_dearest(self._connection, self._night, kind)
+            usd += min(bound.usd, dearest.usd or bound.usd)
+            tokens += min(bound.tokens, dearest.tokens or bound.tokens)
+        return _Bound(usd, tokens)
+
+    def _note_work(self) -> float:
+        """Write down the seconds of work on this night, and return them."""
+        seconds = time.monotonic() - self._began
+        save_work(self._connection, self._night, seconds)
+        return seconds
 
     def _hold_month(self, usd: float) -> None:
         limit = self._ceilings.usd_month
@@ -212,12 +266,14 @@ class SqliteLedger:
         key: str,
         state: str,
         *,
+        usage: Usage | None = None,
         result: object = None,
         error: str | None = None,
         priced: bool = True,
     ) -> None:
-        usd, tokens = _told(getattr(result, "usage", None))
+        usd, tokens = take_told(usage)
         with transaction(self._connection):
+            self._note_work()
             self._connection.execute(
                 "update calls set state = ?, ended = ?, usd = ?, tokens = ?, result = ?, error = ?,"
                 " reserved_usd = case when ? then reserved_usd else 0.0 end"
@@ -235,17 +291,3 @@ class SqliteLedger:
                     key,
                 ),
             )
-
-
-def _told(usage: Usage | None) -> tuple[float | None, int | None]:
-    """Return dollars and tokens as they were told, None for what no call can cost: then its reserve counts.
-
-    A run can write into what its client tells us.
-    """
-    if usage is None:
-        return None, None
-    usd = usage.cost_usd
-    if usd is not None and not 0.0 <= usd < math.inf:
-        usd = None
-    counts = (usage.input_tokens, usage.output_tokens, usage.cache_read_tokens, usage.cache_write_tokens)
-    return usd, sum(counts) if all(0 <= count < _MOST_TOKENS for count in counts) else None

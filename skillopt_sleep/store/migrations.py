@@ -146,6 +146,11 @@ _JOURNALLED = (
     "create index decisions_by_proposal on decisions (proposal, id)",
 )
 
+_WORKED = (
+    # Seconds of work on a night, over all processes that worked on it; the time between them is nobody's.
+    "alter table nights add column worked real not null default 0",
+)
+
 _SERVED = (
     # What the daemon remembers: its schedule, and what it is doing.
     "create table memos (name text primary key, body blob not null) strict",
@@ -173,5 +178,6 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _MONTHLY,
     _RENAMED,
     _JOURNALLED,
+    _WORKED,
     _SERVED,
 )

@@ -14,7 +14,7 @@ from skillopt_sleep.store.splits import save_splits
 
 
 class NightRow(msgspec.Struct, frozen=True, kw_only=True):
-    """`state` is running, stopped (by a ceiling), done or failed.
+    """`state` is running, stopped (by a ceiling), done or failed; `worked` are the seconds of work on it.
 
     A night still running when nobody holds the lock was killed; the next run goes on with it.
     """
@@ -25,6 +25,7 @@ class NightRow(msgspec.Struct, frozen=True, kw_only=True):
     ended: str | None
     plan: bytes | None
     report: bytes | None
+    worked: float = 0.0
 
 
 def find_unfinished(connection: sqlite3.Connection) -> NightRow | None:
@@ -61,6 +62,17 @@ def last_night(connection: sqlite3.Connection) -> NightRow | None:
         "select * from nights where state not like '%: %' order by started desc, id desc limit 1"
     ).fetchone()
     return NightRow(**dict(row)) if row else None
+
+
+def read_work(connection: sqlite3.Connection, night: str) -> float:
+    """Return the seconds of work on a night, or trial, over all processes that worked on it."""
+    row = connection.execute("select worked from nights where id = ?", (night,)).fetchone()
+    return float(row[0]) if row else 0.0
+
+
+def save_work(connection: sqlite3.Connection, night: str, seconds: float) -> None:
+    """Write down the seconds of work on a night."""
+    connection.execute("update nights set worked = ? where id = ?", (seconds, night))
 
 
 def close_night(connection: sqlite3.Connection, night: str, state: str, report: Any) -> None:

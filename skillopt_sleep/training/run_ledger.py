@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from skillopt_replay.attempts import listening
 from skillopt_replay.errors import CeilingReached, ServiceRefused
 from skillopt_replay.ledger import find_refusal, is_infrastructure_failure
 from skillopt_replay.rollouts import Usage
@@ -107,15 +108,21 @@ class RunLedger:
         if self._refused is not None:
             raise self._refused
         number = self._reserve(kind, key, estimate)
+
+        def again(usage: Usage | None, why: str) -> None:
+            nonlocal number
+            after = self._reserve(kind, key, estimate)
+            self._close(number, "failed", _priced(usage or estimate, estimate))
+            number = after
+
         try:
-            result = await make()
+            with listening(again):
+                result = await make()
         except BaseException:
             # What a call that was cut off has cost is not known.
             self._close(number, "failed", estimate)
             raise
-        usage = result.usage
-        if usage.cost_usd is None:
-            usage = msgspec.structs.replace(usage, cost_usd=estimate.cost_usd)
+        usage = _priced(result.usage, estimate)
         failed = is_infrastructure_failure(result)
         self._close(
             number, "failed" if failed else "done", usage, None if failed else msgspec.json.encode(result)
@@ -154,3 +161,10 @@ class RunLedger:
             "UPDATE calls SET state = ?, usage = ?, result = ? WHERE id = ?",
             (state, msgspec.json.encode(usage), result, number),
         )
+
+
+def _priced(usage: Usage, estimate: Usage) -> Usage:
+    """Return the usage with a cost: the estimate's where it tells none."""
+    if usage.cost_usd is not None:
+        return usage
+    return msgspec.structs.replace(usage, cost_usd=estimate.cost_usd)

@@ -139,7 +139,7 @@ async def test_copilot_is_opened_with_the_projects_cache_and_the_users_prices(pa
     }
     settings = settings_for(agent="copilot")
     async with open_backends(settings, paths, env) as backends:
-        assert backends.agent.identity == "copilot 1.0.102 provider/qwen"
+        assert backends.agent.identity == "copilot 1.0.102 provider/qwen via 127.0.0.1:9/v1"
         assert backends.agent.estimate.cost_usd is None
         assert "COPILOT_PROVIDER_BASE_URL" in backends.remedies["rollout"]
     priced = msgspec.structs.replace(settings, prices={"qwen": (1.0, 2.0)})
@@ -163,7 +163,8 @@ async def test_codex_is_opened_with_the_price_that_holds(paths, tmp_path, config
     env = {"PATH": f"{tmp_path}/bin:/usr/bin:/bin", "CODEX_API_KEY": "k", "CODEX_HOME": str(tmp_path)}
     settings = settings_for(agent="codex", model=model)
     async with open_backends(settings, paths, env) as backends:
-        assert backends.agent.identity == f"codex 0.171.0 {model}"
+        place = " via 127.0.0.1:9" if config else ""
+        assert backends.agent.identity == f"codex 0.171.0 {model}{place}"
         assert backends.agent.estimate.cost_usd == cost
         assert "CODEX_API_KEY" in backends.remedies["rollout"]
     priced = msgspec.structs.replace(settings, prices={model: (1.0, 2.0)})

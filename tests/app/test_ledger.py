@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from skillopt_replay.attempts import begin_another
 from skillopt_replay.errors import CeilingReached
 from skillopt_replay.protocols import Completion
 from skillopt_replay.rollouts import Outcome, Rollout, Usage
@@ -174,6 +175,78 @@ async def test_a_run_that_tells_nonsense_about_its_cost_makes_no_room_for_others
     spent = ledger.spend()
     assert spent.usd in {0.5, 1.0}
     assert spent.tokens in {120, 1100}
+
+
+@pytest.mark.parametrize("together", [2, 3, 5])
+@pytest.mark.parametrize("over", [0.0, 0.4, 1.0])
+async def test_only_the_call_begun_last_may_pass_the_ceiling_of_money(connection, together, over):
+    ledger = make_ledger(connection, usd=4.5)
+
+    async def work() -> Completion:
+        await asyncio.sleep(0.005)
+        return reply(cost=1.0 + over)
+
+    async def loop(name: int) -> None:
+        for n in range(6):
+            await ledger.once("rollout", f"{name}/{n}", ESTIMATE, work, Completion)
+
+    ended = await asyncio.gather(*(loop(n) for n in range(together)), return_exceptions=True)
+    assert {type(one) for one in ended} == {CeilingReached}
+    assert 4.5 - (2.0 + over) < ledger.spend().usd <= 4.5 + over
+
+
+async def test_a_call_that_asks_its_service_again_has_a_row_for_each_attempt(connection):
+    ledger = make_ledger(connection, usd=5.0)
+
+    async def work() -> Completion:
+        assert begin_another(None, "the reply was cut")
+        assert begin_another(Usage(10, 5, cost_usd=0.1), "it only reasoned")
+        assert ledger.spend().reserved_usd == 2.0, "what was lost, and what is under way"
+        return reply(cost=0.25)
+
+    await ledger.once("optimizer", "k", ESTIMATE, work, Completion)
+    rows = connection.execute("select key, state, usd, error from calls order by rowid").fetchall()
+    assert [tuple(row) for row in rows] == [
+        ("k#1", "failed", None, "the reply was cut"),
+        ("k#2", "failed", 0.1, "it only reasoned"),
+        ("k", "done", 0.25, None),
+    ]
+    assert ledger.spend().usd == pytest.approx(1.35)
+    assert ledger.usage().cost_usd == pytest.approx(1.35)
+    assert not begin_another(None, "nobody asks")
+
+
+async def test_a_call_may_not_ask_again_where_that_could_pass_a_ceiling(connection):
+    ledger = make_ledger(connection, usd=1.5)
+
+    async def work() -> Completion:
+        with pytest.raises(CeilingReached):
+            begin_another(None, "the reply was cut")
+        return reply("", cost=1.0, error="the reply was cut")
+
+    await ledger.once("optimizer", "k", ESTIMATE, work, Completion)
+    assert (ledger.spend().calls, ledger.spend().usd) == (1, 1.0)
+    await ledger.once("judge", "k", Usage(1, 1, cost_usd=0.3), Calls(reply(cost=0.3)), Completion)
+
+
+async def test_the_minutes_of_a_night_are_those_of_all_processes_that_worked_on_it(connection, monkeypatch):
+    now = 0.0
+    monkeypatch.setattr("skillopt_sleep.store.ledger.time.monotonic", lambda: now)
+    night = begin_night(connection, {}, {})
+    first = SqliteLedger(connection, night.id, Ceilings(minutes=10))
+    now = 400.0
+    await first.once("rollout", "1", ESTIMATE, Calls(reply()), Completion)
+    now = 5.0  # the machine was started anew
+    second = SqliteLedger(connection, night.id, Ceilings(minutes=10))
+    now = 180.0
+    await second.once("rollout", "2", ESTIMATE, Calls(reply()), Completion)
+    now = 210.0
+    with pytest.raises(CeilingReached, match="10 minutes are over"):
+        await second.once("rollout", "3", ESTIMATE, Calls(), Completion)
+    other = begin_night(connection, {}, {})
+    await SqliteLedger(connection, other.id, Ceilings(minutes=10)).once(
+        "rollout", "3", ESTIMATE, Calls(reply()), Completion
+    )
 
 
 async def test_runs_that_never_tell_a_price_are_not_held_up_by_money(connection):

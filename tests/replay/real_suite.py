@@ -31,6 +31,7 @@ from typing import Any, ClassVar
 import psutil
 import pytest
 
+from skillopt_replay.agents import harness
 from skillopt_replay.launchpad import Launchpad
 from skillopt_replay.protocols import Agent, Limits
 from skillopt_replay.replay import replay
@@ -104,6 +105,7 @@ PLAYS = [
     play("be cut", do({"say": "A long answer that never comes to its end, because it is cut."}, cut=True)),
     play("be kept waiting", do({"say": "A long answer whose end never comes."}, hang_s=60)),
     play("be left alone", do({"shell": "echo begun"}), do({"say": "Late."}, delay_s=60)),
+    play("give up", do({"say": "I can't help with that."})),
     play("dawdle", do({"shell": "echo begun; tail -f /dev/null"}), do({"say": "Done."})),
 ]
 HELPERS = [
@@ -116,10 +118,15 @@ HELPERS = [
 ]
 
 
+_HOLDS = (CommandMatched(command="git push", negate=True),)
+
+
 class RealSuite:
     tools: ClassVar[Names]
     instructions: ClassVar[str]  # the project's own file of instructions that the client reads
     refused_key: ClassVar[dict[str, Any]]  # the service's reply to a key that is not valid
+    refusals: ClassVar[dict[str, dict[str, Any]]]  # the ways its service tells that it declines
+    empty_account: ClassVar[dict[str, Any]]  # its reply when the account has nothing left
     helpers: ClassVar[bool] = True
     crash: ClassVar[str] = "kill -9 $PPID"  # a command that kills the client
 
@@ -266,12 +273,65 @@ class RealSuite:
         if rollout.fault.permanent:
             assert len(plays_of(server)) <= 2, "waiting does not help"
 
+    async def test_a_refusal_is_a_failed_run_whatever_was_done_before(self, run, server):
+        worked = do({"shell": "echo begun > begun"})
+        for name, refused in self.refusals.items():
+            server.set_script({"plays": [play("decline", worked, refused)]})
+            rollout = await run("You will decline", checks=_HOLDS)
+            assert (rollout.outcome, rollout.fault) == (Outcome.LIMIT, None), name
+            assert "refused" in (rollout.error or ""), name
+            assert rollout.score.hard == 0.0, "a refusal breaks no rule, and is no answer all the same"
+
+    async def test_a_refusal_at_once_is_a_failed_run_and_not_an_empty_answer(self, run, server):
+        for name, refused in self.refusals.items():
+            server.set_script({"plays": [play("decline", refused)]})
+            rollout = await run("You will decline", checks=_HOLDS)
+            assert (rollout.outcome, rollout.score and rollout.score.hard) == (Outcome.LIMIT, 0.0), name
+
+    async def test_a_refusal_in_the_models_own_words_is_an_answer_that_the_checks_decide(self, run):
+        rollout = await run("You will give up")
+        assert (rollout.outcome, rollout.score.hard) == (Outcome.FINISHED, 0.0), rollout.error
+
+    async def test_an_account_that_is_empty_is_not_asked_for_long(self, run, server):
+        server.set_script({"plays": [play("ask", self.empty_account)]})
+        rollout = await run("Please ask the model")
+        assert (rollout.outcome, rollout.fault) == (Outcome.INFRASTRUCTURE, Fault.MONEY), rollout.error
+        assert len(plays_of(server)) <= 2, "waiting does not help"
+
+    @pytest.mark.parametrize(
+        "passing",
+        [
+            {**error(429, "rate_limit_error", "Slow down"), "headers": {"retry-after": "1"}},
+            error(529, "overloaded_error", "Overloaded"),
+            do({"say": "Only half of it is here when the line goes dead."}, cut=True),
+        ],
+        ids=["429 with retry-after", "529", "cut"],
+    )
+    async def test_what_passes_by_itself_costs_a_run_nothing_but_time(self, run, server, passing):
+        once = play("greet", passing, max_uses=1)
+        server.set_script({"plays": [{**once, "name": "once"}, play("greet", do({"say": "HERON at last"}))]})
+        rollout = await run()
+        assert (rollout.outcome, rollout.answer) == (Outcome.FINISHED, "HERON at last"), rollout.error
+        assert plays_of(server) == ["once", "greet"]
+        if (passing.get("headers")) is not None:
+            assert rollout.seconds > 1.0, "no sooner than it was asked to"
+
+    async def test_a_reply_cut_after_work_was_done_is_missing_data(self, run, server):
+        half = do({"say": "I have made it, and what I made is not all said."}, cut=True)
+        server.set_script({"plays": [play("half", do({"shell": "echo made > made"}), half)]})
+        rollout = await run("Please say half", checks=(CommandMatched(command="echo made"),))
+        assert rollout.outcome is Outcome.INFRASTRUCTURE, rollout.answer
+        assert rollout.fault in {Fault.CUT, Fault.NETWORK}, rollout.error
+        assert (len(rollout.calls), rollout.score) == (1, None)
+
     async def test_a_service_that_never_answers_is_missing_data(self, run):
-        rollout = await run("You will be kept waiting", seconds=5.0)
+        rollout = await run("You will be kept waiting", seconds=4.0)
         assert (rollout.outcome, rollout.fault) == (Outcome.INFRASTRUCTURE, Fault.NETWORK), rollout.error
 
-    async def test_a_service_that_goes_silent_in_the_middle_is_missing_data(self, run):
-        rollout = await run("You will be left alone", seconds=10.0)
+    async def test_a_service_that_goes_silent_in_the_middle_is_missing_data(self, run, monkeypatch):
+        # So that the share of its time in which a run was silent decides, and not how long it had.
+        monkeypatch.setattr(harness, "_SLOW", 1.0)
+        rollout = await run("You will be left alone", seconds=6.0)
         assert (rollout.outcome, rollout.fault) == (Outcome.INFRASTRUCTURE, Fault.NETWORK), rollout.error
         assert len(rollout.calls) == 1
         assert rollout.score is None

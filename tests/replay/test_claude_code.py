@@ -242,6 +242,21 @@ async def test_a_client_that_floods_its_output_is_stopped(make_agent, make_task,
     assert "without end" in (rollout.error or "")
 
 
+async def test_a_flood_while_a_tool_is_at_work_is_the_runs_own_doing(
+    make_agent, make_task, workspace, monkeypatch
+):
+    from skillopt_replay.agents import harness
+
+    monkeypatch.setattr(harness, "_FLOOD_BYTES", 20_000_000)
+    call = "dict(type='tool_use', id='1', name='Bash', input=dict(command='yes > /proc/$PPID/fd/1'))"
+    script = (
+        f"emit(type='assistant', message=dict(id='m', model='m', content=[{call}]))\n"
+        "block = b'x' * 65536\nwhile True: sys.stdout.buffer.write(block)"
+    )
+    rollout = await make_agent(script).run(make_task(), None, workspace, Limits(seconds=30))
+    assert (rollout.outcome, rollout.error) == (Outcome.LIMIT, "stopped: output without end")
+
+
 async def test_a_long_line_costs_only_itself(make_agent, make_task, workspace):
     script = "emit(type='user', message={'content': 'x' * 100_000}); result()"
     rollout = await make_agent(script).run(make_task(), None, workspace, Limits(output_bytes=10_000))

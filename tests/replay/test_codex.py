@@ -204,8 +204,8 @@ def test_the_identity_names_the_provider_and_the_model(make_agent, tmp_path):
         'model_provider = "house"\nmodel = "m1"\n[model_providers.house]\nbase_url = "http://127.0.0.1:9"\n'
     )
     env = {"CODEX_HOME": str(home)}
-    assert make_agent("", env=env).identity == "codex 0.171.0 house/m1"
-    assert make_agent("", env=env, model="m2").identity == "codex 0.171.0 house/m2"
+    assert make_agent("", env=env).identity == "codex 0.171.0 house/m1 via 127.0.0.1:9"
+    assert make_agent("", env=env, model="m2").identity == "codex 0.171.0 house/m2 via 127.0.0.1:9"
     assert make_agent("").identity == "codex 0.171.0 default"
 
 

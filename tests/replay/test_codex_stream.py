@@ -348,3 +348,32 @@ def test_no_stream_is_too_strange_to_read(events, log, piece):
     assert reading.outcome is None or isinstance(reading.outcome, Outcome)
     assert reading.skipped <= len(events)
     assert reading.usage.tokens >= 0
+
+
+@pytest.mark.parametrize(
+    ("events", "log", "lost"),
+    [
+        ((say("Done."), DONE), (answered(),), 0),
+        ((say("I look."),), (answered(),), 1),
+        (command("npm test")[:1], (answered(), asked("exec_command")), 0),
+        ((retry("stream disconnected before completion: gone"), say("Done."), DONE), (answered(),), 1),
+        (fail("stream disconnected before completion: Transport error"), (answered(),), 1),
+        (fail("exceeded retry limit, last status: 429 Too Many Requests"), (), 0),
+        ((retry("unexpected status 503 Service Unavailable"), say("Done."), DONE), (answered(),), 0),
+    ],
+    ids=["none", "asking at the end", "a tool at work", "cut once", "cut for good", "refused", "overload"],
+)
+def test_requests_that_may_have_been_paid_for_without_a_reply_are_counted(events, log, lost):
+    reading = read(*START, *events, log=log, price=lambda model, usage: usage.tokens / 1e6)
+    assert reading.lost == lost
+    assert reading.last.cost_usd == (pytest.approx(0.00124) if log else None)
+
+
+def test_a_reply_that_declines_is_told_by_the_log_alone():
+    declined = '2026-11-29T23:00:15.4Z DEBUG codex_api::sse::responses: unhandled responses event: "{}"'
+    refused = declined.format("response.refusal.done")
+    assert read(*START, DONE, log=(event("api_request"), refused, answered())).fault is Fault.REFUSAL
+    other = declined.format("response.other.done")
+    assert read(*START, say("Done."), DONE, log=(event("api_request"), other)).outcome is Outcome.FINISHED
+    again = (event("api_request"), refused, event("api_request"), answered())
+    assert read(*START, say("Done."), DONE, log=again).outcome is Outcome.FINISHED

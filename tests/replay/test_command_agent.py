@@ -219,6 +219,23 @@ def test_what_was_said_last_is_the_answer_when_there_is_no_other():
     assert read({"type": "say", "text": "One."}, {"type": "answer", "text": ""}).answer == ""
 
 
+async def test_a_program_that_writes_without_end_has_failed_its_task(
+    make_agent, make_task, workspace, monkeypatch
+):
+    from skillopt_replay.agents import harness
+
+    monkeypatch.setattr(harness, "_FLOOD_BYTES", 5_000_000)
+    rollout = await make_agent("yes").run(make_task(), None, workspace, Limits(seconds=30))
+    assert (rollout.outcome, rollout.error) == (Outcome.LIMIT, "stopped: output without end")
+
+
+async def test_an_agent_whose_model_refused_has_failed_its_task(make_agent, make_task, workspace):
+    told = '{"skillopt": 1}\\n{"type": "error", "text": "it declined", "fault": "refusal"}\\n'
+    rollout = await make_agent(f"printf '{told}'").run(make_task(), None, workspace, Limits())
+    assert (rollout.outcome, rollout.fault) == (LIMIT, None)
+    assert rollout.error == "the model refused: it declined"
+
+
 @pytest.mark.parametrize(
     ("event", "outcome", "fault"),
     [

@@ -144,7 +144,7 @@ async def test_a_provider_of_the_users_own_is_all_the_client_may_reach(
 ):
     provider = {"COPILOT_PROVIDER_BASE_URL": "http://127.0.0.1:1/v1", "COPILOT_MODEL": "qwen"}
     agent = make_agent("reply('x'); result()", env=provider)
-    assert agent.identity == "copilot 1.0.102 provider/qwen"
+    assert agent.identity == "copilot 1.0.102 provider/qwen via 127.0.0.1:1/v1"
     await agent.run(make_task(), None, workspace, Limits())
     env = notes_of(tmp_path)["env"]
     assert env["COPILOT_OFFLINE"] == "true"

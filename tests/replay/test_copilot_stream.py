@@ -307,12 +307,12 @@ def test_a_providers_price_counts_where_the_client_tells_no_cost(tmp_path):
     assert read(reply("x"), DONE, spent=spent).usage.cost_usd == pytest.approx(1.01)
 
 
-def test_a_reply_that_the_service_withheld_is_missing_data(spent, tmp_path):
+def test_a_reply_that_the_service_withheld_is_a_refusal(spent, tmp_path):
     (tmp_path / "telemetry.jsonl").write_text(
         span(10, **{"gen_ai.response.finish_reasons": ["content_filter"]})
     )
     reading = read(reply("The response was blocked by content filtering."), DONE, spent=spent)
-    assert (reading.outcome, reading.fault) == (Outcome.INFRASTRUCTURE, Fault.REPLY)
+    assert (reading.outcome, reading.fault) == (Outcome.INFRASTRUCTURE, Fault.REFUSAL)
 
 
 def test_a_usage_file_that_is_a_link_a_pipe_or_a_socket_is_not_read(tmp_path, monkeypatch):
@@ -389,3 +389,21 @@ def test_no_bytes_break_the_reader(data):
     reader.feed(data)
     reader.over(Limits())
     assert reader.finish().outcome in (None, *Outcome)
+
+
+@pytest.mark.parametrize(
+    ("events", "lost"),
+    [
+        ([event("model.call_start"), reply("Hi."), event("model.call_finished", outcome="success"), DONE], 0),
+        ([event("model.call_start")], 1),
+        ([event("model.call_start"), refusal(429)], 0),
+        ([event("model.call_start"), event("assistant.message_start"), refusal(), FAILED], 1),
+        ([event("model.call_start"), event("assistant.message_start"), refusal(), reply("Hi."), DONE], 1),
+    ],
+    ids=["none", "asking at the end", "refused", "cut", "cut once"],
+)
+def test_requests_that_may_have_been_paid_for_without_a_reply_are_counted(spent, tmp_path, events, lost):
+    (tmp_path / "telemetry.jsonl").write_text(span(10, 5) + span(30, 7))
+    reading = read(*events, spent=spent)
+    assert reading.lost == lost
+    assert (reading.usage.tokens, reading.last.tokens) == (52, 37)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import socket
 import ssl
 import threading
@@ -17,6 +18,7 @@ from skillopt_replay.launcher.hello import find_name, read_opening
 SERVICE = ("api.example.com", 443)
 
 
+@functools.cache
 def say_hello(name: str | None) -> bytes:
     """Return what a real client sends first."""
     context = ssl.create_default_context()

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any, ClassVar
 
 from skillopt_replay.agents import claude_cli
 from skillopt_replay.agents.claude_cli import find_claude
 from skillopt_replay.agents.claude_code import ClaudeCode
-from tests.replay.real_suite import SKILL, Names, RealSuite, error, marks_for
+from tests.replay.real_suite import SKILL, Names, RealSuite, do, error, marks_for
 
 PROGRAM = os.environ.get("SKILLOPT_TEST_CLAUDE", "")
 
@@ -18,6 +19,11 @@ pytestmark = marks_for(PROGRAM, "SKILLOPT_TEST_CLAUDE")
 class TestClaudeCode(RealSuite):
     tools = Names(shell="Bash", write="Write", skill="Skill")
     instructions = "CLAUDE.md"
+    refusals: ClassVar[dict[str, Any]] = {
+        "stop reason": do({"say": "I can't help with that."}, stop="refusal"),
+        "status": error(400, "invalid_request_error", "Output blocked by content filtering policy"),
+    }
+    empty_account = error(400, "invalid_request_error", "Your credit balance is too low to access the API")
     refused_key = error(401, "authentication_error", "invalid x-api-key")
 
     def open_agent(self, url, sandbox, home, monkeypatch, **options):

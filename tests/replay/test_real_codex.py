@@ -8,6 +8,7 @@ import os
 import re
 import time
 from pathlib import Path
+from typing import Any, ClassVar
 
 import pytest
 
@@ -57,6 +58,14 @@ class TestCodex(RealSuite):
     tools = Names(shell="exec_command", write="apply_patch", skill="exec_command")
     instructions = "AGENTS.md"
     helpers = False
+    refusals: ClassVar[dict[str, Any]] = {
+        "refusal": do({"say": "I can't help with that."}, stop="refusal"),
+        "incomplete": do({"say": "Half of"}, stop="content_filter"),
+        "status": error(400, "invalid_prompt", "Your prompt was flagged as violating our usage policy"),
+    }
+    empty_account = error(
+        429, "insufficient_quota", "You exceeded your current quota, check your billing details"
+    )
     refused_key = error(401, "invalid_request_error", "Incorrect API key provided: sk-fake.")
 
     def open_agent(self, url, sandbox, home, monkeypatch):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from typing import Any, ClassVar
 
 import pytest
 
@@ -13,7 +14,7 @@ from skillopt_replay.agents.copilot import Copilot
 from skillopt_replay.agents.copilot_cli import find_copilot
 from skillopt_replay.folders import RUN_PREFIX, make_folder
 from skillopt_replay.protocols import Limits
-from skillopt_replay.rollouts import Fault, Outcome
+from skillopt_replay.rollouts import Outcome
 from skillopt_replay.sandbox.contract import Toolchains
 from skillopt_replay.tasks import FileContains
 from tests.conftest import git
@@ -34,6 +35,14 @@ class TestCopilot(RealSuite):
     tools = Names(shell="bash", write="create", skill="skill")
     instructions = "AGENTS.md"
     crash = "eval 'kill -9 '$PPID"  # it runs no plain kill without a number
+    refusals: ClassVar[dict[str, Any]] = {
+        "withheld": do({"say": "Half of"}, stop="content_filter"),
+        "nothing": do({"say": ""}, stop="content_filter"),
+        "status": error(400, "content_filter", "The response was filtered"),
+    }
+    empty_account = error(
+        429, "insufficient_quota", "You exceeded your current quota, check your billing details"
+    )
     refused_key = error(401, "authentication_error", "invalid api key")
 
     @pytest.fixture(autouse=True)
@@ -101,18 +110,3 @@ class TestCopilot(RealSuite):
         session = read_file(SOURCES["copilot"], log)[0].session
         assert session.prompts == ("Please leave your log",)
         assert session.kind is Kind.REPLAY
-
-    async def test_an_account_that_is_empty_is_not_asked_for_minutes(self, run, server):
-        empty = error(
-            429, "insufficient_quota", "You exceeded your current quota, check your billing details"
-        )
-        server.set_script({"plays": [play("ask", empty)]})
-        rollout = await run("Please ask the model")
-        assert (rollout.outcome, rollout.fault) == (Outcome.INFRASTRUCTURE, Fault.MONEY), rollout.error
-        assert "quota" in (rollout.error or "")
-        assert rollout.seconds < 30
-
-    async def test_a_reply_that_the_service_withheld_is_missing_data(self, run, server):
-        server.set_script({"plays": [play("ask", do({"say": ""}, stop="content_filter"))]})
-        rollout = await run("Please ask the model")
-        assert (rollout.outcome, rollout.fault) == (Outcome.INFRASTRUCTURE, Fault.REPLY), rollout.answer

@@ -11,7 +11,7 @@ import pytest
 from skillopt_replay.agents.chat import ChatAgent
 from skillopt_replay.protocols import Agent, ChatModel, Completion, Limits
 from skillopt_replay.replay import replay, replay_key
-from skillopt_replay.rollouts import Outcome, Rollout, Usage
+from skillopt_replay.rollouts import Fault, Outcome, Rollout, Usage
 from skillopt_replay.sandbox.none import NoSandbox
 from skillopt_replay.skills import new_skill
 from skillopt_replay.tasks import CommandSucceeds, Contains, FileContains, Origin, Task
@@ -55,8 +55,9 @@ class Echo:
     identity = "echo"
     estimate = Usage(input_tokens=10)
 
-    def __init__(self, error: str | None = None) -> None:
+    def __init__(self, error: str | None = None, fault: Fault | None = None) -> None:
         self.error = error
+        self.fault = fault
         self.messages: list = []
 
     async def complete(
@@ -64,7 +65,7 @@ class Echo:
     ) -> Completion:
         self.messages = list(messages)
         text = "" if self.error else messages[0].content
-        return Completion(text=text, model="echo-1", error=self.error, usage=Usage(input_tokens=3))
+        return Completion(text=text, model="echo-1", error=self.error, fault=self.fault, usage=Usage(3))
 
 
 @pytest.fixture
@@ -242,6 +243,13 @@ async def test_a_chat_task_that_checks_files_gets_its_clone(play, make_task, rep
     rollout = await play(task, ChatAgent(Echo()))
     assert rollout.score is not None
     assert rollout.score.hard == 1.0
+
+
+async def test_a_chat_model_that_refuses_fails_its_task_whatever_the_checks_say(play, make_task):
+    holds = (Contains(text="git push", negate=True),)
+    rollout = await play(make_task(checks=holds), ChatAgent(Echo(fault=Fault.REFUSAL)), SKILL)
+    assert (rollout.outcome, rollout.error, rollout.fault) == (Outcome.LIMIT, "the model refused", None)
+    assert rollout.score.hard == 0.0
 
 
 async def test_a_chat_model_that_fails_is_missing_data(play, make_task):

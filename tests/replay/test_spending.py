@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
-from skillopt_replay.agents.spending import find_excess
+from skillopt_replay.agents.spending import count_lost, find_excess
 from skillopt_replay.protocols import Limits
 from skillopt_replay.rollouts import Usage
 
@@ -27,3 +28,20 @@ def test_each_limit_holds_by_itself(limits, usage, turns, words):
     excess = find_excess(limits, usage, turns)
     assert (excess is None) == (words is None)
     assert (words or "") in (excess or "")
+
+
+@pytest.mark.parametrize(
+    ("usage", "last", "lost", "counted"),
+    [
+        (Usage(100, 10, cost_usd=0.5), Usage(60, 5, cost_usd=0.3), 0, Usage(100, 10, cost_usd=0.5)),
+        (Usage(100, 10, cost_usd=0.5), Usage(60, 5, cost_usd=0.3), 2, Usage(220, 20, cost_usd=1.1)),
+        (Usage(), Usage(), 1, Usage()),
+        (Usage(100, 10), Usage(60, 5), 1, Usage(160, 15)),
+        (Usage(100, 10, cost_usd=0.5), Usage(60, 5), 1, Usage(100, 10)),
+    ],
+    ids=["none", "as the last", "no reply yet", "no price", "a price in all only"],
+)
+def test_a_lost_request_counts_as_the_last_reply_or_leaves_the_cost_unknown(usage, last, lost, counted):
+    found = count_lost(usage, last, lost)
+    assert found == msgspec.structs.replace(counted, cost_usd=found.cost_usd)
+    assert found.cost_usd == pytest.approx(counted.cost_usd)

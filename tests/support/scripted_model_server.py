@@ -47,7 +47,8 @@ Step keys:
             {"todo": [..]} {"structured": {...}} {"tool": name, "input": {...}}
             Abstract actions are mapped to whichever tool the client offered.
   usage     token numbers of this reply
-  stop      overrides the stop reason
+  stop      overrides the stop reason; "content_filter" and "refusal" also in the Responses protocol:
+            the first leaves the response incomplete, the second makes its text a refusal
   status    answer with this HTTP status and an error body instead
   error     {"type","message"} of that error body
   headers   extra response headers (e.g. {"retry-after": "0"})
@@ -661,7 +662,26 @@ def responses_object(turn, rid, items, u, status):
     }
 
 
-def responses_events(turn, items, u):
+def withhold(response, stop):
+    """Put a refusal into a finished response: what was withheld, or what declines."""
+    if stop == "content_filter":
+        response.update(status="incomplete", incomplete_details={"reason": "content_filter"})
+    return response
+
+
+def refuse(items, stop):
+    """Return the items with their texts as refusals, where the model declines."""
+    if stop != "refusal":
+        return items
+    for it in items:
+        for part in it["content"] if it["type"] == "message" else []:
+            text = part.pop("text")
+            part.pop("annotations", None)
+            part.update(type="refusal", refusal=text)
+    return items
+
+
+def responses_events(turn, items, u, stop=None):
     rid, seq = rand("resp_"), 0
 
     def ev(kind, **kw):
@@ -679,7 +699,14 @@ def responses_events(turn, items, u):
         elif it["type"] == "custom_tool_call":
             opened["input"] = ""
         yield ev("response.output_item.added", output_index=i, item=opened)
-        if it["type"] == "message":
+        if it["type"] == "message" and stop == "refusal":
+            text = it["content"][0]["refusal"]
+            place = {"item_id": it["id"], "output_index": i, "content_index": 0}
+            yield ev("response.content_part.added", **place, part={"type": "refusal", "refusal": ""})
+            yield ev("response.refusal.delta", **place, delta=text)
+            yield ev("response.refusal.done", **place, refusal=text)
+            yield ev("response.content_part.done", **place, part=it["content"][0])
+        elif it["type"] == "message":
             text = it["content"][0]["text"]
             yield ev(
                 "response.content_part.added",
@@ -727,7 +754,9 @@ def responses_events(turn, items, u):
                     delta=c,
                 )
         yield ev("response.output_item.done", output_index=i, item=it)
-    yield ev("response.completed", response=responses_object(turn, rid, items, u, "completed"))
+    kind = "incomplete" if stop == "content_filter" else "completed"
+    response = withhold(responses_object(turn, rid, items, u, "completed"), stop)
+    yield ev(f"response.{kind}", response=response)
 
 
 def chat_message(parts):
@@ -1021,10 +1050,12 @@ class Handler(BaseHTTPRequestHandler):
                 if t.get("type") == "namespace":
                     for s in t.get("tools") or []:
                         namespaces[s.get("name")] = t.get("name")
-            items = responses_items(parts, namespaces)
+            stop = step.get("stop")
+            items = refuse(responses_items(parts, namespaces), stop)
             if turn.stream:
-                return self._sse(responses_events(turn, items, u), cut, hang, step.get("headers"))
-            return self._json(200, responses_object(turn, rand("resp_"), items, u, "completed"))
+                return self._sse(responses_events(turn, items, u, stop), cut, hang, step.get("headers"))
+            done = withhold(responses_object(turn, rand("resp_"), items, u, "completed"), stop)
+            return self._json(200, done)
         stop = step.get("stop") or ("tool_calls" if calls else "stop")
         if turn.stream:
             return self._sse(chat_events(turn, parts, u, stop), cut, hang, step.get("headers"))
@@ -1075,7 +1106,7 @@ class MockModelServer:
         self.script = Script(script)
 
     def start(self):
-        threading.Thread(target=self.httpd.serve_forever, daemon=True).start()
+        threading.Thread(target=self.httpd.serve_forever, args=(0.02,), daemon=True).start()
         return self
 
     def stop(self):

@@ -13,12 +13,13 @@ from skillopt_replay.skill_files import render_files
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from skillopt_replay.protocols import ChatModel, Limits
+    from skillopt_replay.protocols import ChatModel, Completion, Limits
     from skillopt_replay.rollouts import Usage
     from skillopt_replay.skills import Skill
     from skillopt_replay.tasks import Task
 
 WRITTEN = "written"
+_REFUSED = "the model refused"
 FILE_TOKENS = 8_000  # of the files beside the SKILL.md that the message holds
 _CUT = "the answer was cut at its longest length"
 _OPENING = "You are a coding agent."
@@ -61,16 +62,22 @@ class ChatAgent:
             skill=skill.digest if skill else "",
             agent=self.identity,
             model=completion.model,
-            outcome=Outcome.FINISHED if completion.error is None else Outcome.INFRASTRUCTURE,
+            outcome=_find_outcome(completion),
             answer=completion.text,
             calls=tuple(RolloutCall(name=WRITTEN, command=line) for line in list_written(completion.text)),
             usage=completion.usage,
             seconds=completion.seconds or time.monotonic() - started,
             skill_loaded=True if skill else None,
-            error=completion.error,
+            error=_REFUSED if _find_outcome(completion) is Outcome.LIMIT else completion.error,
             fault=completion.fault if completion.error is not None else None,
             notes=(_CUT,) if completion.error is None and completion.fault is Fault.CUT else (),
         )
+
+
+def _find_outcome(completion: Completion) -> Outcome:
+    if completion.error is not None:
+        return Outcome.INFRASTRUCTURE
+    return Outcome.LIMIT if completion.fault is Fault.REFUSAL else Outcome.FINISHED
 
 
 def frame(skill: Skill | None) -> str:

@@ -24,6 +24,7 @@ _ROUTES = (
     "ANTHROPIC_BASE_URL", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY", "https_proxy", "http_proxy", "no_proxy",
     "NODE_EXTRA_CA_CERTS",
 )  # fmt: skip
+_OWN = "https://api.anthropic.com"
 CREDENTIAL_FILE = ".credentials.json"
 _QUIET = (("DISABLE_AUTOUPDATER", "1"),)
 _HINT = "install Claude Code (npm install -g @anthropic-ai/claude-code)"
@@ -60,6 +61,12 @@ def make_environment(
         "DISABLE_ERROR_REPORTING": "1",
         **dict(credentials.env),
     }
+
+
+def find_address(credentials: Credentials | None) -> str | None:
+    """Return the URL of the service where it is not the maker's own."""
+    url = dict(credentials.env).get("ANTHROPIC_BASE_URL", "") if credentials else ""
+    return url if url.rstrip("/") not in ("", _OWN) else None
 
 
 def find_claude(env: Mapping[str, str], binary: Path | None = None) -> Client | None:

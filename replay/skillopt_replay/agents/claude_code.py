@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from skillopt_replay.agents.claude_cli import CREDENTIAL_FILE, make_environment
+from skillopt_replay.agents.claude_cli import CREDENTIAL_FILE, find_address, make_environment
 from skillopt_replay.agents.claude_stream import StreamReader
-from skillopt_replay.agents.clients import say_bare, say_effort
+from skillopt_replay.agents.clients import say_address, say_bare, say_effort
 from skillopt_replay.agents.driving import ClientAgent
 from skillopt_replay.agents.harness import Launch, run_client
 from skillopt_replay.protocols import Limits
@@ -70,8 +70,11 @@ class ClaudeCode(ClientAgent):
 
     @property
     def identity(self) -> str:
-        name = f"claude-code {self._cli.version} {self._model or 'default'}"
-        return f"{name}{say_effort(self._effort)}{say_bare(bare=not self._project_settings)}"
+        return (
+            f"claude-code {self._cli.version} {self._model or 'default'}{say_effort(self._effort)}"
+            + say_address(find_address(self._credentials))
+            + say_bare(bare=not self._project_settings)
+        )
 
     async def run(self, task: Task, skill: Skill | None, workspace: Path, limits: Limits) -> Rollout:
         """Let the client work on the task in `workspace`; see Agent.run."""

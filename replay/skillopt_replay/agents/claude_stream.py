@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from skillopt_replay.agents.claude_usage import ModelTokens, Tokens, add_up, to_usage
-from skillopt_replay.agents.faults import fault_of
 from skillopt_replay.agents.spending import find_excess
 from skillopt_replay.agents.traces import MAX_ERROR, Lines, Reading, Trace
+from skillopt_replay.faults import guess_fault
 from skillopt_replay.rollouts import Fault, Outcome, Usage
 
 if TYPE_CHECKING:
@@ -90,6 +90,7 @@ class StreamReader:
         self._retrying = False
         self._cut = False
         self._replied = False
+        self._lost = 0
         self._owing = False
         self._excess: str | None = None
         self._result: _Event | None = None
@@ -131,7 +132,8 @@ class StreamReader:
             self._model = event.model or ""
         elif event.subtype == "api_retry":
             self._retrying = True
-            self._fault = fault_of(event.error_status, event.error or "")
+            self._fault = guess_fault(event.error_status, event.error or "")
+            self._lost += self._fault is Fault.CUT
 
     def _read_reply(self, message: _Message, *, aside: bool) -> None:
         if message.model == "<synthetic>":
@@ -202,6 +204,8 @@ class StreamReader:
             replied=self._replied,
             waiting_for_service=result is None and (self._retrying or not self._replied),
             idle=self._trace.idle,
+            lost=self._lost + (result is None and self._trace.idle),
+            last=self._last_message[1],
             skipped=self._lines.skipped,
         )
 
@@ -214,9 +218,11 @@ def _judge(result: _Event, *, cut: bool) -> tuple[Outcome, str | None, Fault | N
         return Outcome.LIMIT, said, None
     if _TOO_LONG.search(said) and result.is_error:
         return Outcome.LIMIT, said[:MAX_ERROR], None
+    if result.stop_reason == "refusal":
+        return Outcome.INFRASTRUCTURE, said[:MAX_ERROR], Fault.REFUSAL
     if result.is_error or result.subtype != "success":
         status = f" (status {result.api_error_status})" if result.api_error_status else ""
-        fault = fault_of(result.api_error_status, said)
+        fault = guess_fault(result.api_error_status, said)
         return Outcome.INFRASTRUCTURE, said[:MAX_ERROR] + status, fault
     if cut or result.stop_reason is None:
         # Reported as a success, with the half that arrived or the half that came after.

@@ -8,6 +8,7 @@ import tempfile
 import time
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -66,6 +67,17 @@ def say_bare(*, bare: bool) -> str:
 def say_effort(effort: str) -> str:
     """Return what an identity says of how hard the model is told to think; nothing where it is not."""
     return f" at {effort} effort" if effort else ""
+
+
+def say_address(*urls: str | None) -> str:
+    """Return what an identity says of services that are not the client's own, "" for none.
+
+    Another service is another agent, whatever the model is called there. Of a URL only host, port and path
+    are told: the rest may hold a key.
+    """
+    places = [urlsplit(url if "//" in url else f"//{url}") for url in urls if url]
+    shown = [f"{(place.netloc.rpartition('@')[2])}{place.path.rstrip('/')}" for place in places]
+    return f" via {', '.join(shown)}" if shown else ""
 
 
 def read_version(binary: Path, *, hint: str, env: tuple[tuple[str, str], ...] = ()) -> str:

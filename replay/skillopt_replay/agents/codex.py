@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from skillopt_replay.agents.clients import say_bare, say_effort
+from skillopt_replay.agents.clients import say_address, say_bare, say_effort
 from skillopt_replay.agents.codex_cli import CERTIFICATES, CREDENTIAL_FILE, KEY
 from skillopt_replay.agents.codex_log import FILTER
 from skillopt_replay.agents.codex_route import find_addresses
@@ -90,6 +90,7 @@ class Codex(ClientAgent):
         return (
             f"codex {self._cli.version} {provider}{self._model or route.get('model', 'default')}"
             + say_effort(self._effort)
+            + say_address(*find_addresses(route, dict(self._credentials.env)))
             + say_bare(bare=not self._project_settings)
         )
 

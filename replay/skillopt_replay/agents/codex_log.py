@@ -21,11 +21,13 @@ if TYPE_CHECKING:
 
     Price = Callable[[str, Usage], float | None]
 
-FILTER = "error,codex_otel.trace_safe=info"  # for RUST_LOG
+FILTER = "error,codex_otel.trace_safe=info,codex_api::sse::responses=debug"  # for RUST_LOG
 _EVENTS = "codex_otel.trace_safe"
+# Says what of a reply it drops, and a refusal is among that.
+_DROPPED, _REFUSAL = "codex_api::sse::responses", '"response.refusal.done"'
 _ROUTER = "codex_core::tools::router"
 _MAX_LINE = 100_000
-_ENTRY = re.compile(r"\S+ +(?:ERROR|WARN|INFO) ([\w:.]+): (.*)", re.DOTALL)
+_ENTRY = re.compile(r"\S+ +(?:ERROR|WARN|INFO|DEBUG) ([\w:.]+): (.*)", re.DOTALL)
 _FIELD = re.compile(r'([\w.]+)=("(?:[^"\\]|\\.)*"|\S*)')
 _REFUSED = re.compile(r"rejected|reject command|not allowed|forbidden", re.IGNORECASE)
 # A call that ran and failed has its place in the stream.
@@ -37,7 +39,8 @@ class LogReader:
 
     `price` returns the dollars of one reply of a model, None where it does not know the price.
     `usage` and `replies` count the model's replies so far; `owing` says that it will be called again, to be
-    told what its tools did; `denied` names refused tools; `said` is the end of what else was written.
+    told what its tools did; `denied` names refused tools; `refused` says that the last reply declines;
+    `last` is what the last reply used; `said` is the end of what else was written.
     """
 
     def __init__(self, trace: Trace, price: Price | None = None) -> None:
@@ -46,10 +49,11 @@ class LogReader:
         self._lines = Lines(self._read, max_line=_MAX_LINE)
         self._last_call = ("", "a tool")
         self.model = ""
-        self.usage = Usage()
+        self.usage = self.last = Usage()
         self.replies = 0
         self.owing = False
         self.denied: list[str] = []
+        self.refused = False
         self.said = ""
 
     def feed(self, data: bytes) -> None:
@@ -66,6 +70,8 @@ class LogReader:
             self._keep(text)
         elif entry[1] == _EVENTS:
             self._read_event({name: value.strip('"') for name, value in _FIELD.findall(entry[2])})
+        elif entry[1] == _DROPPED:
+            self.refused = self.refused or _REFUSAL in entry[2]
         elif entry[1] == _ROUTER:
             self._read_failure(entry[2].removeprefix("error="))
         else:
@@ -78,13 +84,14 @@ class LogReader:
     def _read_event(self, fields: dict[str, str]) -> None:
         event = fields.get("event.name", "")
         if event in ("codex.api_request", "codex.websocket_request"):
-            self.owing = False
+            self.owing = self.refused = False
         elif event == "codex.sse_event" and "input_token_count" in fields:
             self.model = fields.get("model", self.model)
             self.replies += 1
             reply = _count(fields)
             cost = self._price(self.model, reply) if self._price else None
-            self.usage = self.usage.plus(msgspec.structs.replace(reply, cost_usd=cost))
+            self.last = msgspec.structs.replace(reply, cost_usd=cost)
+            self.usage = self.usage.plus(self.last)
         elif event in ("codex.tool_call_received", "codex.tool_result"):
             self.owing = True
             self._last_call = (fields.get("call_id", ""), fields.get("tool_name", "a tool"))

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from skillopt_replay.agents.codex_log import LogReader, to_usage
-from skillopt_replay.agents.codex_words import fills_context, find_fault, find_words, read_retry, unwrap
+from skillopt_replay.agents.codex_words import fills_context, find_words, read_retry, unwrap
 from skillopt_replay.agents.spending import find_excess
 from skillopt_replay.agents.traces import MAX_ERROR, Lines, Reading, Trace
+from skillopt_replay.faults import guess_fault
 from skillopt_replay.rollouts import Fault, Outcome, Usage
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from skillopt_replay.protocols import Limits
     from skillopt_replay.skills import Skill
 
+_BROKEN = "stream disconnected"
 _NAMES = {"file_change": "apply_patch", "web_search": "web_search", "todo_list": "update_plan"}
 
 
@@ -83,6 +85,7 @@ class StreamReader:
         self._text = ""
         self._denied: list[str] = []
         self._replied = False
+        self._lost = 0
         self._told: Usage | None = None
         self._error: str | None = None
         self._fault: Fault | None = None
@@ -108,6 +111,10 @@ class StreamReader:
     def _usage(self) -> Usage:
         usage = max(self.log.usage, self._told or Usage(), key=lambda usage: usage.tokens)
         return msgspec.structs.replace(usage, cost_usd=self.log.usage.cost_usd)
+
+    @property
+    def _is_refused(self) -> bool:
+        return self._fault is not None and self._fault.permanent
 
     def _read(self, line: bytes) -> bool:
         try:
@@ -138,15 +145,17 @@ class StreamReader:
             self._end = Outcome.LIMIT, find_words(message)[:MAX_ERROR], None
             return
         self._note(message)
-        self._end = Outcome.INFRASTRUCTURE, self._error, find_fault(message)
+        self._lost += _is_cut(message)
+        self._end = Outcome.INFRASTRUCTURE, self._error, guess_fault(None, message)
 
     def _note(self, message: str) -> None:
         """Keep what went wrong; a message about a retry counts until the model replies."""
         retry = read_retry(message)
         if retry == "":
             return
+        self._lost += retry is not None and _is_cut(retry)
         self._error = find_words(retry or message)[:MAX_ERROR]
-        self._fault = find_fault(message)
+        self._fault = guess_fault(None, message)
 
     def _read_item(self, item: _Item, *, ended: bool) -> None:
         if item.type == "error":
@@ -182,6 +191,10 @@ class StreamReader:
         self._lines.finish()
         self.log.finish()
         outcome, error, fault = self._end or (None, self._error or self.log.said.strip(), self._fault)
+        if outcome is Outcome.FINISHED and self.log.refused:
+            outcome, error, fault = Outcome.INFRASTRUCTURE, "its last reply declines", Fault.REFUSAL
+        # Stopped, or dead: unless a tool was under way, it was asking its model.
+        asking = (self._end is None or self._stopped) and self._trace.idle and not self._is_refused
         return Reading(
             outcome=outcome,
             answer=self._text,
@@ -196,8 +209,15 @@ class StreamReader:
             replied=self._replied,
             waiting_for_service=self._end is None and (self._fault is not None or not self._replied),
             idle=self._trace.idle,
+            lost=self._lost + asking,
+            last=self.log.last,
             skipped=self._lines.skipped,
         )
+
+
+def _is_cut(message: str) -> bool:
+    """Whether a reply had begun."""
+    return _BROKEN in message
 
 
 def _shows(skill: Skill, command: str, output: str) -> bool:

@@ -8,17 +8,8 @@ from typing import Any
 
 import msgspec
 
-from skillopt_replay.agents.faults import fault_of
-from skillopt_replay.rollouts import Fault
-
 _RETRY = re.compile(r"Reconnecting\.\.\. (?:\d+/\d+|waiting for network) \((.*)\)\Z", re.DOTALL)
-_STATUS = re.compile(r"\bstatus:? (\d{3})\b")
 _FULL = re.compile(r"context window|context_length_exceeded", re.IGNORECASE)
-_UNREACHED = re.compile(
-    r"lookup address|name does not resolve|error sending request|connection (?:failed|refused)"
-    r"|waiting for network|workspace routing",
-    re.IGNORECASE,
-)
 # A route without WebSockets says so like this; the client then goes on without them.
 _SOCKET = re.compile(r"\burl: wss?://")
 _SHELLS = ("bash", "sh", "zsh", "dash")
@@ -35,14 +26,6 @@ def read_retry(message: str) -> str | None:
 def fills_context(message: str) -> bool:
     """Whether the run has no room left in the model's context."""
     return _FULL.search(message) is not None
-
-
-def find_fault(message: str) -> Fault:
-    """Return the fault behind a message."""
-    if _UNREACHED.search(message):
-        return Fault.NETWORK
-    status = _STATUS.search(message)
-    return fault_of(status[1] if status else None, message)
 
 
 def find_words(message: str) -> str:

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from skillopt_replay.agents.clients import say_address
 from skillopt_replay.agents.command_stream import CommandReader
-from skillopt_replay.agents.faults import fault_of
 from skillopt_replay.agents.harness import Launch, Run, conclude, run_client
 from skillopt_replay.errors import Unavailable
+from skillopt_replay.faults import guess_fault
 from skillopt_replay.masking import keep_long
 from skillopt_replay.rollouts import Fault, Outcome, Usage
 from skillopt_replay.sandbox.contract import SYSTEM_PATH, Toolchains
@@ -120,7 +121,8 @@ class CommandAgent:
 
     @property
     def identity(self) -> str:
-        return f"command {self._program.name} {self._program.digest} {self._model or 'default'}"
+        reach = say_address(*map(str, self._reach or ()))
+        return f"command {self._program.name} {self._program.digest} {self._model or 'default'}{reach}"
 
     @property
     def estimate(self) -> Usage:
@@ -199,6 +201,6 @@ def judge(
     said = finished.stderr.strip()[-500:]
     if status == TRY_LATER:
         error = f"{program} asked to be tried later: {said or 'it gave no reason'}"
-        return Outcome.INFRASTRUCTURE, error, fault_of(None, said)
+        return Outcome.INFRASTRUCTURE, error, guess_fault(None, said)
     error = f"{program} ended with {status}: {said or 'it wrote nothing on the error channel'}"
     return Outcome.LIMIT, error, None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from skillopt_replay.agents.clients import say_bare, say_effort
+from skillopt_replay.agents.clients import say_address, say_bare, say_effort
 from skillopt_replay.agents.copilot_cli import MODEL, PROVIDER, SECRETS, quiet, unpack
 from skillopt_replay.agents.copilot_stream import StreamReader
 from skillopt_replay.agents.copilot_usage import UsageFile, switch_on
@@ -89,9 +89,13 @@ class Copilot(ClientAgent):
 
     @property
     def identity(self) -> str:
-        own = "provider/" if PROVIDER in dict(self._credentials.env) else ""
-        name = f"copilot {self._cli.version} {own}{self._model or 'default'}"
-        return f"{name}{say_effort(self._effort)}{say_bare(bare=not self._project_settings)}"
+        env = dict(self._credentials.env)
+        own = "provider/" if PROVIDER in env else ""
+        return (
+            f"copilot {self._cli.version} {own}{self._model or 'default'}{say_effort(self._effort)}"
+            + say_address(env.get(PROVIDER) or env.get("COPILOT_GH_HOST") or env.get("GH_HOST"))
+            + say_bare(bare=not self._project_settings)
+        )
 
     async def run(self, task: Task, skill: Skill | None, workspace: Path, limits: Limits) -> Rollout:
         """Let the client work on the task in `workspace`; see Agent.run."""

@@ -17,9 +17,9 @@ from skillopt_replay.agents.copilot_events import (
     data_of,
 )
 from skillopt_replay.agents.copilot_usage import UsageFile
-from skillopt_replay.agents.faults import fault_of
 from skillopt_replay.agents.spending import find_excess
 from skillopt_replay.agents.traces import MAX_ERROR, Lines, Reading, Trace
+from skillopt_replay.faults import guess_fault, name_fault
 from skillopt_replay.rollouts import Fault, Outcome
 
 if TYPE_CHECKING:
@@ -27,12 +27,6 @@ if TYPE_CHECKING:
 
 _SKILL_TOOL = "skill"
 _SILENCE = "no response was returned"
-_FAULTS = {
-    "authentication": Fault.SIGN_IN,
-    "authorization": Fault.SIGN_IN,
-    "policy": Fault.SIGN_IN,
-    "quota": Fault.MONEY,
-}
 _TOO_LONG = "context_limit"
 # A token just renewed may be refused once; one refused again is no good.
 _REFUSALS = 2
@@ -63,7 +57,8 @@ class StreamReader:
         self._owing = False
         self._replied = False
         self._refusals = 0
-        self._streaming = False
+        self._streaming = self._asking = False
+        self._lost = 0
         self._broken_off = False
         self._fault: Fault | None = None
         self._error: str | None = None
@@ -140,16 +135,20 @@ class StreamReader:
 
     def _take_dispatch(self, _event: Event) -> None:
         self._streaming = False
+        self._asking = True
 
     def _take_failure(self, event: Event) -> None:
         failure = data_of(event, Failure)
         self._refusals += 1
-        self._fault = fault_of(failure.status_code, failure.words)
+        self._asking = False
+        self._fault = guess_fault(failure.status_code, failure.words)
         if failure.status_code is None and self._streaming:
             self._fault = Fault.CUT
+            self._lost += 1
         self._error = failure.words[:MAX_ERROR] or None
 
     def _take_outcome(self, event: Event) -> None:
+        self._asking = False
         if data_of(event, CallOutcome).outcome == "success":
             self._note_answer()
 
@@ -183,10 +182,10 @@ class StreamReader:
         self._too_long = failure.error_type == _TOO_LONG
         if _SILENCE in self._error.lower():
             self._fault = Fault.REPLY
-        elif failure.error_type in _FAULTS:
-            self._fault = _FAULTS[failure.error_type]
+        elif named := name_fault(failure.error_type or ""):
+            self._fault = named
         elif self._fault is None:
-            self._fault = fault_of(failure.status_code, failure.words)
+            self._fault = guess_fault(failure.status_code, failure.words)
 
     def _take_abort(self, event: Event) -> None:
         self._broken_off = self._broken_off or event.agent_id is None
@@ -215,6 +214,8 @@ class StreamReader:
             replied=self._replied,
             waiting_for_service=self._exit_code is None and (self._refusals > 0 or not self._replied),
             idle=self._trace.idle,
+            lost=self._lost + (self._exit_code is None and self._asking),
+            last=self._spent.last,
             skipped=self._lines.skipped,
         )
 
@@ -228,10 +229,12 @@ class StreamReader:
             return self._judge_success()
         if self._too_long:
             return Outcome.LIMIT, self._error, None
+        if self._spent.withheld:
+            return self._judge_success()
         error = self._error or f"copilot ended with {self._exit_code} and gave no reason"
         return Outcome.INFRASTRUCTURE, error, self._fault or Fault.CLIENT
 
     def _judge_success(self) -> tuple[Outcome, str | None, Fault | None]:
         if self._spent.withheld:
-            return Outcome.INFRASTRUCTURE, "the service withheld the last reply", Fault.REPLY
+            return Outcome.INFRASTRUCTURE, "the service withheld its last reply", Fault.REFUSAL
         return Outcome.FINISHED, None, None

@@ -26,7 +26,7 @@ _DELAY_MS = "10"
 _PIECE = 1 << 20
 _MAX_LINE = 1_000_000
 _CALL = b'"chat"'
-_WITHHELD = "content_filter"
+_WITHHELD = frozenset({"content_filter", "refusal"})
 
 
 def switch_on(file: Path) -> dict[str, str]:
@@ -69,7 +69,7 @@ class UsageFile:
         self._offset = 0
         self._lines = Lines(self._take, max_line=_MAX_LINE)
         self._decoder = msgspec.json.Decoder(_Span)
-        self.usage = Usage()
+        self.usage = self.last = Usage()
         self.withheld = False
 
     def watch(self, path: Path) -> None:
@@ -104,7 +104,8 @@ class UsageFile:
                 cost = self._price(span.attributes.model, usage)
                 usage = msgspec.structs.replace(usage, cost_usd=cost)
             self.usage = self.usage.plus(usage)
-            self.withheld = _WITHHELD in span.attributes.reasons
+            self.last = usage
+            self.withheld = not _WITHHELD.isdisjoint(span.attributes.reasons)
         return True
 
 

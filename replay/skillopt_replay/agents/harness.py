@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Protocol
 import msgspec
 
 from skillopt_replay import process
-from skillopt_replay.agents.faults import fault_of
+from skillopt_replay.agents.spending import count_lost
 from skillopt_replay.bounds import Bounds
 from skillopt_replay.errors import ReplayError
+from skillopt_replay.faults import guess_fault
 from skillopt_replay.folders import PRIVATE_PREFIX, make_folder
 from skillopt_replay.rollouts import Fault, Outcome, Rollout, Usage
 from skillopt_replay.sandbox.launching import find_failure
@@ -157,6 +158,9 @@ def _lay_out(private: Path, furnish: Callable[[Path], Launch]) -> Launch:
 
 def _report(run: Run, finished: process.Finished, reading: Reading, judge: Judge) -> Rollout:
     outcome, error, fault = judge(run.program, finished, reading, run.limits)
+    if fault is Fault.REFUSAL:
+        # A result, and no lost run: a skill that makes the model refuse must not lose its failures by it.
+        outcome, error, fault = Outcome.LIMIT, f"the model refused: {error}", None
     notes = [f"tools refused: {', '.join(sorted(set(reading.denied)))}"] if reading.denied else []
     if reading.skipped:
         notes.append(f"{reading.skipped} lines of the client's output could not be read")
@@ -169,13 +173,20 @@ def _report(run: Run, finished: process.Finished, reading: Reading, judge: Judge
         answer=reading.answer,
         calls=reading.calls,
         steps=reading.steps,
-        usage=reading.usage,
+        usage=_settle(reading),
         seconds=finished.seconds,
         skill_loaded=reading.skill_loaded if run.skill else None,
         error=error,
         fault=fault,
         notes=tuple(notes),
     )
+
+
+def _settle(reading: Reading) -> Usage:
+    usage = count_lost(reading.usage, reading.last, reading.lost)
+    if not (reading.lost or reading.replied or usage.tokens) and usage.cost_usd is None:
+        return msgspec.structs.replace(usage, cost_usd=0.0)  # it was never answered, or was refused
+    return usage
 
 
 def conclude(
@@ -194,8 +205,15 @@ def conclude(
     if finished.excess:
         return Outcome.LIMIT, f"stopped: {finished.excess}", None
     if finished.flooded:
-        return Outcome.INFRASTRUCTURE, "the client wrote without end and was stopped", Fault.CLIENT
+        return _flooded(reading)
     return _crashed(program, finished, reading)
+
+
+def _flooded(reading: Reading) -> tuple[Outcome, str | None, Fault | None]:
+    if not reading.idle:
+        # A tool was under way, or the program is the agent itself: output without end is its doing.
+        return Outcome.LIMIT, "stopped: output without end", None
+    return Outcome.INFRASTRUCTURE, "the client wrote without end and was stopped", Fault.CLIENT
 
 
 def _accept(reading: Reading, outcome: Outcome) -> tuple[Outcome, str | None, Fault | None]:
@@ -213,7 +231,7 @@ def _crashed(
         return Outcome.INFRASTRUCTURE, f"the sandbox failed: {broken[:300]}", Fault.SANDBOX
     said = reading.error or finished.stderr.strip()[-500:] or "it wrote nothing on the error channel"
     error = f"{program} ended with {finished.returncode} and no result: {said}"
-    return Outcome.INFRASTRUCTURE, error, reading.fault or fault_of(None, said)
+    return Outcome.INFRASTRUCTURE, error, reading.fault or guess_fault(None, said)
 
 
 def _failed(run: Run, error: str, fault: Fault, seconds: float) -> Rollout:

@@ -1,8 +1,10 @@
-"""Says when a run has used up what it may: pure functions over its limits and what it spent."""
+"""What a run has used, and whether that is all it may: pure functions over its limits and its usage."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+
+import msgspec
 
 if TYPE_CHECKING:
     from skillopt_replay.protocols import Limits
@@ -22,3 +24,18 @@ def find_excess(limits: Limits, usage: Usage, turns: int = 0) -> str | None:
     if limits.usd is not None and usage.cost_usd is not None and usage.cost_usd >= limits.usd:
         return f"stopped after ${usage.cost_usd:.4f}; ${limits.usd:.4f} was allowed"
     return None
+
+
+def count_lost(usage: Usage, last: Usage, lost: int) -> Usage:
+    """Return the usage with that of `lost` requests: paid for, as it may be, with no reply that told it.
+
+    Each counts as much as the `last` reply did. Where there was none, or its price is not known, the cost is
+    not known either, and the run counts with its bound.
+    """
+    if not lost:
+        return usage
+    if not last.tokens or (last.cost_usd is None and usage.cost_usd is not None):
+        return msgspec.structs.replace(usage, cost_usd=None)
+    for _ in range(lost):
+        usage = usage.plus(last)
+    return usage

@@ -26,8 +26,10 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
     `outcome` is None when it ended without a result; `error` then is what it said last.
     `replied`: the model answered at least once. `waiting_for_service`: it ended while it waited for the
     service. `idle`: no tool of its was under way, so that only the service could go on; `silent_s` are the
-    seconds since it was heard last. `skill_loaded` is None when the agent does not tell. `denied` names the
-    tools that were refused; `skipped` counts lines that could not be read.
+    seconds since it was heard last. `lost` requests may have been paid for without a reply that told what
+    they used: cut ones, and the one under way at the end; `last` is what the last reply used.
+    `skill_loaded` is None when the agent does not tell. `denied` names the tools that were refused;
+    `skipped` counts lines that could not be read.
     """
 
     outcome: Outcome | None
@@ -44,6 +46,8 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
     waiting_for_service: bool = False
     idle: bool = False
     silent_s: float = 0.0
+    lost: int = 0
+    last: Usage = Usage()
     skipped: int = 0
 
 

@@ -131,7 +131,8 @@ def _reap(running: dict[int, int]) -> None:
         if channel is not None:
             _tell(channel, os.waitstatus_to_exitcode(status))
             os.close(channel)
-            _kill_strays(running)
+        # Not only after a launcher: what one leaves falls to us bit by bit, as its parents die.
+        _kill_strays(running)
 
 
 def _kill_strays(running: dict[int, int]) -> None:

@@ -74,7 +74,8 @@ class AnthropicModel(RemoteModel):
     ) -> None:
         """`headers` sign in; `secret` of them is blanked in errors. `price` None: costs are not known."""
         address = messages_url(base_url)
-        identity = f"anthropic:{urlsplit(address).netloc}#{model}"
+        path = urlsplit(address).path.removesuffix("/v1/messages")
+        identity = f"anthropic:{urlsplit(address).netloc}{path}#{model}"
         service = Service(
             address,
             name=identity,

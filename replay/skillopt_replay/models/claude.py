@@ -11,17 +11,18 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from skillopt_replay import process
-from skillopt_replay.agents.claude_cli import CREDENTIAL_FILE, make_environment
+from skillopt_replay.agents.claude_cli import CREDENTIAL_FILE, find_address, make_environment
 from skillopt_replay.agents.claude_usage import ModelTokens, Tokens, add_up
-from skillopt_replay.agents.clients import say_effort
-from skillopt_replay.agents.faults import fault_of
+from skillopt_replay.agents.clients import say_address, say_effort
 from skillopt_replay.errors import Unavailable
+from skillopt_replay.faults import guess_fault
 from skillopt_replay.folders import PRIVATE_PREFIX, make_folder
 from skillopt_replay.masking import mask
-from skillopt_replay.models.completing import conclude
+from skillopt_replay.models.completing import conclude, decline
 from skillopt_replay.protocols import Completion
 from skillopt_replay.rollouts import Fault, Usage
 from skillopt_replay.sandbox.contract import SYSTEM_PATH
+from skillopt_replay.sandbox.launching import launch
 from skillopt_replay.trash import discard
 
 if TYPE_CHECKING:
@@ -92,8 +93,9 @@ class ClaudeModel:
 
     @property
     def identity(self) -> str:
-        """The client's version and the model."""
-        return f"claude {self._cli.version} {self._model or 'default'}{say_effort(self._effort)}"
+        """The client's version, the model, and the service where it is not the maker's own."""
+        place = say_address(find_address(self._credentials))
+        return f"claude {self._cli.version} {self._model or 'default'}{say_effort(self._effort)}{place}"
 
     @property
     def estimate(self) -> Usage:
@@ -121,7 +123,8 @@ class ClaudeModel:
         try:
             await asyncio.to_thread(self._furnish, private, system)
             finished = await process.run(
-                self._command(private, schema),
+                # By the launcher, so that the client ends when we do, however we end.
+                launch(self._command(private, schema)),
                 cwd=private / "work",
                 env=self._environment(private),
                 seconds=self._seconds,
@@ -177,12 +180,14 @@ class ClaudeModel:
         except (msgspec.DecodeError, RecursionError):
             said = (finished.stderr or finished.stdout).strip()[-300:] or "it wrote nothing"
             error = f"claude ended with {finished.returncode} and no result: {said}"
-            return self._failed(error, fault_of(None, said), started)
+            return self._failed(error, guess_fault(None, said), started)
         usage = add_up(result.model_usage, result.usage, result.total_cost_usd)
         model = next(iter(result.model_usage or {}), self._model or "")
         problem = _find_problem(result, wants_object=schema is not None)
         if problem is not None:
             error, fault = problem
+            if fault is Fault.REFUSAL:
+                return decline(error, model=model, usage=usage, seconds=finished.seconds)
             if fault is Fault.SIGN_IN:
                 error += f" (sign in with `claude`, or check {self._credentials.source})"
             return Completion(
@@ -202,7 +207,6 @@ class ClaudeModel:
             usage=usage,
             seconds=finished.seconds,
             truncated=result.stop_reason == "max_tokens",
-            refused=result.stop_reason == "refusal",
         )
 
     def _failed(self, error: str, fault: Fault, started: float) -> Completion:
@@ -234,9 +238,11 @@ def _find_problem(result: _Result, *, wants_object: bool) -> tuple[str, Fault] |
     if result.subtype == "error_max_turns" and wants_object:
         return None
     said = result.result or "; ".join(str(e) for e in result.errors or ()) or result.subtype or "no reason"
+    if result.stop_reason == "refusal":
+        return said[:300], Fault.REFUSAL
     if result.is_error or result.subtype != "success":
         status = f" (status {result.api_error_status})" if result.api_error_status else ""
-        return said[:300] + status, fault_of(result.api_error_status, said)
+        return said[:300] + status, guess_fault(result.api_error_status, said)
     if result.stop_reason is None:
         return f"the reply did not come to its end: {said[:200]}", Fault.CUT
     return None

@@ -11,21 +11,25 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from skillopt_replay import process
-from skillopt_replay.agents.clients import say_effort
+from skillopt_replay.agents.clients import say_address, say_effort
 from skillopt_replay.agents.codex import name_provider
 from skillopt_replay.agents.codex_cli import CREDENTIAL_FILE
 from skillopt_replay.agents.codex_log import FILTER, LogReader
-from skillopt_replay.agents.codex_words import find_fault, find_words
+from skillopt_replay.agents.codex_route import find_addresses
+from skillopt_replay.agents.codex_words import find_words
+from skillopt_replay.agents.spending import count_lost
 from skillopt_replay.agents.traces import Trace
 from skillopt_replay.errors import Unavailable
+from skillopt_replay.faults import guess_fault
 from skillopt_replay.folders import PRIVATE_PREFIX, make_folder
 from skillopt_replay.masking import mask
 from skillopt_replay.models.claude import ENTRYPOINT, render
-from skillopt_replay.models.completing import conclude
+from skillopt_replay.models.completing import conclude, decline
 from skillopt_replay.models.schemas import simplify
 from skillopt_replay.protocols import Completion
 from skillopt_replay.rollouts import Fault, Usage
 from skillopt_replay.sandbox.contract import SYSTEM_PATH
+from skillopt_replay.sandbox.launching import launch
 from skillopt_replay.trash import discard
 
 if TYPE_CHECKING:
@@ -109,11 +113,12 @@ class CodexModel:
 
     @property
     def identity(self) -> str:
-        """The client's version and the model."""
+        """The client's version, the model, and the service where it is not the maker's own."""
         route = self._credentials.route
         provider = f"{route['model_provider']}/" if "model_provider" in route else ""
         name = f"codex {self._cli.version} {provider}{self._model or route.get('model', 'default')}"
-        return f"{name}{say_effort(self._effort)}"
+        place = say_address(*find_addresses(route, dict(self._credentials.env)))
+        return f"{name}{say_effort(self._effort)}{place}"
 
     @property
     def estimate(self) -> Usage:
@@ -138,7 +143,8 @@ class CodexModel:
         try:
             await asyncio.to_thread(self._furnish, private, system, schema)
             finished = await process.run(
-                self._command(private, schema),
+                # By the launcher, so that the client ends when we do, however we end.
+                launch(self._command(private, schema)),
                 cwd=private / "work",
                 env=self._environment(private),
                 seconds=self._seconds,
@@ -220,11 +226,10 @@ class CodexModel:
     ) -> Completion:
         if finished.stopped:
             said = f"the model called tools it does not have, {log.replies} times"
-            failed = self._failed(said, Fault.REPLY, finished.seconds)
-            return msgspec.structs.replace(failed, usage=self._priced(log.usage))
+            return self._failed(said, Fault.REPLY, finished.seconds, self._count(log, lost=1))
         if finished.timed_out:
             said = f"no reply within {self._seconds:g} s"
-            return self._failed(said, Fault.NETWORK, finished.seconds)
+            return self._failed(said, Fault.NETWORK, finished.seconds, self._count(log, lost=1))
         text, usage, problem = "", None, ""
         for event in _decode(finished.stdout):
             if event.item is not None and event.item.type == "agent_message":
@@ -233,23 +238,47 @@ class CodexModel:
                 usage = self._priced(_count(event.usage))
             if event.type == "turn.failed":
                 problem = (event.error and event.error.message) or "no reason given"
+        if problem and guess_fault(None, problem) is Fault.REFUSAL:
+            spent = self._priced(usage or log.usage)
+            return decline(
+                find_words(problem), model=self._model or "", usage=spent, seconds=finished.seconds
+            )
         if problem:
-            return self._failed(find_words(problem), find_fault(problem), finished.seconds)
+            fault = guess_fault(None, problem)
+            lost = int(fault in (Fault.CUT, Fault.NETWORK))
+            return self._failed(find_words(problem), fault, finished.seconds, self._count(log, lost=lost))
         if usage is None:
             said = (log.said or finished.stdout).strip()[-300:] or "it wrote nothing"
             error = f"codex ended with {finished.returncode} and no result: {said}"
-            return self._failed(error, find_fault(said), finished.seconds)
-        return conclude(text, schema, model=self._model or "", usage=usage, seconds=finished.seconds)
+            return self._failed(error, guess_fault(None, said), finished.seconds, self._count(log, lost=1))
+        return conclude(
+            text, schema, model=self._model or "", usage=usage, seconds=finished.seconds, refused=log.refused
+        )
 
     def _priced(self, usage: Usage) -> Usage:
         if self._price is None or self._credentials.file is not None:
             return usage
         return msgspec.structs.replace(usage, cost_usd=self._price.cost(usage))
 
-    def _failed(self, error: str, fault: Fault, seconds: float) -> Completion:
+    def _count(self, log: LogReader, *, lost: int) -> Usage:
+        """Return what a call that failed has used, its `lost` requests included."""
+        usage, last = self._priced(log.usage), self._priced(log.last)
+        if not (lost or usage.tokens):
+            return Usage(cost_usd=0.0)
+        return count_lost(usage, last, lost)
+
+    def _failed(
+        self,
+        error: str,
+        fault: Fault,
+        seconds: float,
+        usage: Usage = Usage(cost_usd=0.0),  # noqa: B008
+    ) -> Completion:
         if fault is Fault.SIGN_IN:
             error = f"{error[:400]} ({_SIGN_IN}; now used: {self._credentials.source})"
-        return Completion(text="", model=self._model or "", seconds=seconds, error=error[:700], fault=fault)
+        return Completion(
+            text="", model=self._model or "", seconds=seconds, error=error[:700], fault=fault, usage=usage
+        )
 
 
 def _decode(text: str) -> list[_Event]:

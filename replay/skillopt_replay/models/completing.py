@@ -7,6 +7,8 @@ from typing import Any
 
 import msgspec
 
+from skillopt_replay.attempts import begin_another
+from skillopt_replay.errors import CeilingReached
 from skillopt_replay.models.replies import find_object
 from skillopt_replay.models.schemas import find_mismatch
 from skillopt_replay.protocols import Completion
@@ -27,10 +29,13 @@ async def complete_with_room(
     first = await ask(room)
     if room or first.fault is not Fault.CUT or first.error is None or not first.usage.output_tokens:
         return first, room
+    try:
+        noted = begin_another(first.usage, first.error)
+    except CeilingReached:
+        return first, ROOM_TO_THINK
     second = await ask(ROOM_TO_THINK)
-    both = msgspec.structs.replace(
-        second, usage=first.usage.plus(second.usage), seconds=first.seconds + second.seconds
-    )
+    usage = second.usage if noted else first.usage.plus(second.usage)
+    both = msgspec.structs.replace(second, usage=usage, seconds=first.seconds + second.seconds)
     return both, ROOM_TO_THINK
 
 
@@ -43,6 +48,14 @@ def charge(usage: Usage | None, estimate: Usage, lost: Sequence[object]) -> Usag
         # As input alone: nothing of an output was seen, and only that shows a model that reasons.
         total = total.plus(Usage(input_tokens=estimate.tokens, cost_usd=estimate.cost_usd))
     return total
+
+
+def decline(text: str, *, model: str, usage: Usage, seconds: float) -> Completion:
+    """Return the Completion of a model, or of its service, that will not answer: it failed, nothing broke.
+
+    `text` is what was said instead.
+    """
+    return Completion(text=text, model=model, usage=usage, seconds=seconds, fault=Fault.REFUSAL)
 
 
 def conclude(
@@ -61,10 +74,12 @@ def conclude(
     """Return the Completion of a reply that came to its end.
 
     `value` is the object where it was handed in beside the text. An object counts when it is as the schema
-    says. With no text and no object there is nothing to judge: that is an error. Text that was cut
-    (`truncated`), declined (`refused`) or is not to the schema is kept, with the fault and without an
-    error, as the one who asked can say so to the model.
+    says. With no text and no object there is nothing to judge: that is an error, unless the model declined
+    (`refused`). Text that was cut (`truncated`), declines or is not to the schema is kept, with the fault
+    and without an error, as the one who asked can say so to the model.
     """
+    if refused:
+        return decline(text, model=model, usage=usage, seconds=seconds)
     if not text.strip() and value is None:
         error = "the model gave no answer"
         fault = Fault.REPLY
@@ -75,7 +90,7 @@ def conclude(
         if thought:
             error += ": it only reasoned"
         return Completion(text="", model=model, usage=usage, seconds=seconds, error=error, fault=fault)
-    fault_ = Fault.CUT if truncated else Fault.REPLY if refused else None
+    fault_ = Fault.CUT if truncated else None
     found: dict[str, Any] | None = None
     if schema is not None and fault_ is None:
         found = dict(value) if value is not None else find_object(text)

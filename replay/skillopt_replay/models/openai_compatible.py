@@ -6,6 +6,9 @@ import time
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+import msgspec
+
+from skillopt_replay.agents.clients import say_effort
 from skillopt_replay.errors import Unavailable
 from skillopt_replay.models.asking import Asking
 from skillopt_replay.models.completing import complete_with_room
@@ -62,7 +65,14 @@ class OpenAICompatible(RemoteModel):
         than with the key as a bearer token. `remedies` says for a fault what the user can do.
         """
         address = url or completions_url(base_url)
-        identity = identity or f"{preset.name}:{urlsplit(address).netloc}#{model}"
+        # Behind one gateway the path may tell one service from another.
+        usual = url is not None or completions_url(base_url) == completions_url(preset.base_url or base_url)
+        path = "" if usual else urlsplit(address).path.removesuffix("/chat/completions").removesuffix("/v1")
+        said = f" with {msgspec.json.encode(extra, order='sorted').decode()}" if extra else ""
+        name = f"{preset.name}:{urlsplit(address).netloc}{path}#{model}{say_effort(effort)}{said}"
+        identity = identity or name
+        if effort:
+            preset = msgspec.structs.replace(preset, extra={**preset.extra, "reasoning_effort": effort})
         signing = (
             headers if headers is not None else {"authorization": f"Bearer {api_key}"} if api_key else {}
         )

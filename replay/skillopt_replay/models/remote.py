@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
-from skillopt_replay.models.completing import charge, conclude
+from skillopt_replay.models.completing import charge, conclude, decline
 from skillopt_replay.models.replies import Reply, ReplyUnreadable
 from skillopt_replay.models.service import Failure, Service
 from skillopt_replay.protocols import Completion
@@ -104,6 +104,8 @@ class RemoteModel:
         )
 
     def _failed(self, message: str, fault: Fault, seconds: float, usage: Usage) -> Completion:
+        if fault is Fault.REFUSAL:
+            return decline(message, model=self._model, usage=usage, seconds=seconds)
         return Completion(
             text="", model=self._model, seconds=seconds, error=message, fault=fault, usage=usage
         )

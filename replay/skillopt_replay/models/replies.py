@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from skillopt_replay.models.faults import find_fault
+from skillopt_replay.faults import find_fault
 from skillopt_replay.models.prices import FREE, Price
 from skillopt_replay.rollouts import Fault, Usage
 
@@ -88,14 +88,6 @@ class _Payload(msgspec.Struct):
     error: Any = None
 
 
-# MiniMax tells its errors inside of a reply with status 200.
-_STATUSES = {
-    1002: Fault.RATE, 1004: Fault.SIGN_IN, 1008: Fault.MONEY, 1039: Fault.RATE, 2049: Fault.SIGN_IN,
-    1000: Fault.OVERLOAD, 1001: Fault.OVERLOAD, 1013: Fault.OVERLOAD, 1024: Fault.OVERLOAD,
-    1033: Fault.OVERLOAD,
-}  # fmt: skip
-
-
 def read_reply(body: bytes, *, price: Price | None = None) -> Reply:
     """Decode the body of a chat completion.
 
@@ -135,8 +127,9 @@ def read_reply(body: bytes, *, price: Price | None = None) -> Reply:
 def _no_choices(payload: _Payload, body: bytes) -> ReplyUnreadable:
     status = payload.base_resp
     if status is not None and status.status_code:
+        # MiniMax tells its errors inside of a reply with status 200.
         message = _one_line(status.status_msg or "no reason")
-        fault = _STATUSES.get(status.status_code) or find_fault(0, message=message)
+        fault = find_fault(0, f"minimax {status.status_code}", message)
         return ReplyUnreadable(f"the server says {status.status_code}: {message}", fault)
     if payload.error is not None:
         told = read_error(body)

@@ -11,7 +11,9 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from skillopt_replay.models.faults import find_fault
+from skillopt_replay.attempts import begin_another
+from skillopt_replay.errors import CeilingReached
+from skillopt_replay.faults import find_fault
 from skillopt_replay.models.places import is_loopback
 from skillopt_replay.models.replies import read_error
 from skillopt_replay.models.retries import Patience, is_transient, requested_wait
@@ -91,23 +93,30 @@ class Service:
             await client.aclose()
 
     async def ask(self, body: Mapping[str, Any], lost: list[Failure] | None = None) -> bytes | Failure:
-        """Return the body of the reply, or why there is none; `lost` takes the tries that may have cost."""
+        """Return the body of the reply, or why there is none.
+
+        Of tries that may have been paid for, `lost` takes those that no ledger has written down. Where a
+        ceiling allows no other try, the last one stands.
+        """
         attempt = 0
         while True:
             await asyncio.sleep(max(0.0, self._not_before - time.monotonic()))
             answer = await self._post(body)
             if isinstance(answer, bytes):
                 return answer
-            if answer.paid and lost is not None:
-                lost.append(answer)
             attempt += 1
-            if not answer.transient or attempt >= self._patience.attempts:
+            again = answer.transient and attempt < self._patience.attempts
+            if again and (answer.wait_s or 0.0) > self._patience.longest_wait_s:
+                message = f"{answer.message} (asked to wait {answer.wait_s:.0f} s)"
+                answer, again = msgspec.structs.replace(answer, message=message), False
+            if answer.paid:
+                again, noted = _begin_another(answer, again=again)
+                if not noted and lost is not None:
+                    lost.append(answer)
+            if not again:
                 return self._advise(answer)
             wait = self._patience.wait(attempt - 1, self._rng)
             if answer.wait_s is not None:
-                if answer.wait_s > self._patience.longest_wait_s:
-                    message = f"{answer.message} (asked to wait {answer.wait_s:.0f} s)"
-                    return self._advise(msgspec.structs.replace(answer, message=message))
                 self._not_before = max(self._not_before, time.monotonic() + answer.wait_s)
             _LOG.info("%s: %s; trying again in %.1f s", self._name, answer.message, wait)
             await asyncio.sleep(wait)
@@ -175,6 +184,16 @@ class Service:
                 trust_env=not is_loopback(self.url),
             )
         return self._client
+
+
+def _begin_another(lost: Failure, *, again: bool) -> tuple[bool, bool]:
+    """Return whether there may be another try, and whether a ledger has noted the lost one."""
+    if not again:
+        return False, False
+    try:
+        return True, begin_another(None, lost.message)
+    except CeilingReached:
+        return False, False
 
 
 def _describe(error: Exception) -> str:

@@ -210,7 +210,7 @@ async def test_a_reply_that_came_at_the_second_try_costs_both(chat_server):
     assert done.usage.tokens == most.tokens + once.usage.tokens
 
 
-@pytest.mark.parametrize(("stop", "fault"), [("max_tokens", Fault.CUT), ("refusal", Fault.REPLY)])
+@pytest.mark.parametrize(("stop", "fault"), [("max_tokens", Fault.CUT), ("refusal", Fault.REFUSAL)])
 async def test_a_cut_or_declined_reply_keeps_its_text_and_is_no_value(chat_server, stop, fault):
     async with client(chat_server(say('{"n": 4}', stop=stop))) as model:
         done = await model.complete(ASK, schema=SCHEMA)

@@ -157,6 +157,20 @@ async def test_what_fails_outside_the_model_is_an_error(program, tmp_path, reply
     assert (done.text, done.value, done.fault) == ("", None, fault)
 
 
+@pytest.mark.parametrize(
+    "reply",
+    [
+        {**GOOD, "is_error": True, "result": "API Error: safeguards flagged this", "stop_reason": "refusal"},
+        {**GOOD, "result": "", "stop_reason": "refusal"},
+        {**GOOD, "is_error": True, "result": "content filtering policy", "api_error_status": 400},
+    ],
+    ids=["told", "silent", "status"],
+)
+async def test_a_refusal_is_the_models_failure(program, tmp_path, reply):
+    done = await ClaudeModel(program(reply, code=1), work=tmp_path / "w").complete(ASK, schema=SCHEMA)
+    assert (done.value, done.error, done.fault) == (None, None, Fault.REFUSAL)
+
+
 async def test_a_client_that_hangs_is_ended(program, tmp_path):
     model = ClaudeModel(program(GOOD, before="time.sleep(60)"), seconds=1.0, work=tmp_path / "w")
     started = time.monotonic()

@@ -162,6 +162,12 @@ async def test_what_fails_outside_the_model_is_an_error_with_its_fault(
     assert (done.text, done.value, done.fault) == ("", None, fault)
 
 
+async def test_a_refusal_is_the_models_failure(program, tmp_path):
+    told = fail("stream disconnected: Incomplete response returned, reason: content_filter")
+    done = await CodexModel(program(told, code=1), work=tmp_path / "w").complete(ASK)
+    assert (done.value, done.error, done.fault) == (None, None, Fault.REFUSAL)
+
+
 async def test_a_key_with_a_known_price_makes_costs_known(program, tmp_path):
     model = CodexModel(program(say("x")), price=Price(1.0, 10.0, 0.1), work=tmp_path / "w")
     assert model.estimate.cost_usd > 0

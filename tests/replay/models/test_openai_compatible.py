@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import time
+from functools import partial
 
 import pytest
 
 from skillopt_replay.errors import Unavailable
+from skillopt_replay.ledger import MemoryLedger
 from skillopt_replay.models.openai_compatible import OpenAICompatible, completions_url
 from skillopt_replay.models.prices import Price
 from skillopt_replay.models.retries import Patience
-from skillopt_replay.protocols import Message
+from skillopt_replay.protocols import Completion, Message
+from skillopt_replay.rollouts import Fault
 
 QUICK = Patience(attempts=3, first_wait_s=0.01, longest_wait_s=0.5)
 ASK = [Message("system", "Be brief."), Message("user", "Say hi.")]
@@ -80,6 +83,57 @@ async def test_rate_limits_server_errors_and_broken_connections_are_tried_again(
         done = await model.complete(ASK)
     assert (done.text, done.error) == ("at last", None)
     assert len(server.requests) == 3
+
+
+async def ask_through(ledger, model):
+    return await ledger.once("optimizer", "k", model.estimate, lambda: model.complete(ASK), Completion)
+
+
+async def test_each_try_that_may_have_been_paid_for_is_in_the_ledger_before_the_next(chat_server):
+    dropped, slow = (0, None, {}), fail(429, headers={"retry-after": "0"})
+    server = chat_server(dropped, slow, dropped, say("at last", prompt_tokens=9, completion_tokens=2))
+    ledger = MemoryLedger()
+    seen = []
+
+    def note(answer, _asked):
+        seen.append([entry.state for entry in ledger.entries])
+        return answer
+
+    server.answers = [partial(note, answer) for answer in server.answers]
+    model = OpenAICompatible(
+        server.url, "m", patience=Patience(attempts=4, first_wait_s=0.01), price=Price(1.0, 2.0)
+    )
+    async with model:
+        done = await ask_through(ledger, model)
+    assert done.text == "at last"
+    assert seen == [
+        ["started"],
+        ["failed", "started"],
+        ["failed", "started"],
+        ["failed", "failed", "started"],
+    ]
+    lost, again, last = ledger.entries
+    assert lost.usage == again.usage == model.estimate
+    assert last.usage == done.usage, "what is in the ledger already is not told once more"
+
+
+async def test_where_a_ceiling_allows_no_other_try_the_lost_one_stands(chat_server):
+    server = chat_server((0, None, {}), say("at last"))
+    async with client(server, price=Price(1.0, 2.0)) as model:
+        ledger = MemoryLedger(max_usd=1.5 * model.estimate.cost_usd)
+        done = await ask_through(ledger, model)
+    assert (done.fault, len(server.requests)) == (Fault.NETWORK, 1)
+    assert ledger.spent.cost_usd == pytest.approx(model.estimate.cost_usd)
+
+
+async def test_a_model_that_needs_room_to_think_is_paid_for_twice_and_noted_twice(chat_server):
+    thought = say("<think>hm", "length", prompt_tokens=10, completion_tokens=50)
+    server = chat_server(thought, say("hi", prompt_tokens=10, completion_tokens=5))
+    ledger = MemoryLedger()
+    async with client(server, price=Price(1.0, 1.0)) as model:
+        done = await ask_through(ledger, model)
+    assert (done.text, done.usage.tokens) == ("hi", 15)
+    assert [(entry.state, entry.usage.tokens) for entry in ledger.entries] == [("failed", 60), ("done", 15)]
 
 
 async def test_trying_again_ends_and_names_the_reason(chat_server):

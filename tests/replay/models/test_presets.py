@@ -277,12 +277,27 @@ async def test_what_a_model_thinks_is_never_its_answer(chat_server, message, tex
 
 
 @pytest.mark.parametrize(
+    "answer",
+    [
+        say("", "content_filter"),
+        say(None, "stop", {"content": None, "refusal": "I will not"}),
+        (400, {"error": {"code": "content_filter", "message": "The prompt was filtered"}}, {}),
+    ],
+    ids=["withheld", "declined", "status"],
+)
+async def test_a_model_that_will_not_answer_has_failed_and_nothing_broke(chat_server, answer):
+    server = chat_server(answer)
+    done, _ = await ask(server, "vllm")
+    assert (done.value, done.error, done.fault) == (None, None, Fault.REFUSAL)
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize(
     ("message", "finish", "said", "fault"),
     [
         ({"content": "", "reasoning_content": "maybe"}, "stop", "it only reasoned", Fault.REPLY),
         ({"content": "<think>for ever"}, "length", "cut at 50 tokens", Fault.CUT),
         ({"content": None}, "stop", "gave no answer", Fault.REPLY),
-        ({"content": ""}, "content_filter", "gave no answer", Fault.REPLY),
     ],
 )
 async def test_a_reply_without_any_answer_is_an_error(chat_server, message, finish, said, fault):
@@ -298,7 +313,7 @@ async def test_a_reply_without_any_answer_is_an_error(chat_server, message, fini
         ('{"m": 4}', "stop", Fault.REPLY),
         ("in words", "stop", Fault.REPLY),
         ('{"n": 4}', "length", Fault.CUT),
-        ('{"n": 4}', "content_filter", Fault.REPLY),
+        ('{"n": 4}', "content_filter", Fault.REFUSAL),
     ],
 )
 async def test_an_object_that_is_not_to_the_schema_is_kept_as_text_and_is_no_value(

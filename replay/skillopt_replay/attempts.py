@@ -1,0 +1,42 @@
+"""Tells the ledger of a call that it asks its service once more, before it does.
+
+What a ledger has written down need not be told again by the call; without one, a call adds it up itself.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from skillopt_replay.rollouts import Usage
+
+    Take = Callable[[Usage | None, str], None]
+
+_TAKE: ContextVar[Take | None] = ContextVar("take", default=None)
+
+
+@contextmanager
+def listening(take: Take) -> Iterator[None]:
+    """Have `take` told of the attempts of what is awaited within."""
+    token = _TAKE.set(take)
+    try:
+        yield
+    finally:
+        _TAKE.reset(token)
+
+
+def begin_another(usage: Usage | None, why: str) -> bool:
+    """Say that a request ended, `why` it was not the last, and that another one begins.
+
+    `usage` is what it used, None when that is not known. Returns whether a ledger has written it down.
+    Raises CeilingReached when the other one would pass a ceiling.
+    """
+    take = _TAKE.get()
+    if take is None:
+        return False
+    take(usage, why)
+    return True
