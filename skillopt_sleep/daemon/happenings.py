@@ -72,6 +72,13 @@ def finish(schedule: Schedule, end: End, now: datetime, reason: str = "") -> Sch
     return _remark(later, work.window, Remark(state, reason))
 
 
+def note_done(schedule: Schedule, ended: datetime) -> Schedule:
+    """Note that a night ended well, whoever worked it: one of the user's own counts, too."""
+    if ended > schedule.seen or (schedule.completed is not None and ended <= schedule.completed):
+        return schedule
+    return msgspec.structs.replace(schedule, completed=ended)
+
+
 def wait(schedule: Schedule, due: Work, reason: str) -> Schedule:
     """Note why the night that is due does not begin. It is told when the window passes without one."""
     return schedule if due.forced else _remark(schedule, due.window, Remark("missed", reason))

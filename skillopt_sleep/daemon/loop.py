@@ -10,8 +10,9 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
 from skillopt_sleep.clock import now as stamp
+from skillopt_sleep.clock import parse as parse_time
 from skillopt_sleep.daemon.clockwork import TICK_S, Clockwork
-from skillopt_sleep.daemon.happenings import account, note_start, note_stop
+from skillopt_sleep.daemon.happenings import account, note_done, note_start, note_stop
 from skillopt_sleep.daemon.indexing import Indexing
 from skillopt_sleep.daemon.keeper import Keeper
 from skillopt_sleep.daemon.messages import (
@@ -33,6 +34,7 @@ from skillopt_sleep.daemon.settings import LiveSettings
 from skillopt_sleep.errors import AppError
 from skillopt_sleep.paths import Paths
 from skillopt_sleep.period import as_local
+from skillopt_sleep.store.nights import find_last_done
 from skillopt_sleep.store.service import Telling, has_commands, read_commands, save_telling, take_commands
 
 if TYPE_CHECKING:
@@ -90,6 +92,8 @@ class Daemon:
         self._calm_at = time.monotonic() + delay_s
         self._notifier.ready()
         self._log.info("started", waits_s=f"{delay_s:.0f}", once=self._once)
+        # What was asked while nobody was there comes first.
+        self.post(Look())
         clockwork = Clockwork(lambda: self.post(Tick()), lambda: self.post(Look()))
         clockwork.start()
         why = "done"
@@ -169,7 +173,11 @@ class Daemon:
         if was_working:
             # First, as a full disk must not keep a night going.
             self._watch.tick(now)
-        schedule, outcomes = account(mend_clock(self._keeper.schedule, now), rules, now)
+        schedule = mend_clock(self._keeper.schedule, now)
+        ended = find_last_done(self._connection)
+        if ended is not None:
+            schedule = note_done(schedule, parse_time(ended))
+        schedule, outcomes = account(schedule, rules, now)
         self._keeper.change(schedule, outcomes)
         for outcome in outcomes:
             self._log.info("window-over", window=outcome.window, state=outcome.state, reason=outcome.reason)

@@ -75,6 +75,12 @@ def save_work(connection: sqlite3.Connection, night: str, seconds: float) -> Non
     connection.execute("update nights set worked = ? where id = ?", (seconds, night))
 
 
+def find_last_done(connection: sqlite3.Connection) -> str | None:
+    """Return when a night last ended with nothing left to do, a ceiling included; None when none did."""
+    row = connection.execute("select max(ended) from nights where state in ('done', 'stopped')").fetchone()
+    return None if row[0] is None else str(row[0])
+
+
 def close_night(connection: sqlite3.Connection, night: str, state: str, report: Any) -> None:
     """Record how the night ended and its report."""
     connection.execute(

@@ -21,6 +21,7 @@ from skillopt_sleep.daemon.happenings import (
     account,
     begin,
     finish,
+    note_done,
     note_start,
     note_stop,
     pause,
@@ -342,6 +343,28 @@ def test_a_daemon_that_keeps_dying_waits_longer_and_longer_and_forgets_when_it_l
     for _ in range(10):
         schedule, delay = note_start(note_stop(schedule), now + HOUR)
         assert delay == 0, "an orderly end is no crash"
+
+
+def test_a_year_leaves_no_more_behind_than_a_week():
+    sizes = []
+    life = Life(at("2026-01-01 12:00"))
+    life.tick = 30 * MINUTE
+    life.obstacle = lambda now, _: "the machine is not plugged in" if now.day % 3 else ""
+    for weeks in range(53):
+        life.live(until=at("2026-01-08 12:00") + 7 * weeks * DAY)
+        sizes.append(len(msgspec.json.encode(life.schedule)))
+    assert max(sizes) <= 1.2 * max(sizes[:4])
+    assert max(sizes) < 4096
+
+
+def test_a_night_that_the_user_worked_counts_as_the_days():
+    schedule = begin_schedule("seed", at("2026-05-01 12:00"))
+    evening = at("2026-05-01 22:30")
+    worked = note_done(mend_clock(schedule, evening), evening)
+    assert find_due(schedule, RULES, at("2026-05-02 03:00")) is not None
+    assert find_due(worked, RULES, at("2026-05-02 03:00")) is None
+    assert note_done(worked, at("2026-05-01 20:00")) == worked
+    assert note_done(worked, at("2030-05-01 20:00")) == worked, "the clock was ahead then"
 
 
 # --- what the user says --------------------------------------------------------------------------
