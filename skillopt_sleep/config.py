@@ -178,6 +178,33 @@ class Training(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     candidates: Annotated[Positive, Meta(description="candidates raced on the train tasks")] = 2
     minibatch_size: Annotated[Positive, Meta(description="failed runs one reflection sees")] = 4
     tasks: Annotated[Positive, Meta(description="train tasks a night")] = 8
+    epochs: Annotated[Positive, Meta(description="times a night goes through its train tasks")] = 1
+    batch_size: Annotated[int, Meta(ge=0, description="train tasks of a step; 0 = all in one step")] = 0
+    samples: Annotated[Positive, Meta(description="runs of each train task; 2 or more show what varies")] = 1
+    lr_scheduler: Annotated[
+        str,
+        Meta(
+            pattern="^(constant|linear|cosine|autonomous)$",
+            description="how the learning rate falls from step to step; autonomous = the optimizer decides",
+        ),
+    ] = "constant"
+    min_learning_rate: Annotated[int, Meta(ge=0, description="where a falling learning rate ends")] = 1
+    use_slow_update: Annotated[
+        bool, Meta(description="guidance from comparing the skill with the one a night, or epoch, ago")
+    ] = False
+    use_meta_skill: Annotated[
+        bool, Meta(description="notes the optimizer keeps for itself, from the same comparison")
+    ] = False
+    use_skill_aware_reflection: Annotated[
+        bool, Meta(description="reminders of rules that are there and were not followed")
+    ] = False
+    trace_tokens: Annotated[
+        int,
+        Meta(ge=0, description="what one reflection is shown of runs; 0 = 900 for a local model, else 6000"),
+    ] = 0
+    reply_tokens: Annotated[
+        int, Meta(ge=0, description="longest reply of the optimizer; 0 = 500 for a local model, else 2000")
+    ] = 0
     max_skill_tokens: Annotated[Positive, Meta(description="size budget of a skill")] = 2000
     seed: Annotated[int, Meta(description="seed of shuffles and splits")] = 42
 

@@ -110,11 +110,19 @@ def record_applied(
     connection: sqlite3.Connection, proposal: Proposal, applied: Applied, *, who: str
 ) -> Change:
     """Write down that the proposal is live."""
-    part = "" if applied.complete else " (in part, or merged with your changes: not gated as it stands)"
+    part = (
+        "" if applied.complete else " (not gated as it stands: edited, in part, or merged with your changes)"
+    )
     others = f" with {count(len(applied.parts), 'other file')}" if applied.parts else ""
     sentence = f"applied {proposal.id}: {applied.live} is live{others}{part}"
     decided = replace(
-        proposal, state=State.APPLIED, decided=now(), applied=applied, snoozed_until=None, reason=None
+        proposal,
+        state=State.APPLIED,
+        decided=now(),
+        applied=applied,
+        snoozed_until=None,
+        reason=None,
+        watch="",
     )
     save_proposal(connection, decided, action="apply", detail=sentence, who=who)
     return _change(decided, sentence, applied.live, complete=applied.complete)
@@ -174,7 +182,9 @@ def record_reverted(
     """Write down that the proposal is not live any more."""
     outcome = "no longer holds the proposal" if reverted.after else "is removed, as there was none before"
     sentence = f"reverted {proposal.id}: {reverted.live} {outcome}"
-    decided = replace(proposal, state=State.REVERTED, decided=now(), applied=None, reason=reason or None)
+    decided = replace(
+        proposal, state=State.REVERTED, decided=now(), applied=None, reason=reason or None, watch=""
+    )
     with transaction(connection):
         if reason.strip():
             _tell_later_nights(connection, proposal, reason)

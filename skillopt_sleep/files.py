@@ -7,6 +7,14 @@ import tempfile
 from pathlib import Path
 
 
+def sync_tree(folder: Path) -> None:
+    """Have the files of a folder written through to the disk."""
+    for path in folder.rglob("*"):
+        if path.is_file():
+            with path.open("rb") as file:
+                os.fsync(file.fileno())
+
+
 def write_atomically(path: Path, content: str | bytes, *, mode: int = 0o600) -> None:
     """Replace the file with a text (UTF-8) or bytes.
 

@@ -81,7 +81,8 @@ class Proposal(msgspec.Struct, frozen=True, kw_only=True):
 
     `scope` is "project" or "user"; `base_text` is the live file when staged ("" if there was none),
     `text` the proposed file; `files` are the skill's other files in it. `created` and `decided` are ISO 8601
-    in UTC. `ungated` says why the text is no longer what the gate measured, "" while it is.
+    in UTC. `watch` says how corrections rose since it was applied, "" when they did not. `ungated` says why
+    the text is no longer what the gate measured, "" while it is.
     """
 
     id: str
@@ -101,3 +102,4 @@ class Proposal(msgspec.Struct, frozen=True, kw_only=True):
     applied: Applied | None = None
     files: tuple[FileChange, ...] = ()
     ungated: str = ""
+    watch: str = ""

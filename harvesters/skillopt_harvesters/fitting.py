@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 # So is a count written by what knows no whole numbers, or keeps all values as text.
-_is_whole = re.compile(r"\s*\+?(\d{1,18})(?:\.0*)?\s*", re.ASCII).fullmatch
+_is_whole = re.compile(r"\s*([+-]?\d{1,18})(?:\.0*)?\s*", re.ASCII).fullmatch
 
 
 def fit(value: Any, wanted: Any) -> Any:

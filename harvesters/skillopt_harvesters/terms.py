@@ -70,8 +70,6 @@ _PREPOSITIONS_TEXT = (
     "für von zu aus mit über auf para de del sobre con pour sur dans avec"
 )
 _ARTICLES = frozenset("the a an my our this these der die das le les el los las".split())
-# Words of German that carry no matter, and are none in English.
-_GERMAN_STOPS = frozenset("der das den dem ein eine einen einem einer eines".split())
 # Characters that carry grammar and no matter.
 _PARTICLES = frozenset("的了吗呢吧啊呀请把给为对在和与是有个一下我你您这那里被让将帮着过并及或")
 # After these comes what something is done to.
@@ -119,7 +117,7 @@ def find_terms(skeleton: Sequence[str]) -> tuple[Term, ...]:
             elif token not in _PARTICLES:
                 terms.append(Term(token, marked))
             marked = token in _MARKERS
-        elif token in STOP_WORDS or token in PREPOSITIONS or token in _GERMAN_STOPS:
+        elif token in STOP_WORDS or token in PREPOSITIONS:
             tail = tail or (token in PREPOSITIONS and bool(terms))
             articled = articled or token in _ARTICLES
         elif _APOSTROPHE.split(token)[0] not in STOP_WORDS:

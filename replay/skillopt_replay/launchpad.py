@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 _PIECE = 1 << 18
 _END_SECONDS = 5.0
+_ANSWER_SECONDS = 10.0  # for the helper to fork, however busy the machine
 _NUMBER = 4  # bytes of a process id or exit code on the channel
 _current: ContextVar[Launchpad | None] = ContextVar("launchpad", default=None)
 
@@ -129,6 +130,7 @@ class Launchpad:
 
 def _start_helper() -> tuple[subprocess.Popen[bytes], socket.socket]:
     control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    control.settimeout(_END_SECONDS)
     with theirs:
         helper = subprocess.Popen(
             [*LAUNCHER, "--serve", str(theirs.fileno()), str(os.getpid())],
@@ -171,7 +173,10 @@ class Forked:
         try:
             await forked._loop.sock_sendall(channel, len(request).to_bytes(4, sys.byteorder) + request)
             forked._loop.add_reader(channel, forked._hear)
-            await forked._forked
+            await asyncio.wait_for(forked._forked, _ANSWER_SECONDS)
+        except asyncio.TimeoutError as error:
+            forked.close()
+            raise OSError("the launcher's helper does not answer") from error
         except BaseException:
             forked.close()
             raise

@@ -40,6 +40,8 @@ class MemoryLedger:
         self._max_tokens = max_tokens
         self._max_calls = max_calls
         self._entries: list[Entry] = []
+        self._ended = Usage()
+        self._running: dict[int, Usage] = {}
         self._results: dict[tuple[str, str], object] = {}
         self._locks: dict[tuple[str, str], asyncio.Lock] = {}
         self._refused: ServiceRefused | None = None
@@ -52,9 +54,9 @@ class MemoryLedger:
     @property
     def spent(self) -> Usage:
         """What the ended calls cost and the running ones may cost."""
-        total = Usage()
-        for entry in self._entries:
-            total = total.plus(entry.estimate if entry.state == "started" else entry.usage)
+        total = self._ended
+        for estimate in self._running.values():
+            total = total.plus(estimate)
         return total
 
     async def once(
@@ -114,9 +116,12 @@ class MemoryLedger:
                 f"the next call could bring the tokens to {after.tokens}, above {self._max_tokens}"
             )
         self._entries.append(Entry(kind=kind, key=key, state="started", estimate=estimate))
+        self._running[len(self._entries) - 1] = estimate
         return len(self._entries) - 1
 
     def _close(self, index: int, state: Literal["done", "failed"], usage: Usage) -> None:
+        del self._running[index]
+        self._ended = self._ended.plus(usage)
         self._entries[index] = msgspec.structs.replace(self._entries[index], state=state, usage=usage)
 
 

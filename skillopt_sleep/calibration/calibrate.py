@@ -21,13 +21,13 @@ from skillopt_sleep.night.bench import make_conditions, make_policy
 from skillopt_sleep.night.identity import name_identity
 from skillopt_sleep.night.measure import Conditions, make_scorer
 from skillopt_sleep.night.roller import make_roller
+from skillopt_sleep.night.rolls import Roller
 from skillopt_sleep.noise import Calibration
 from skillopt_sleep.paths import Paths
 from skillopt_sleep.store.calibrations import save_calibration
 from skillopt_sleep.store.counts import count_clients
 from skillopt_sleep.store.ledger import SqliteLedger
 from skillopt_sleep.store.trials import begin_trial, end_trial
-from skillopt_sleep.training.records import Roller
 
 KIND = "calibration"
 LIVES = 1000

@@ -21,6 +21,7 @@ from skillopt_sleep.night.bench import make_conditions, make_policy
 from skillopt_sleep.night.leaks import find_leaked
 from skillopt_sleep.night.measure import Measurement, measure
 from skillopt_sleep.night.roller import make_roller
+from skillopt_sleep.night.rolls import Roller
 from skillopt_sleep.night.structure import find_objections
 from skillopt_sleep.paths import Paths
 from skillopt_sleep.store.candidates import read_carried
@@ -31,7 +32,7 @@ from skillopt_sleep.store.trials import begin_trial, end_trial
 from skillopt_sleep.training.edits import apply_edits
 from skillopt_sleep.training.evidence import citable, collect_failures
 from skillopt_sleep.training.provenance import collect_sources, vouch
-from skillopt_sleep.training.records import Edit, Roller
+from skillopt_sleep.training.records import Edit
 
 KIND = "bad-edits"
 

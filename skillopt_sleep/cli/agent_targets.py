@@ -86,7 +86,7 @@ def _find_program(env: Mapping[str, str], agent: str, program: str) -> dict[str,
     from skillopt_sleep.agents import BY_NAME
 
     path = Path(program).expanduser()
-    if not program or agent not in BY_NAME or len(path.parts) == 1:
+    if not program or agent not in BY_NAME:
         return dict(env)
     name = BY_NAME[agent].program
     if path.name != name or not os.access(path, os.X_OK):

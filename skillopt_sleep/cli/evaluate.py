@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -24,7 +25,7 @@ def evaluate(
     ],
     overrides: Overrides = None,
     config: ConfigFile = None,
-    split: Annotated[str, typer.Option(help="train, val or test.")] = "test",
+    split: Annotated[str, typer.Option(help="train, val, test, or all: each by itself.")] = "test",
     against: Annotated[
         str, typer.Option(metavar="PATH", help="Another skill, on the same tasks (empty: env.skill_init).")
     ] = "",
@@ -38,20 +39,21 @@ def evaluate(
     It is compared task by task with another skill: that of --against, or else the one training begins with.
     """
     from skillopt_sleep.cli.progress import follow
-    from skillopt_sleep.training.environments import read_split
+    from skillopt_sleep.training.comparing import arrange
+    from skillopt_sleep.training.environments import read_splits
     from skillopt_sleep.training.reading import read
 
     settings = read(config, as_list(overrides))
-    wanted = read_split(split)
+    wanted = read_splits(split)
     with stoppable(), follow(quiet=as_json) as listen:
         found = complete(_evaluate(settings, skill, against, wanted, samples, listen))
-    value: dict[str, Any] = msgspec.to_builtins(found)
-    show(value, as_json=as_json, render=lambda: _render(found))
+    value: dict[str, Any] = msgspec.to_builtins(arrange(found))
+    show(value, as_json=as_json, render=lambda: "\n".join(map(_render, found)))
 
 
 async def _evaluate(
-    config: Config, skill: str, against: str, split: str, samples: int, listen: Listener
-) -> Comparison:
+    config: Config, skill: str, against: str, splits: Sequence[str], samples: int, listen: Listener
+) -> list[Comparison]:
     from skillopt_sleep.training.comparing import compare_skills
 
     other = against or config.env.skill_init
@@ -61,7 +63,7 @@ async def _evaluate(
             config,
             Path(skill),
             Path(other) if other else None,
-            split=split,
+            splits=splits,
             samples=samples,
             report=lambda stage, done, total: listen(Event(stage=stage, done=done, total=total)),
         )

@@ -41,8 +41,12 @@ def review(
         ).run()
         return
     proposals = desk.proposals() if everything else desk.pending()
+    told = [
+        {**value, "history": desk.history(proposal.id)}
+        for value, proposal in zip(to_json(proposals), proposals, strict=True)
+    ]
     show(
-        {"proposals": to_json(proposals)},
+        {"proposals": told},
         as_json=as_json,
         render=lambda: render_plain(proposals, mode=load(paths.config).gate.mode),
     )

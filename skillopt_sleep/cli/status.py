@@ -16,7 +16,8 @@ from skillopt_staging.proposals import State
 if TYPE_CHECKING:
     from skillopt_sleep.daemon.standing import Standing
 
-_SHOWN = 5
+# As much of anything as leaves room for the rest on one screen.
+_MOST = 4
 
 
 @explain
@@ -50,6 +51,12 @@ def status(
             "pending": [p.id for p in read_proposals(connection, State.PENDING)],
             "service": standing,
             "missed": standing.missed,
+            "snoozed": [p.id for p in read_proposals(connection, State.SNOOZED)],
+            "watched": [
+                {"id": p.id, "skill": p.skill, "said": p.watch}
+                for p in read_proposals(connection, State.APPLIED)
+                if p.watch
+            ],
         }
         if night:
             report = msgspec.json.decode(night.report) if night.report else {}
@@ -91,14 +98,22 @@ def _render(value: dict[str, Any]) -> str:
         reserved = f" (${cut_off:.2f} of it may be too much: calls that were cut off)" if cut_off else ""
         calls = count(spend.calls, "call")
         lines.append(f"spend      {calls}, {spend.tokens} tokens, ${spend.usd:.2f}{reserved}")
-        lines += [f"verdict    {v['skill']}: {v['reason']}" for v in night["verdicts"]]
+        verdicts = night["verdicts"]
+        lines += [f"verdict    {v['skill']}: {v['reason']}" for v in verdicts[:_MOST]]
+        if len(verdicts) > _MOST:
+            lines.append(f"           and {len(verdicts) - _MOST} more in its report")
     else:
         lines.append("last night none yet: skillopt-sleep run starts one")
     month = value["month"]
     of = f" of ${month['ceiling_usd']:.2f}" if month["ceiling_usd"] else ""
     lines.append(f"this month ${month['usd']:.2f}{of}")
     pending = value["pending"]
-    lines.append(f"pending    {', '.join(pending) if pending else 'nothing to review'}")
+    lines.append(f"pending    {_shorten(pending) if pending else 'nothing to review'}")
+    if value["snoozed"]:
+        lines.append(f"snoozed    {_shorten(value['snoozed'])}")
+    for one in value["watched"][:_MOST]:
+        lines.append(f"watched    {one['skill']}: {one['said']}")
+        lines.append(f"           skillopt-sleep revert {one['id']} takes it back")
     return "\n".join(lines)
 
 
@@ -125,5 +140,10 @@ def _describe(service: Standing) -> list[str]:
         lines.append("next night none by itself; skillopt-sleep run works one now")
     if service.missed:
         lines.append(f"missed     {len(service.missed)} of the last {count(len(service.windows), 'night')}")
-        lines += [f"           {row.window} {row.state}: {row.reason}" for row in service.missed[:_SHOWN]]
+        lines += [f"           {row.window} {row.state}: {row.reason}" for row in service.missed[:_MOST]]
     return lines
+
+
+def _shorten(names: list[str]) -> str:
+    more = f" and {len(names) - _MOST} more" if len(names) > _MOST else ""
+    return ", ".join(names[:_MOST]) + more

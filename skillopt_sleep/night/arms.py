@@ -14,9 +14,9 @@ from skillopt_replay.rollouts import Outcome, Rollout, Score
 from skillopt_replay.skills import Skill
 from skillopt_replay.tasks import Task
 from skillopt_sleep.night.identity import find_answering
+from skillopt_sleep.night.rolls import Roller
 from skillopt_sleep.night.transcripts import tell_runs
 from skillopt_sleep.records import TaskEvidence
-from skillopt_sleep.training.records import Roller
 
 _EXCERPT = 2000
 # The second side of a skill measured against itself: repeats nobody else counts, so that they run anew.

@@ -14,6 +14,7 @@ from skillopt_sleep.night.backends import Backends
 from skillopt_sleep.night.leaks import find_leaked
 from skillopt_sleep.night.measure import Conditions, Measurement, measure
 from skillopt_sleep.night.planned import SkillPlan
+from skillopt_sleep.night.rolls import Roller
 from skillopt_sleep.night.structure import find_objections
 from skillopt_sleep.paths import Paths
 from skillopt_sleep.store.candidates import Carried
@@ -21,7 +22,6 @@ from skillopt_sleep.store.family import count_in, read_family
 from skillopt_sleep.store.ledger import SqliteLedger
 from skillopt_sleep.store.looks import count_look
 from skillopt_sleep.store.rulings import Ruled, save_ruling
-from skillopt_sleep.training.records import Roller
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,8 @@ async def measure_candidate(
     """
     policy = make_policy(bench.settings)
     budget = bench.settings.training.max_skill_tokens
-    problems = find_objections(carried.skill, incumbent, max_tokens=budget)
+    rules = [edit.content for edit in carried.edits]
+    problems = find_objections(carried.skill, incumbent, max_tokens=budget, rules=rules)
     problems += find_leaked(carried.skill, incumbent, plan.gate, plan.train, plan.hidden)
 
     def find_level(identity: str) -> float:

@@ -6,11 +6,14 @@ import math
 from collections.abc import Mapping
 
 from skillopt_gate.vetoes import RECHECK_RUNS
+from skillopt_replay.rollouts import Usage
 from skillopt_replay.tasks import is_judged
 from skillopt_sleep.config import Settings
+from skillopt_sleep.night.curriculum import make_config
 from skillopt_sleep.night.planned import Forecast, Plan, SkillPlan
 from skillopt_sleep.review.wording import count
 from skillopt_sleep.store.typical import Typical
+from skillopt_sleep.training.forecast import forecast
 
 # A judge is tried on eight samples, with six questions each.
 _TRIAL_QUESTIONS = 48
@@ -58,13 +61,18 @@ def _count(skill: SkillPlan, settings: Settings) -> dict[str, int]:
     candidates = 1
     if skill.carried is None:
         candidates = min(gate.candidates, training.candidates)
-        train = len(skill.train)
-        rollouts += train * (1 + training.candidates)
-        reflections += training.candidates * math.ceil(train / training.minibatch_size)
+        config = make_config(settings, len(skill.train), slots=1)
+        splits = {"train": skill.train, "val": skill.val, "test": ()}
+        taught = forecast(
+            config, splits, rollout=Usage(), question=Usage(), follows=skill.learned.skill is not None
+        )
+        rollouts += taught.total_rollouts
+        minibatches = math.ceil(min(config.train.batch_size, len(skill.train)) / training.minibatch_size)
+        # What several minibatches propose is merged, and ranked where it is too much.
+        reflections += taught.steps * training.candidates * (minibatches + 2 * (minibatches > 1))
         judged_train = sum(1 for task in skill.train for check in task.checks if is_judged(check))
-        judged = judged * candidates * 2 * repeats + judged_train * (1 + training.candidates)
-        if training.candidates > gate.candidates:
-            rollouts += training.candidates * len(skill.val)
+        runs = training.epochs * (training.samples + training.candidates)
+        judged = judged * candidates * 2 * repeats + judged_train * runs
     else:
         judged = judged * 2 * repeats
     rollouts += candidates * 2 * repeats * len(skill.gate)

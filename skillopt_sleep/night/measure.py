@@ -15,9 +15,9 @@ from skillopt_replay.tasks import Task
 from skillopt_sleep.events import Listener, ignore
 from skillopt_sleep.night.arms import Arms, Scorer
 from skillopt_sleep.night.leading import Lead, Question
+from skillopt_sleep.night.rolls import Roller
 from skillopt_sleep.night.ruling import Ruling, ask_gate
 from skillopt_sleep.records import TaskEvidence
-from skillopt_sleep.training.records import Roller
 
 # What each mode of the reference method compares; all others compare passed and failed.
 _METRICS = {"soft": "soft", "mixed": "mixed"}

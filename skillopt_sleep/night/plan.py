@@ -14,6 +14,7 @@ from skillopt_sleep.errors import Explained
 from skillopt_sleep.night.past import went_wrong
 from skillopt_sleep.night.planned import NOTHING_FRESH, Place, Plan, SkillPlan, Skipped
 from skillopt_sleep.store.candidates import Carried
+from skillopt_sleep.store.memories import Learned
 from skillopt_sleep.training.records import RejectedEdit
 
 
@@ -26,6 +27,7 @@ def make_plan(
     locate: Callable[[Sequence[Task]], Place],
     waiting: Callable[[str], Carried | None],
     rejected: Callable[[str], Sequence[RejectedEdit]],
+    learned: Callable[[str], Learned] = lambda _: Learned(),
     is_open: Callable[[str], bool],
     is_settled: Callable[[str, str, Sequence[str]], bool],
     suits: Callable[[Task], bool],
@@ -35,9 +37,10 @@ def make_plan(
 
     A skill is taught by the tasks of one project (Task.root) a night; when the tasks have no root, by all.
     `locate` says where the skill of these tasks lives, `waiting` which candidate waits at a live path,
-    `rejected` which edits were turned down there, and `is_open` whether the user still has a proposal for
-    that path to decide. `is_settled` says that a skill passes these train tasks already, `suits` whether
-    the target can be judged by a task's checks, `is_there` whether what the task works on still exists.
+    `rejected` which edits were turned down there, `learned` what the last night left there, and `is_open`
+    whether the user still has a proposal for that path to decide. `is_settled` says that a skill passes
+    these train tasks already, `suits` whether the target can be judged by a task's checks, `is_there`
+    whether what the task works on still exists.
     Skills with most failed asks come first. A place that cannot be used, or a skill there that is no legal
     SKILL.md, costs the others nothing.
     """
@@ -74,6 +77,7 @@ def make_plan(
                 sealed=[task for task in usable if sides[task.id] == "test"],
                 carried=carried,
                 rejected=rejected(place.live),
+                learned=learned(place.live),
                 settings=settings,
                 seed=seed,
             )
@@ -159,6 +163,7 @@ def _plan_skill(
     sealed: Sequence[Task],
     carried: Carried | None,
     rejected: Sequence[RejectedEdit],
+    learned: Learned,
     settings: Settings,
     seed: str,
 ) -> SkillPlan:
@@ -172,6 +177,7 @@ def _plan_skill(
         gate=(),
         carried=carried,
         rejected=tuple(rejected),
+        learned=learned,
     )
     # A one-night test looks at tonight alone, and a candidate for another text than what is live is
     # outdated; so tasks of earlier nights are as good as new.

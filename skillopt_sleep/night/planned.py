@@ -7,6 +7,7 @@ import msgspec
 from skillopt_replay.skills import Skill
 from skillopt_replay.tasks import Task
 from skillopt_sleep.store.candidates import Carried
+from skillopt_sleep.store.memories import Learned
 from skillopt_sleep.training.records import RejectedEdit
 
 NOTHING_FRESH = "its candidate waits for held-out tasks it has not been measured on"
@@ -27,11 +28,11 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
 class SkillPlan(msgspec.Struct, frozen=True, kw_only=True):
     """One skill's work tonight. With `carried` set, training is skipped and its evidence goes on.
 
-    `rejected` are the edits turned down before this night: what happens to the skill while the night is
-    worked on, or lies interrupted, does not change what the optimizer is asked. `renewed` are tasks that
-    its evidence has counted, and may count again should it start anew with another agent or model. `val`
-    choose among candidates; of the `sealed` tasks only their number is here, so that none can be run.
-    `hidden` is the text of all held-out tasks that are not in `gate`.
+    `rejected` are the edits turned down before this night, `learned` is what the last one left: what happens
+    to the skill while the night is worked on, or lies interrupted, does not change what the optimizer is
+    asked. `renewed` are tasks that its evidence has counted, and may count again should it start anew with
+    another agent or model. `val` choose among candidates; of the `sealed` tasks only their number is here, so
+    that none can be run. `hidden` is the text of all held-out tasks that are not in `gate`.
     """
 
     skill: str
@@ -42,6 +43,7 @@ class SkillPlan(msgspec.Struct, frozen=True, kw_only=True):
     gate: tuple[Task, ...]
     carried: Carried | None = None
     rejected: tuple[RejectedEdit, ...] = ()
+    learned: Learned = Learned()
     renewed: tuple[Task, ...] = ()
     val: tuple[Task, ...] = ()
     sealed: int = 0

@@ -41,7 +41,7 @@ class NightReport(msgspec.Struct, frozen=True, kw_only=True):
     """A whole night. `state` is done, stopped (by a ceiling), planned (a dry run) or failed.
 
     `judge` is the model that judged what no code could check, "" when nothing was judged; `forecast` what
-    the night was thought to take before it began.
+    the night was thought to take before it began; `next_steps` what the user can do now.
     """
 
     night: str
@@ -61,6 +61,7 @@ class NightReport(msgspec.Struct, frozen=True, kw_only=True):
     control: str = "candidate"
     judge: str = ""
     forecast: Forecast | None = None
+    next_steps: tuple[str, ...] = ()
 
     @property
     def verdicts(self) -> list[dict[str, object]]:
@@ -117,6 +118,8 @@ def to_markdown(report: NightReport) -> str:
         if skill.diff:
             fence = "`" * max(3, 1 + _longest_run(skill.diff))
             lines += ["", f"{fence}diff", skill.diff.rstrip("\n"), fence]
+    if report.next_steps:
+        lines += ["", "## Next steps", "", *(f"- {step}" for step in report.next_steps)]
     if report.skipped:
         lines += ["", "## Left alone", ""]
         lines += [f"- {s.title} ({count(s.tasks, 'task')}): {s.reason}" for s in report.skipped]

@@ -17,8 +17,8 @@ from skillopt_replay.tasks import Task, needs_judge
 from skillopt_replay.throttle import PASSING, Throttle
 from skillopt_sleep.config import Settings
 from skillopt_sleep.night.backends import Backends
+from skillopt_sleep.night.rolls import Roller
 from skillopt_sleep.night.setups import choose_setup
-from skillopt_sleep.training.records import Roller
 
 _GB = 1_000_000_000
 

@@ -19,6 +19,8 @@ from skillopt_sleep.files import write_atomically
 from skillopt_sleep.night.backends import Backends
 from skillopt_sleep.night.bench import Bench
 from skillopt_sleep.night.judging import admit, collect_samples
+from skillopt_sleep.night.morning import list_next_steps
+from skillopt_sleep.night.page import to_html
 from skillopt_sleep.night.planned import Plan
 from skillopt_sleep.night.report import NightReport, SkillReport, to_json, to_markdown
 from skillopt_sleep.night.roller import make_roller
@@ -70,7 +72,7 @@ async def run_night(
     failed: list[str] = []
     for number, skill in enumerate(plan.skills):
         listen(Event(stage="skills", done=number, total=len(plan.skills), detail=skill.skill))
-        ledger.begin_share()
+        ledger.begin_share(skill.skill)
         try:
             report, stopped = await work_on(skill, bench)
         except CeilingReached as error:
@@ -112,6 +114,7 @@ async def run_night(
         ),
         seconds=time.monotonic() - began,
     )
+    report_ = msgspec.structs.replace(report_, next_steps=list_next_steps(connection))
     write_report(paths, report_)
     close_night(connection, night, report_.state, to_json(report_))
     return report_
@@ -185,7 +188,8 @@ def make_report(
 
 
 def write_report(paths: Paths, report: NightReport) -> None:
-    """Write report.md and report.json into the night's folder."""
+    """Write report.md, report.html and report.json into the night's folder."""
     folder = paths.nights / report.night
+    write_atomically(folder / "report.html", to_html(report))
     write_atomically(folder / "report.md", to_markdown(report))
     write_atomically(folder / "report.json", msgspec.json.encode(to_json(report)).decode())

@@ -9,14 +9,13 @@ import msgspec
 
 from skillopt_gate.verdicts import Decision
 from skillopt_replay.skills import Skill
-from skillopt_sleep.events import Event
 from skillopt_sleep.night.bench import Bench, find_number, measure_candidate
 from skillopt_sleep.night.carrying import carry, grow
+from skillopt_sleep.night.learning import teach
 from skillopt_sleep.night.measure import Measurement
 from skillopt_sleep.night.planned import SkillPlan
 from skillopt_sleep.night.report import SkillReport
 from skillopt_sleep.night.retries import Known, recall
-from skillopt_sleep.night.selection import select
 from skillopt_sleep.night.stage import stage_candidate
 from skillopt_sleep.noise import say_noise
 from skillopt_sleep.records import Note
@@ -32,9 +31,6 @@ from skillopt_sleep.store.candidates import (
 from skillopt_sleep.store.database import transaction
 from skillopt_sleep.store.family import note_accepted
 from skillopt_sleep.store.looks import read_looks
-from skillopt_sleep.training.describe import describe
-from skillopt_sleep.training.epoch import train
-from skillopt_sleep.training.records import Candidate, TrainingConfig
 from skillopt_staging.errors import Busy, StagingError
 
 
@@ -50,7 +46,7 @@ async def work_on(plan: SkillPlan, bench: Bench) -> tuple[SkillReport, str]:
         retire(bench.connection, carried.id, "outdated")
         carried = None
     if carried is None:
-        waiting, report = await _train(plan, incumbent, bench, report)
+        waiting, report = await _train(plan, bench, report)
     else:
         waiting = [carried]
     if not waiting:
@@ -93,68 +89,19 @@ def _mention(report: SkillReport, others: Sequence[_Measured]) -> SkillReport:
     return msgspec.structs.replace(report, note=f"{report.note}; also judged: {said}") if said else report
 
 
-async def _train(
-    plan: SkillPlan, incumbent: Skill | None, bench: Bench, report: SkillReport
-) -> tuple[list[Carried], SkillReport]:
-    settings = bench.settings.training
-    result = await train(
-        incumbent,
-        name=plan.skill,
-        description=describe(plan.title, plan.train),
-        tasks=plan.train,
-        roll=bench.roll,
-        optimizer=bench.backends.optimizer,
-        ledger=bench.ledger,
-        config=TrainingConfig(
-            seed=settings.seed,
-            learning_rate=settings.learning_rate,
-            minibatch_size=settings.minibatch_size,
-            candidates=settings.candidates,
-            max_skill_tokens=settings.max_skill_tokens,
-            concurrency=bench.backends.executor.slots,
-        ),
-        rejected=plan.rejected,
-        on_event=lambda stage, done, total: bench.listen(
-            Event(stage=stage, done=done, total=total, detail=plan.skill)
-        ),
-    )
-    untold = [problem for problem in result.problems[:2] if problem not in result.note]
-    problems = f" ({'; '.join(untold)})" if untold and not result.candidates else ""
-    report = msgspec.structs.replace(report, note=result.note + problems, train_before=result.incumbent_hard)
-    if not result.candidates:
-        if result.incumbent_hard >= 1.0 and result.valid == len(plan.train):
-            save_settled(bench.connection, plan.place.live, plan.base, [task.id for task in plan.train])
+async def _train(plan: SkillPlan, bench: Bench, report: SkillReport) -> tuple[list[Carried], SkillReport]:
+    lesson = await teach(plan, bench)
+    report = msgspec.structs.replace(report, note=lesson.note, train_before=lesson.before)
+    if lesson.settled:
+        save_settled(bench.connection, plan.place.live, plan.base, [task.id for task in plan.train])
+    if not lesson.candidates:
         return [], report
-    fresh, told = _leave_out_known(plan, result.candidates, bench)
-    if not fresh:
-        return [], msgspec.structs.replace(report, note="; ".join(told))
-    chosen = await select(
-        fresh,
-        plan.val,
-        bench.roll,
-        keep=bench.settings.gate.candidates,
-        concurrency=bench.backends.executor.slots,
-    )
-    best = chosen[0]
-    report = msgspec.structs.replace(report, train_before=best.base_hard, train_after=best.train_hard)
-    recalled = [_recall(carry(plan, one, rivals=len(chosen)), bench).carried for one in chosen]
+    best = lesson.candidates[0]
+    if best.raced:
+        report = msgspec.structs.replace(report, train_before=best.base_hard, train_after=best.train_hard)
+    rivals = len(lesson.candidates)
+    recalled = [_recall(carry(plan, one, rivals=rivals), bench).carried for one in lesson.candidates]
     return [one for one in recalled if one], report
-
-
-def _leave_out_known(
-    plan: SkillPlan, candidates: Sequence[Candidate], bench: Bench
-) -> tuple[list[Candidate], list[str]]:
-    """Return the candidates without a verdict, each text once, and what was said of the others."""
-    fresh: dict[str, Candidate] = {}
-    told: dict[str, str] = {}
-    for candidate in candidates:
-        proposed = carry(plan, candidate, rivals=1)
-        known = _recall(proposed, bench)
-        if known.carried:
-            fresh.setdefault(proposed.id, candidate)
-        else:
-            told[proposed.id] = known.told
-    return list(fresh.values()), list(told.values())
 
 
 def _recall(proposed: Carried, bench: Bench) -> Known:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
 import sqlite3
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,11 +16,13 @@ from skillopt_sleep.agents import AGENTS, CHAT
 from skillopt_sleep.clients import find_home, read_roots
 from skillopt_sleep.clock import today
 from skillopt_sleep.config import Settings
+from skillopt_sleep.corrections import watch_applied
 from skillopt_sleep.events import NOTE, Event, Listener, ignore
 from skillopt_sleep.night.backends import Progress, open_backends, pick_target, suits
 from skillopt_sleep.night.choosing import check_name
 from skillopt_sleep.night.forecast import describe_forecast, make_forecast
 from skillopt_sleep.night.harvesting import update_index
+from skillopt_sleep.night.learning import find_trainings
 from skillopt_sleep.night.mining import keep_mined, mine_tasks
 from skillopt_sleep.night.places import make_locator
 from skillopt_sleep.night.plan import make_plan
@@ -32,6 +35,7 @@ from skillopt_sleep.paths import Paths
 from skillopt_sleep.review.wording import count
 from skillopt_sleep.store.candidates import is_settled, read_carried, read_rejected_edits
 from skillopt_sleep.store.counts import count_clients
+from skillopt_sleep.store.memories import read_learned
 from skillopt_sleep.store.nights import begin_night, close_night, find_unfinished
 from skillopt_sleep.store.proposals import find_open
 from skillopt_sleep.store.rulings import find_last_identity
@@ -82,6 +86,9 @@ async def whole_night(
             listen(Event(stage=NOTE, detail=describe_forecast(forecast)))
             plan = msgspec.structs.replace(plan, forecast=forecast)
         night = unfinished[0] if unfinished else begin_night(connection, plan, plan.splits).id
+        if not unfinished:
+            # What a night of this name wrote, of which the database knows no more, is none of this one's.
+            shutil.rmtree(find_trainings(paths, night), ignore_errors=True)
         return await run_night(connection, paths, settings, backends, night, plan, listen=listen)
 
 
@@ -173,6 +180,8 @@ def plan_night(
     tasks = mine_tasks(connection, settings, env)
     if snapshots is not None:
         keep_mined(connection, snapshots, tasks, listen=listen)
+        for told in watch_applied(connection, tasks):
+            listen(Event(stage=NOTE, detail=told))
     listen(Event(stage="mine", done=len(tasks), total=len(tasks), detail=count(len(tasks), "task")))
     return make_plan(
         [task for task in tasks if not only or task.skill == only],
@@ -182,6 +191,7 @@ def plan_night(
         locate=make_locator(env),
         waiting=lambda live: read_carried(connection, live),
         rejected=lambda live: read_rejected_edits(connection, live),
+        learned=lambda live: read_learned(connection, live),
         is_open=lambda live: find_open(connection, live) is not None,
         is_settled=lambda live, base, train: is_settled(connection, live, base, train),
         suits=lambda task: suits(target, task, judged=bool(settings.judge.model)),

@@ -130,13 +130,22 @@ class Help(ModalScreen[None]):
 
     def compose(self) -> ComposeResult:
         with VerticalScroll(classes="dialog help"):
-            for group, keys in self._keys:
-                rows = [Content.styled(group, "bold $primary")]
-                rows += [
-                    Content.assemble((f"  {key:<10}", "$accent"), (text, "$foreground")) for key, text in keys
-                ]
-                yield Static(Content("\n").join(rows), classes="help-group")
+            with Horizontal(classes="help-columns"):
+                half = sum(len(keys) for _, keys in self._keys) / 2
+                before = 0
+                columns: tuple[list[Static], list[Static]] = ([], [])
+                for group, keys in self._keys:
+                    columns[before >= half].append(_list_group(group, keys))
+                    before += len(keys)
+                for column in columns:
+                    yield Vertical(*column, classes="help-column")
             yield Static("esc closes · review.keys in the settings changes keys", classes="muted")
 
     def action_scroll(self, step: int) -> None:
         self.query_one(VerticalScroll).scroll_relative(y=step, animate=False)
+
+
+def _list_group(group: str, keys: Sequence[tuple[str, str]]) -> Static:
+    rows = [Content.styled(group, "bold $primary")]
+    rows += [Content.assemble((f"  {key:<10}", "$accent"), (text, "$foreground")) for key, text in keys]
+    return Static(Content("\n").join(rows), classes="help-group")

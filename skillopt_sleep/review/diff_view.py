@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -16,9 +17,19 @@ from textual.strip import Strip
 
 from skillopt_sleep.records import EditEvidence
 from skillopt_sleep.review.difference import Difference, Part
-from skillopt_sleep.review.drawing import SPLIT_FROM, Drawn, Piece, draw_head, draw_reasons, draw_rows
+from skillopt_sleep.review.drawing import (
+    SPLIT_FROM,
+    Block,
+    Drawn,
+    Piece,
+    draw_head,
+    draw_reasons,
+    lay_out_rows,
+)
 
 LAYOUTS = ("auto", "unified", "split")
+# More than any screen shows, and little to keep.
+_MOST_DRAWN = 2_000
 
 
 class DiffView(ScrollView, can_focus=True):
@@ -52,9 +63,11 @@ class DiffView(ScrollView, can_focus=True):
         super().__init__(id=id)
         self.difference: Difference | None = None
         self._edits: Sequence[EditEvidence] = ()
-        self._lines: list[Drawn] = []
+        self._blocks: list[Block] = []
+        # Where each block begins, and where the last one ends.
+        self._tops: list[int] = [0]
+        self._drawn: dict[int, list[Drawn]] = {}
         self._starts: dict[int, int] = {}
-        self._drawn: dict[tuple[int, int, bool, bool], list[Drawn]] = {}
         self._styles: dict[tuple[str, ...], Style] = {}
         self._laid_for = 0
 
@@ -68,7 +81,6 @@ class DiffView(ScrollView, can_focus=True):
     ) -> None:
         """Show a change with these hunks left out, from its top or, with `stay`, from the current hunk on."""
         self.difference, self._edits = difference, edits
-        self._drawn = {}
         if not stay or self.current > len(difference.parts):
             self.set_reactive(DiffView.current, 1)
         self.set_reactive(DiffView.left_out, left_out)
@@ -107,9 +119,11 @@ class DiffView(ScrollView, can_focus=True):
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         super().watch_scroll_y(old_value, new_value)
         top, bottom = round(new_value), round(new_value) + self.scrollable_content_region.height
-        seen = {line.part for line in self._lines[top:bottom]}
-        if seen and self.current not in seen:
-            self.current = min(seen)
+        if self._blocks:
+            first, last = self._find(top), self._find(min(bottom, self._tops[-1]) - 1)
+            seen = {block.part for block in self._blocks[first : last + 1]}
+            if seen and self.current not in seen:
+                self.current = min(seen)
 
     def notify_style_update(self) -> None:
         super().notify_style_update()
@@ -121,17 +135,17 @@ class DiffView(ScrollView, can_focus=True):
 
     def on_click(self, event: Click) -> None:
         place = event.y + round(self.scroll_offset.y)
-        if place < len(self._lines):
-            self.current = self._lines[place].part
+        if place < self._tops[-1] and self._starts:
+            self.current = self._blocks[self._find(place)].part
             if place == self._starts[self.current]:
                 self.toggle()
 
     def render_line(self, y: int) -> Strip:
         width = self.scrollable_content_region.width
         place = y + round(self.scroll_offset.y)
-        if place >= len(self._lines):
+        if place >= self._tops[-1]:
             return Strip.blank(width, self._style("same"))
-        line = self._lines[place]
+        line = self._look_up(place)
         active = line.part == self.current and line.tone != "gap"
         tone = "same" if line.tone == "gap" else line.tone
         if tone == "head" and active:
@@ -157,29 +171,46 @@ class DiffView(ScrollView, can_focus=True):
             self._styles[names] = visual.rich_style
         return self._styles[names]
 
+    def _find(self, place: int) -> int:
+        """Return the block that a line lies in."""
+        return max(0, min(bisect_right(self._tops, place) - 1, len(self._blocks) - 1))
+
+    def _look_up(self, place: int) -> Drawn:
+        block = self._find(place)
+        if block not in self._drawn:
+            if len(self._drawn) >= _MOST_DRAWN:
+                self._drawn = {}
+            self._drawn[block] = self._blocks[block].draw()
+        return self._drawn[block][place - self._tops[block]]
+
     def _lay_out(self) -> None:
+        """Find out how many lines everything takes; what they hold is drawn when it is looked at."""
         width = self.scrollable_content_region.width
         self._laid_for = width
-        self._lines, self._starts = [], {}
+        self._blocks, self._drawn, self._starts, self._tops = [], {}, {}, [0]
         if width and self.difference:
             if not self.difference.parts:
                 note = Piece(" The text does not change.", ("note",))
-                self._lines.append(Drawn(0, (note,), "same"))
+                self._add(_make_block([Drawn(0, (note,), "same")]))
             for part in self.difference.parts:
-                self._starts[part.number] = len(self._lines)
-                self._lines += self._draw(part, width)
-        self.virtual_size = Size(width, len(self._lines))
+                self._starts[part.number] = self._tops[-1]
+                self._lay_out_part(part, width)
+        self.virtual_size = Size(width, self._tops[-1])
         self.refresh()
 
-    def _draw(self, part: Part, width: int) -> list[Drawn]:
-        out, split = part.number in self.left_out, self.is_split
-        key = (part.number, width, split, out)
-        if key not in self._drawn:
-            total = len(self.difference.parts) if self.difference else 0
-            self._drawn[key] = [
-                draw_head(part, total, width, out=out),
-                *draw_reasons(part, self._edits, width),
-                *draw_rows(part, width, split=split, out=out),
-                Drawn(part.number, (), "gap"),
-            ]
-        return self._drawn[key]
+    def _lay_out_part(self, part: Part, width: int) -> None:
+        out = part.number in self.left_out
+        total = len(self.difference.parts) if self.difference else 0
+        head = [draw_head(part, total, width, out=out), *draw_reasons(part, self._edits, width)]
+        self._add(_make_block(head))
+        for block in lay_out_rows(part, width, split=self.is_split, out=out):
+            self._add(block)
+        self._add(_make_block([Drawn(part.number, (), "gap")]))
+
+    def _add(self, block: Block) -> None:
+        self._blocks.append(block)
+        self._tops.append(self._tops[-1] + block.height)
+
+
+def _make_block(lines: list[Drawn]) -> Block:
+    return Block(lines[0].part, len(lines), lambda: lines)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -72,25 +73,66 @@ def draw_reasons(part: Part, edits: Sequence[EditEvidence], width: int) -> Itera
             yield Drawn(part.number, pieces, "same")
 
 
-def draw_rows(part: Part, width: int, *, split: bool, out: bool) -> Iterator[Drawn]:
-    """Yield the lines of a hunk, `split` side by side."""
+class Block(NamedTuple):
+    """Some lines of a hunk that are drawn together, when somebody looks at them; `height` is known before."""
+
+    part: int
+    height: int
+    draw: Callable[[], list[Drawn]]
+
+
+def lay_out_rows(part: Part, width: int, *, split: bool, out: bool) -> Iterator[Block]:
+    """Yield the rows of a hunk as blocks, `split` side by side."""
     end = max(part.hunk.old_start + part.hunk.old_count, part.hunk.new_start + part.hunk.new_count)
     digits = max(len(str(end)), 3)
     if not split:
         for row in part.rows:
-            for pieces, tone in _draw_row(row, width, _count_off(row, digits, width), out=out):
-                yield Drawn(part.number, pieces, tone)
+            gutter = _count_off(row, digits, width)
+            height = _measure(row, width, gutter)
+            yield Block(part.number, height, partial(_draw_unified, part.number, row, width, gutter, out=out))
         return
-    # The bar of the current hunk stands left of both halves, a line between them.
     half = (width - 2) // 2
-    for left, right in pair_rows(part.rows):
-        sides = [
-            list(_draw_row(row, half, _number(row, digits, old=index == 0), out=out)) if row else []
-            for index, row in enumerate((left, right))
-        ]
-        for place in range(max(map(len, sides))):
-            old, new = (side[place] if place < len(side) else ((), "same") for side in sides)
-            yield Drawn(part.number, old[0], old[1], Half(*new))
+    for pair in pair_rows(part.rows):
+        gutters = tuple(_number(row, digits, old=not side) if row else "" for side, row in enumerate(pair))
+        height = max(
+            _measure(row, half, gutter) if row else 1 for row, gutter in zip(pair, gutters, strict=True)
+        )
+        yield Block(part.number, height, partial(_draw_split, part.number, pair, half, gutters, out=out))
+
+
+def _draw_unified(number: int, row: Row, width: int, gutter: str, *, out: bool) -> list[Drawn]:
+    return [Drawn(number, pieces, tone) for pieces, tone in _draw_row(row, width, gutter, out=out)]
+
+
+def _draw_split(
+    number: int,
+    pair: tuple[Row | None, Row | None],
+    half: int,
+    gutters: tuple[str, ...],
+    *,
+    out: bool,
+) -> list[Drawn]:
+    """Draw both halves; the bar of the current hunk stands left of them, a line between them."""
+    sides = [
+        list(_draw_row(row, half, gutter, out=out)) if row else []
+        for row, gutter in zip(pair, gutters, strict=True)
+    ]
+    drawn = []
+    for place in range(max(map(len, sides))):
+        old, new = (side[place] if place < len(side) else ((), "same") for side in sides)
+        drawn.append(Drawn(number, old[0], old[1], Half(*new)))
+    return drawn
+
+
+def _measure(row: Row, width: int, gutter: str) -> int:
+    """Return how many lines a row takes, without drawing it."""
+    text = row.line.text
+    room = width - 1 - len(gutter) - 2
+    extra = 0 if row.line.ended else 1
+    if len(text) <= room and text.isascii() and text.isprintable():
+        return 1 + extra
+    shown = show(text.removesuffix("\r") if row.line.kind is Kind.SAME else text)
+    return len(wrap(shown, room, find_hang(shown, room))) + extra
 
 
 def pair_rows(rows: Sequence[Row]) -> Iterator[tuple[Row | None, Row | None]]:

@@ -68,6 +68,9 @@ def _object(proposal: Proposal) -> dict[str, Any]:
         "scope": proposal.scope,
         "state": proposal.state.value,
         "reason": proposal.reason,
+        "snoozed_until": proposal.snoozed_until,
+        "watch": proposal.watch,
+        "ungated": proposal.ungated,
         "branch": proposal.staged.branch,
         "path": proposal.staged.live,
         "verdict": verdict.decision.value,
@@ -89,11 +92,12 @@ def _object(proposal: Proposal) -> dict[str, Any]:
         "cost_usd": note.usage.cost_usd,
         "tokens": note.usage.tokens,
         "created": proposal.created,
-        "diff": unified(proposal.base_text, proposal.text, proposal.staged.path),
+        "diff": "".join(_unify(proposal)),
         "hunks": [
             {
                 "number": part.number,
                 "header": part.hunk.header,
+                "file": part.file,
                 "place": part.place,
                 "text": part.hunk.text,
             }
@@ -102,13 +106,22 @@ def _object(proposal: Proposal) -> dict[str, Any]:
     }
 
 
+def _unify(proposal: Proposal) -> Iterator[str]:
+    path = proposal.staged.path
+    yield unified(proposal.base_text, proposal.text, path)
+    for file in proposal.files:
+        yield unified(file.base_text or "", file.text or "", f"{path.rpartition('/')[0]}/{file.name}")
+
+
 def _diff(proposal: Proposal, difference: Difference) -> Iterator[str]:
     # Inside its repository a user's skill lies under a path that says nothing to a reader.
-    path = f"{proposal.skill}/SKILL.md"
-    old = f"a/{path}" if proposal.base_text else "/dev/null"
-    yield f"--- {_line(old)}"
-    yield f"+++ b/{_line(path)}"
+    gone = {file.name: (file.base_text is None, file.text is None) for file in proposal.files}
     for part in difference.parts:
+        if part.first:
+            new, removed = gone.get(part.file, (not proposal.base_text, False))
+            path = f"{proposal.skill}/{part.file}"
+            yield f"--- {'/dev/null' if new else _line(f'a/{path}')}"
+            yield f"+++ {'/dev/null' if removed else _line(f'b/{path}')}"
         header, rest = part.hunk.text.split("\n", 1)
         yield f"{header} hunk {part.number}"
         yield show(rest.removesuffix("\n"), tab="\t")
@@ -124,6 +137,10 @@ def _block(proposal: Proposal) -> Iterator[str]:
         yield f"About: {_line(proposal.title)}"
     yield f"Verdict: {verdict.decision.value}. {_line(tell_reason(verdict))}"
     yield f"State: {_line(say_state(proposal))}"
+    if proposal.watch:
+        yield f"Watched: {_line(proposal.watch)}"
+    if proposal.ungated:
+        yield f"Not gated as it stands: {_line(proposal.ungated)}"
     yield f"Decided by: {_line(say_mode(verdict.mode))}"
     yield f"Effect: {say_effect(verdict.effect)} per task, 95 % interval {low} to {high}"
     yield f"Tonight: {say_sample(verdict)}; {say_counts(verdict)}"
@@ -199,5 +216,6 @@ def _commands(proposal: Proposal, difference: Difference) -> Iterator[str]:
             some = ",".join(str(part.number) for part in difference.parts[:-1][:2])
             yield f"Apply some hunks:  {COMMAND} apply {name} --hunks {some}"
         yield f'Reject:  {COMMAND} reject {name} --reason "..."'
+        yield f"Later:  {COMMAND} snooze {name}"
     elif proposal.state is State.APPLIED:
-        yield f"Take back:  {COMMAND} revert {name}"
+        yield f'Take back:  {COMMAND} revert {name} --reason "..."'

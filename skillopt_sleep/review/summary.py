@@ -70,4 +70,8 @@ def write_summary(proposal: Proposal, width: int) -> Content:
     ]
     if proposal.state not in WAITING:
         pieces.append((f"\n{show_line(say_state(proposal))}", "italic $accent"))
+    if proposal.watch:
+        pieces.append((f"\n! {show_line(proposal.watch)}; u takes it back", "$warning"))
+    if proposal.ungated and proposal.state in WAITING:
+        pieces.append((f"\n! not gated as it stands: {show_line(proposal.ungated)}", "$warning"))
     return Content.assemble(*pieces)

@@ -156,7 +156,7 @@ def say_state(proposal: Proposal) -> str:
         return f"snoozed until {proposal.snoozed_until[:10]}" if proposal.snoozed_until else "snoozed"
     words = proposal.state.value
     if proposal.state is State.APPLIED and proposal.applied and not proposal.applied.complete:
-        words += " in part: what is live is not exactly what was tested"
+        words += ": what is live is not exactly what was tested"
     return f"{words}: {proposal.reason}" if proposal.reason else words
 
 

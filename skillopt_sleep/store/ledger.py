@@ -44,7 +44,7 @@ class SqliteLedger:
         self._running: dict[tuple[str, str], _Bound] = {}
         self._ended = asyncio.Event()
         self._under_way: dict[tuple[str, str], asyncio.Lock] = {}
-        self._share: set[tuple[str, str]] = set()
+        self._share = ""
 
     async def once(
         self,
@@ -59,7 +59,6 @@ class SqliteLedger:
         Of two that ask for the same call at once, the second waits for what the first one gets. `make` must
         not ask for another: that one could wait for its end.
         """
-        self._share.add((kind, key))
         async with self._under_way.setdefault((kind, key), asyncio.Lock()):
             return await self._once(kind, key, estimate, make, result_type)
 
@@ -115,28 +114,23 @@ class SqliteLedger:
         """Return what the night has used so far."""
         return read_spend(self._connection, self._night)
 
-    def begin_share(self) -> None:
-        """Begin the share of what comes next, such as one skill."""
-        self._share.clear()
+    def begin_share(self, name: str) -> None:
+        """Begin, or go on with, the share of what comes next, such as one skill."""
+        self._share = name
 
     def usage(self) -> Usage:
         """Return what the calls of this share have used, also when an earlier run of the night made them.
 
         Tokens are not told apart by kind; the cost is None when a price is not known.
         """
-        tokens, usd, known = 0, 0.0, True
-        for row in self._connection.execute(
-            "select kind, key, coalesce(tokens, reserved_tokens) tokens, coalesce(usd, reserved_usd) usd,"
-            " usd is not null or reserved_usd > 0 or state <> 'done' priced from calls where night = ?",
-            (self._night,),
-        ):
-            # An attempt that failed keeps its row under the key with a number behind it.
-            if not {(row["kind"], row["key"]), (row["kind"], row["key"].rpartition("#")[0])}.isdisjoint(
-                self._share
-            ):
-                tokens, usd = tokens + row["tokens"], usd + row["usd"]
-                known = known and bool(row["priced"])
-        return Usage(input_tokens=tokens, cost_usd=usd if known else None)
+        row = self._connection.execute(
+            "select coalesce(sum(coalesce(tokens, reserved_tokens)), 0) tokens,"
+            " coalesce(sum(coalesce(usd, reserved_usd)), 0.0) usd,"
+            " coalesce(min(usd is not null or reserved_usd > 0 or state <> 'done'), 1) priced"
+            " from calls where night = ? and share = ?",
+            (self._night, self._share),
+        ).fetchone()
+        return Usage(input_tokens=row["tokens"], cost_usd=row["usd"] if row["priced"] else None)
 
     def count(self, kind: str) -> int:
         """Return how many calls of this kind ended well."""
@@ -197,9 +191,9 @@ class SqliteLedger:
                     (attempts, self._night, kind, key),
                 )
             self._connection.execute(
-                "insert into calls (night, kind, key, state, started, reserved_usd, reserved_tokens)"
-                " values (?, ?, ?, 'started', ?, ?, ?)",
-                (self._night, kind, key, now(), bound.usd, bound.tokens),
+                "insert into calls (night, share, kind, key, state, started, reserved_usd, reserved_tokens)"
+                " values (?, ?, ?, ?, 'started', ?, ?, ?)",
+                (self._night, self._share, kind, key, now(), bound.usd, bound.tokens),
             )
         self._running[kind, key] = bound
 

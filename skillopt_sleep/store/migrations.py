@@ -151,6 +151,13 @@ _WORKED = (
     "alter table nights add column worked real not null default 0",
 )
 
+_LEARNED = (
+    # Which skill a call was for, also when the run that made it was cut off.
+    "alter table calls add column share text not null default ''",
+    # What the training of a skill leaves to the next night.
+    "create table memories (place text primary key, at text not null, body blob not null) strict",
+)
+
 _SERVED = (
     # What the daemon remembers: its schedule, and what it is doing.
     "create table memos (name text primary key, body blob not null) strict",
@@ -179,5 +186,6 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _RENAMED,
     _JOURNALLED,
     _WORKED,
+    _LEARNED,
     _SERVED,
 )

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from skillopt_sleep.training.contract import make_task as make_task
     from skillopt_sleep.training.environments import AgentTarget as AgentTarget
     from skillopt_sleep.training.environments import AgentTasks as AgentTasks
+    from skillopt_sleep.training.memory import Memory as Memory
     from skillopt_sleep.training.reading import read as read_config
     from skillopt_sleep.training.summary import Summary as Summary
     from skillopt_sleep.training.trainer import Trainer as Trainer
@@ -20,6 +21,7 @@ _PLACES = {
     "AgentTasks": ("environments", "AgentTasks"),
     "Config": ("config", "Config"),
     "Environment": ("contract", "Environment"),
+    "Memory": ("memory", "Memory"),
     "Summary": ("summary", "Summary"),
     "Trainer": ("trainer", "Trainer"),
     "answer": ("contract", "answer"),
@@ -32,6 +34,7 @@ __all__ = [
     "AgentTasks",
     "Config",
     "Environment",
+    "Memory",
     "Summary",
     "Trainer",
     "answer",

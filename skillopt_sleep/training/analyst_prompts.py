@@ -34,7 +34,8 @@ class Brief(msgspec.Struct, frozen=True, kw_only=True):
     """What every analyst of a step is told besides the traces.
 
     `budget` is the learning rate in force (None: no cap), `memory` the optimizer's own notes over the epochs,
-    `rejected` what was turned down so far, both as text. `variant` tells the rivals of a race apart.
+    `rejected` what was turned down so far, both as text. `variant` tells the rivals of a race apart; all but
+    the first are asked at `temperature`.
     """
 
     skill: Skill
@@ -44,10 +45,10 @@ class Brief(msgspec.Struct, frozen=True, kw_only=True):
     skill_aware: bool = False
     notes_of_success: bool = True
     trace_tokens: int = 24_000
-    max_skill_tokens: int = 2000
     show_gold: bool = False
     mode: UpdateMode = "patch"
     variant: int = 0
+    temperature: float = 0.7
 
 
 _SYSTEM = """\

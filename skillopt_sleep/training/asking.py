@@ -85,13 +85,14 @@ class Optimizer:
         *,
         key: str = "edits",
         check: Check = lambda _value: "",
-        salt: object = 0,
+        salt: int = 0,
         temperature: float = 0.0,
     ) -> Reply:
         """Return the reply as an object that has `key`.
 
         A reply that is malformed, or in which `check` finds a fault, is told back once; the second reply
-        stands with what is wrong with it. `salt` tells equal questions apart that are to be asked twice.
+        stands with what is wrong with it. `salt` tells equal questions apart that are to be asked twice, and
+        gives each a seed of its own.
         Raises Unreachable, ReplyMalformed when both replies are, CeilingReached, ServiceRefused.
         """
         conversation = list(messages)
@@ -126,7 +127,7 @@ class Optimizer:
         stage: str,
         messages: Sequence[Message],
         schema: Mapping[str, Any],
-        salt: object,
+        salt: int,
         temperature: float,
         *,
         whole: bool,
@@ -140,7 +141,7 @@ class Optimizer:
                 schema=schema,
                 max_tokens=tokens,
                 temperature=temperature,
-                seed=self._seed,
+                seed=self._seed + salt,
             )
 
         parts = [model.identity, messages, schema, tokens, temperature, self._seed, salt]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
+from functools import partial
 
 import msgspec
 
@@ -11,6 +11,7 @@ from skillopt_replay.skills import Skill
 from skillopt_sleep.training.edits import apply_edits
 from skillopt_sleep.training.gating import Gate, Measure
 from skillopt_sleep.training.records import Edit, EditResult
+from skillopt_sleep.training.rounds import run_all
 
 
 class Attribution(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,6 +33,7 @@ async def attribute(
     whole: Measure,
     *,
     max_tokens: int,
+    max_file_tokens: int,
 ) -> tuple[Attribution, ...]:
     """Return what each applied edit is worth, nothing for fewer than two of them.
 
@@ -44,10 +46,12 @@ async def attribute(
 
     async def weigh(at: int) -> Attribution:
         others = [edit for index, edit in enumerate(edits) if index != at]
-        skill, applied = apply_edits(base, others, limit=len(others), max_tokens=max_tokens)
+        skill, applied = apply_edits(
+            base, others, limit=len(others), max_tokens=max_tokens, max_file_tokens=max_file_tokens
+        )
         if not all(result.applied for result in applied):
             return Attribution(edit=edits[at], effect=None)
         measure = await gate.measure(skill, whole.index, stage="attribution")
         return Attribution(edit=edits[at], effect=whole.score - measure.score, runs=measure.runs)
 
-    return tuple(await asyncio.gather(*map(weigh, range(len(edits)))))
+    return tuple(await run_all([partial(weigh, at) for at in range(len(edits))]))

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
 from skillopt_replay.ledger import MemoryLedger
 from skillopt_replay.protocols import Ledger
+from skillopt_replay.skills import Skill
+from skillopt_replay.tasks import Task
 from skillopt_sleep.files import write_atomically
 from skillopt_sleep.training.config import Config
-from skillopt_sleep.training.contract import Environment
+from skillopt_sleep.training.contract import Environment, TrainingError
 from skillopt_sleep.training.preparing import load_splits, make_initial
 from skillopt_sleep.training.rolling import Runner
 from skillopt_sleep.training.rounds import Report
@@ -33,16 +36,18 @@ async def compare_skills(
     skill: Path | str,
     other: Path | str | None,
     *,
-    split: str,
+    splits: Sequence[str],
     samples: int = 1,
     report: Report | None = None,
-) -> Comparison:
-    """Return how the skill does on the split beside the other (None: an empty one).
+) -> list[Comparison]:
+    """Return how the skill does on each of the splits beside the other (None: an empty one).
 
     With `env.out_root` the runs are kept in its `evaluations.db`, and `eval_summary.json` is written there.
     Raises TrainingError, CeilingReached, ServiceRefused.
     """
-    tasks = load_splits(environment, config)[split]
+    loaded = load_splits(environment, config)
+    if not any(loaded[split] for split in splits):
+        raise TrainingError(f"there are no {' or '.join(splits)} tasks")
     one = make_initial(skill, environment.name, config)
     two = make_initial(other, environment.name, config)
     model, root = config.model, Path(config.env.out_root) if config.env.out_root else None
@@ -66,18 +71,36 @@ async def compare_skills(
             attempts=config.env.attempts,
             report=report,
         )
-        new = await evaluate(one, tasks, runner, samples=samples)
-        old = await evaluate(two, tasks, runner, samples=samples)
+        found = [
+            await _compare(split, loaded[split], one, two, runner, samples)
+            for split in splits
+            if loaded[split]
+        ]
     finally:
         if stored is not None:
             stored.close()
-    found = Comparison(
+    if root is not None:
+        text = msgspec.json.format(msgspec.json.encode(arrange(found)), indent=2).decode()
+        write_atomically(root / "eval_summary.json", text + "\n")
+    return found
+
+
+def arrange(found: Sequence[Comparison]) -> Comparison | dict[str, Sequence[Comparison]]:
+    """Return what is told of an evaluation: the split's comparison, or those of all splits.
+
+    There is no mean over splits: it would mix what was learned from with what was not.
+    """
+    return found[0] if len(found) == 1 else {"splits": found}
+
+
+async def _compare(
+    split: str, tasks: Sequence[Task], one: Skill, two: Skill, runner: Runner, samples: int
+) -> Comparison:
+    new = await evaluate(one, tasks, runner, samples=samples)
+    old = await evaluate(two, tasks, runner, samples=samples)
+    return Comparison(
         split=split,
         skill=describe(one, tasks, new),
         other=describe(two, tasks, old),
         difference=contrast(tasks, old, new),
     )
-    if root is not None:
-        text = msgspec.json.format(msgspec.json.encode(found), indent=2).decode()
-        write_atomically(root / "eval_summary.json", text + "\n")
-    return found

@@ -6,10 +6,6 @@ from typing import Any, Literal
 
 import msgspec
 
-from skillopt_gate.metrics import METRICS
-from skillopt_sleep.errors import UsageError
-from skillopt_sleep.training.modes import read_control, read_schedule, read_update_mode
-
 
 class ServerSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The server of a role's model, where the name does not say it all.
@@ -57,8 +53,9 @@ class TrainSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     """Epochs and batches. `train_size` 0 takes the whole split; another number has to be its size.
 
     `samples` is how often each task of a batch is run; from 2 on, tasks that passed once and failed once are
-    shown side by side. `candidates` are raced on the batch before one goes to the gate. `patience` ends the
-    run after that many steps in a row without an acceptance (0: never).
+    shown side by side. `candidates` are raced on the batch before one goes to the gate; `keep` winners are
+    written down, of which the first goes on. `patience` ends the run after that many steps in a row without
+    an acceptance (0: never).
     """
 
     num_epochs: int = 4
@@ -69,6 +66,7 @@ class TrainSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     steps_per_epoch: int = 0
     samples: int = 1
     candidates: int = 1
+    keep: int = 1
     race_passes: int = 3
     patience: int = 0
 
@@ -76,7 +74,9 @@ class TrainSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 class GradientSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Reflection. `trace_tokens` bounds what one question shows of the rollouts, in tokens.
 
-    `show_gold` lets the optimizer see what the checks want; else it never does.
+    `show_gold` lets the optimizer see what the checks want; else it never does. With `vouched` every edit has
+    to rest on words the user typed about the tasks, and cites them. `temperature` is for all candidates but
+    the first, which is asked at 0.
     """
 
     minibatch_size: int = 8
@@ -86,13 +86,16 @@ class GradientSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     trace_tokens: int = 24_000
     reply_tokens: int = 16_384
     show_gold: bool = False
+    vouched: bool = False
+    temperature: float = 0.7
     attempts: int = 3
 
 
 class OptimizerSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The textual learning rate, the update mode, and what happens at the end of an epoch.
 
-    A skill for which an edit would be too many tokens is compressed, never below `min_skill_tokens`.
+    A skill for which an edit would be too many tokens is compressed, never below `min_skill_tokens`. The
+    files beside its SKILL.md have `max_file_tokens` each.
     """
 
     learning_rate: int = 4
@@ -103,6 +106,7 @@ class OptimizerSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     skill_update_mode: str = "patch"
     min_skill_tokens: int = 300
     max_skill_tokens: int = 2000
+    max_file_tokens: int = 8000
     use_rejected_buffer: bool = True
     use_slow_update: bool = True
     slow_update_samples: int = 20
@@ -115,8 +119,10 @@ class OptimizerSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
 
 
 class EvaluationSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The gate. `gate_mode` one-night accepts by an exact test at `gate_alpha`; strict by a higher mean.
+    """The gate.
 
+    `gate_mode` one-night accepts by an exact test at `gate_alpha`; strict by a higher mean; race what beats
+    the skill in force on the batch it was learned from, with val to choose among several winners only.
     `samples` is how often each val task is run a side. With `remeasure` the incumbent runs anew beside each
     candidate; without, its first measurement stands. `attribute_edits` measures an accepted bundle of edits
     without each of them. `sel_env_num` and `test_env_num` take the first tasks
@@ -124,7 +130,7 @@ class EvaluationSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     """
 
     use_gate: bool = True
-    gate_mode: Literal["one-night", "strict"] = "one-night"
+    gate_mode: Literal["one-night", "strict", "race"] = "one-night"
     gate_metric: str = "hard"
     gate_mixed_weight: float = 0.5
     gate_alpha: float = 0.05
@@ -141,17 +147,19 @@ class EvaluationSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
 class EnvSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Which environment, its data, and where the run is written.
 
-    `name` is a registered environment or `module:callable`; `options` are its own arguments. `skill_init` is
-    a SKILL.md, or a folder that is trained whole. `attempts` is how often a rollout is tried that the
-    infrastructure failed. `exec_timeout` bounds one rollout in seconds, `max_turns` the turns of an agent
-    (0: as the settings of the program say).
+    `name` is a registered environment or `module:callable`; `options` are its own arguments. The tasks are
+    in `split_dir`, or in `data_path` to be split by a ratio; `split_mode` says which where both are set.
+    `skill_init` is a SKILL.md, or a folder that is trained whole. `attempts` is how often a rollout is tried
+    that the infrastructure failed; where more than the share `most_lost` of a round stays lost, the run
+    stops. `exec_timeout` bounds one rollout in seconds, `max_turns` the turns of an agent (0: as the settings
+    of the program say).
     """
 
     name: str = ""
     skill_name: str = ""
     skill_init: str = ""
     out_root: str = ""
-    split_mode: Literal["ratio", "split_dir"] = "ratio"
+    split_mode: Literal["", "ratio", "split_dir"] = ""
     split_ratio: str = "2:1:7"
     split_seed: int = 42
     split_dir: str = ""
@@ -162,6 +170,7 @@ class EnvSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     max_completion_tokens: int = 16_384
     limit: int = 0
     attempts: int = 2
+    most_lost: float = 0.5
     options: dict[str, Any] = {}
 
 
@@ -174,72 +183,3 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     optimizer: OptimizerSection = OptimizerSection()
     evaluation: EvaluationSection = EvaluationSection()
     env: EnvSection = EnvSection()
-
-
-_LEAST = {
-    "model": {"max_usd": 0, "max_tokens": 0, "max_calls": 0, "rewrite_max_completion_tokens": 100},
-    "train": {
-        "num_epochs": 1,
-        "train_size": 0,
-        "batch_size": 1,
-        "accumulation": 1,
-        "samples": 1,
-        "candidates": 1,
-        "race_passes": 0,
-        "patience": 0,
-    },
-    "gradient": {
-        "minibatch_size": 1,
-        "merge_batch_size": 2,
-        "analyst_workers": 1,
-        "trace_tokens": 200,
-        "reply_tokens": 100,
-        "attempts": 1,
-    },
-    "optimizer": {
-        "learning_rate": 0,
-        "min_learning_rate": 0,
-        "warmup_steps": 0,
-        "min_skill_tokens": 1,
-        "max_skill_tokens": 50,
-        "slow_update_samples": 1,
-        "skill_aware_consolidate_threshold": 0,
-    },
-    "evaluation": {"samples": 1, "sel_env_num": 0, "test_env_num": 0, "gate_min_tasks": 1},
-    "env": {
-        "workers": 1,
-        "exec_timeout": 0,
-        "max_turns": 0,
-        "limit": 0,
-        "attempts": 1,
-        "max_completion_tokens": 1,
-    },
-}
-
-
-def check(config: Config) -> Config:
-    """Return the config. Raises UsageError for a value out of its range."""
-    for section, least in _LEAST.items():
-        for key, bound in least.items():
-            value = getattr(getattr(config, section), key)
-            if value < bound:
-                raise UsageError(f"{section}.{key} is {value}", hint=f"it must be at least {bound}")
-    rate = config.optimizer
-    if rate.min_skill_tokens > rate.max_skill_tokens:
-        raise UsageError("optimizer.min_skill_tokens is more than optimizer.max_skill_tokens")
-    try:
-        read_schedule(rate.lr_scheduler)
-        read_control(rate.lr_control_mode)
-        read_update_mode(rate.skill_update_mode)
-    except ValueError as error:
-        raise UsageError(f"optimizer.{error}") from error
-    gate = config.evaluation
-    if gate.gate_metric not in METRICS:
-        raise UsageError(
-            f"evaluation.gate_metric is {gate.gate_metric!r}", hint=f"it is one of {', '.join(METRICS)}"
-        )
-    for key in ("gate_mixed_weight", "gate_min_effect", "gate_alpha"):
-        value = getattr(gate, key)
-        if not 0.0 <= value <= 1.0 or (key == "gate_alpha" and value in (0.0, 1.0)):
-            raise UsageError(f"evaluation.{key} is {value}", hint="it lies between 0 and 1")
-    return config

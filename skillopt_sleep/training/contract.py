@@ -73,6 +73,15 @@ class Evaluates(Protocol):
         ...
 
 
+@runtime_checkable
+class Pays(Protocol):
+    """An environment whose rollouts are kept and paid for by itself: the ledger of the run is left out."""
+
+    async def pay(self, task: Task, skill: Skill, sample: int) -> Rollout:
+        """Return the scored rollout: the one that is kept, or a new one that is from now on."""
+        ...
+
+
 def make_task(id: str, prompt: str, *checks: Check, family: str = "", skill: str = "skill") -> Task:  # noqa: A002
     """Return a task of a benchmark: an id, what is asked, and what has to hold in the end.
 

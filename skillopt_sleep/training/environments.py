@@ -94,9 +94,10 @@ def open_tasks(config: Config, target: ChatModel | AgentTarget, *, name: str = "
     """Return the tasks of files, for a chat model or an agent."""
     env = config.env
     agent = target if isinstance(target, AgentTarget) else None
+    in_splits = env.split_mode == "split_dir" or (not env.split_mode and bool(env.split_dir))
     splits = load_splits(
-        split_dir=Path(env.split_dir) if env.split_dir else None,
-        data_path=Path(env.data_path) if env.data_path else None,
+        split_dir=Path(env.split_dir) if in_splits and env.split_dir else None,
+        data_path=Path(env.data_path) if not in_splits and env.data_path else None,
         ratio=env.split_ratio,
         seed=env.split_seed,
         skill=env.skill_name or name,
@@ -164,8 +165,10 @@ class AgentTasks:
 SPLIT_NAMES = {**{split: split for split in SPLITS}, "valid_seen": "val", "valid_unseen": "test"}
 
 
-def read_split(name: str) -> str:
-    """Return the split of this name or alias. Raises UsageError for another."""
+def read_splits(name: str) -> tuple[str, ...]:
+    """Return the split of this name or alias, or all of them for `all`. Raises UsageError for another."""
+    if name == "all":
+        return SPLITS
     if name not in SPLIT_NAMES:
-        raise UsageError(f"no split is called {name!r}", hint=f"it is one of {', '.join(SPLIT_NAMES)}")
-    return SPLIT_NAMES[name]
+        raise UsageError(f"no split is called {name!r}", hint=f"it is all or one of {', '.join(SPLIT_NAMES)}")
+    return (SPLIT_NAMES[name],)

@@ -5,7 +5,7 @@ No gold answer is in it. What a check wants is shown only when the user said it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -59,25 +59,45 @@ def is_valid(rollout: Rollout) -> bool:
     return rollout.outcome is not Outcome.INFRASTRUCTURE and rollout.score is not None
 
 
-def collect_failures(runs: Sequence[tuple[Task, Rollout]]) -> tuple[Failure, ...]:
-    """Return the failed among the runs with ids in their order; runs that are not valid are left out."""
-    ids: dict[tuple[str, int, str], Quote] = {}
+Known = Mapping[tuple[str, int, str], Quote]
+"""The user's words by session, turn and text."""
 
-    def quote(origin: Origin) -> Quote:
-        key = (origin.session, origin.turn, " ".join(origin.quote.split()))
-        return ids.setdefault(key, Quote(f"c{len(ids) + 1}", origin))
 
+def number_quotes(tasks: Iterable[Task]) -> Known:
+    """Return what the user said about the tasks, each under the id it is cited by, in their order.
+
+    Words that several tasks share have one id.
+    """
+    known: dict[tuple[str, int, str], Quote] = {}
+    for task in tasks:
+        origins = (*task.corrections, *(c.origin for c in task.checks if c.origin is not None))
+        for origin in origins:
+            if origin.quote.strip():
+                known.setdefault(_key(origin), Quote(f"c{len(known) + 1}", origin))
+    return known
+
+
+def _key(origin: Origin) -> tuple[str, int, str]:
+    return origin.session, origin.turn, " ".join(origin.quote.split())
+
+
+def collect_failures(runs: Sequence[tuple[Task, Rollout]], known: Known | None = None) -> tuple[Failure, ...]:
+    """Return the failed among the runs, their ids by their place among the valid ones.
+
+    `known` are the words of all tasks of the run; without it those of these tasks are numbered.
+    """
+    known = number_quotes(task for task, _ in runs) if known is None else known
     failures: list[Failure] = []
-    for task, rollout in runs:
-        if not is_valid(rollout) or rollout.score is None or rollout.score.hard >= 1.0:
+    for place, (task, rollout) in enumerate(run for run in runs if is_valid(run[1])):
+        if rollout.score is None or rollout.score.hard >= 1.0:
             continue
         results = rollout.score.results
         failed = tuple(c for c, result in zip(task.checks, results, strict=False) if not result.passed)
-        said = [quote(origin) for origin in task.corrections if origin.quote.strip()]
-        backed = [quote(c.origin) for c in failed if c.origin is not None and c.origin.quote.strip()]
+        backed = [known[_key(c.origin)] for c in failed if c.origin is not None and c.origin.quote.strip()]
+        said = [known[_key(origin)] for origin in task.corrections if origin.quote.strip()]
         failures.append(
             Failure(
-                id=f"t{len(failures) + 1}",
+                id=f"t{place + 1}",
                 task=task,
                 rollout=rollout,
                 failed=failed,
@@ -93,43 +113,6 @@ def citable(failures: Sequence[Failure]) -> dict[str, tuple[Quote, ...]]:
     quotes = {quote.id: (quote,) for failure in failures for quote in failure.quotes}
     tasks = {failure.id: failure.backed for failure in failures if failure.backed}
     return {**quotes, **tasks}
-
-
-def render_evidence(failures: Sequence[Failure], max_tokens: int) -> str:
-    """Return the failures as text of about `max_tokens` (characters / 4); long texts lose their middle."""
-    quotes = list(dict.fromkeys(quote for failure in failures for quote in failure.quotes))
-    size = max_tokens * 4
-    words = fit([mark(USER, quote.origin.quote) for quote in quotes], size // 2)
-    texts = []
-    for failure in failures:
-        answer = failure.rollout.answer.strip() or "(no answer)"
-        texts += [mark(USER, failure.task.prompt), mark(DATA, answer), mark(DATA, _list_calls(failure))]
-    texts = fit(texts, size - sum(map(len, words)))
-    parts = []
-    for index, failure in enumerate(failures):
-        prompt, answer, calls = texts[index * 3 : index * 3 + 3]
-        lines = [f"[{failure.id}] A task that failed:", prompt, "The agent answered:", answer]
-        if calls:
-            lines += ["The agent ran:", calls]
-        if failure.rollout.outcome is Outcome.LIMIT:
-            lines.append("The agent ran out of time, turns or money.")
-        lines += [f"Not met: {describe_check(check, failure.backed)}" for check in failure.failed]
-        parts.append("\n".join(lines))
-    said = [
-        f"[{quote.id}] What the user said about it:\n{text}"
-        for quote, text in zip(quotes, words, strict=True)
-    ]
-    return "\n\n".join([*parts, *said])
-
-
-def _list_calls(failure: Failure) -> str:
-    lines = []
-    for call in failure.rollout.calls:
-        if call.command:
-            lines.append(f"$ {call.command}")
-        if call.error:
-            lines.append(f"{call.name} failed: {call.error}")
-    return "\n".join(lines)
 
 
 def describe_check(check: Check, quotes: Sequence[Quote] = ()) -> str:

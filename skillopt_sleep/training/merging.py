@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -12,11 +12,12 @@ from skillopt_replay.protocols import Message
 from skillopt_replay.skill_files import SKILL_FILE
 from skillopt_replay.skills import Skill
 from skillopt_sleep.training.analyst_prompts import make_edits_schema
-from skillopt_sleep.training.analysts import Insight
 from skillopt_sleep.training.asking import Optimizer, Unreachable, make_object
+from skillopt_sleep.training.insights import Insight
 from skillopt_sleep.training.markdown import fold
 from skillopt_sleep.training.records import Edit
 from skillopt_sleep.training.replies import ReplyMalformed
+from skillopt_sleep.training.rounds import run_all
 from skillopt_sleep.training.showing import show_skill
 
 Patch = tuple[Edit, ...]
@@ -52,8 +53,8 @@ async def merge(
     failures = [dedupe(i.edits) for i in insights if i.kind != "success" and i.edits]
     successes = [dedupe(i.edits) for i in insights if i.kind == "success" and i.edits]
     tree = _Tree(optimizer, skill, batch_size, memory, rejected)
-    first, second = await asyncio.gather(
-        tree.reduce(failures, "failures"), tree.reduce(successes, "successes")
+    first, second = await run_all(
+        [partial(tree.reduce, failures, "failures"), partial(tree.reduce, successes, "successes")]
     )
     if first and second:
         edits = await tree.join([first, second], "failures first, then successes")
@@ -63,16 +64,23 @@ async def merge(
 
 
 def dedupe(edits: Sequence[Edit]) -> Patch:
-    """Return each distinct edit once, in the order given, with the support of all its occurrences."""
+    """Return each distinct edit once, in the order given, with the support and sources of all of it."""
     known: dict[tuple[str, str, str, str], Edit] = {}
     for edit in edits:
-        key = (edit.op, edit.file, fold(edit.content), fold(edit.target))
+        key = _name(edit)
         first = known.get(key)
         if first is None:
             known[key] = edit
             continue
         source = "failure" if "failure" in (first.source, edit.source) else "success"
-        known[key] = msgspec.structs.replace(first, support=first.support + edit.support, source=source)
+        known[key] = msgspec.structs.replace(
+            first,
+            support=first.support + edit.support,
+            source=source,
+            rank=min(first.rank, edit.rank),
+            because=tuple(dict.fromkeys([*first.because, *edit.because])),
+            sessions=tuple(dict.fromkeys([*first.sessions, *edit.sessions])),
+        )
     return tuple(known.values())
 
 
@@ -91,24 +99,26 @@ class _Tree:
         while len(patches) > 1:
             level += 1
             groups = [patches[i : i + self._size] for i in range(0, len(patches), self._size)]
-            patches = await asyncio.gather(*(self.join(group, what) for group in groups))
+            patches = await run_all([partial(self.join, group, what) for group in groups])
         self.levels = max(self.levels, level)
         return patches[0] if patches else ()
 
     async def join(self, patches: Sequence[Patch], what: str) -> Patch:
         """Return one patch of several."""
-        if len(patches) == 1:
-            return patches[0]
-        pool = [edit for patch in patches for edit in patch]
+        pool = dedupe([edit for patch in patches for edit in patch])
+        if len(patches) == 1 or len(pool) == 1:
+            return pool
+        cited = sorted({name for edit in pool for name in edit.because})
         try:
-            reply = await self._optimizer.ask("merge", self._build(patches, what), make_schema(self._skill))
+            schema = make_schema(self._skill, cited)
+            reply = await self._optimizer.ask("merge", self._build(patches, what), schema)
         except (Unreachable, ReplyMalformed) as error:
             self.problems.add(f"{what} were put together without a merge: {error}")
-            return dedupe(pool)
+            return pool
         edits = _read(reply.value.get("edits"), pool, files=bool(self._skill.files))
         if not edits:
             self.problems.add(f"{what} were put together without a merge: the reply left no edit")
-            return dedupe(pool)
+            return pool
         return edits
 
     def _build(self, patches: Sequence[Patch], what: str) -> list[Message]:
@@ -120,6 +130,7 @@ class _Tree:
                     "content": e.content,
                     "support": e.support,
                     "source": e.source,
+                    **({"because": e.because} if e.because else {}),
                     **({"file": e.file} if self._skill.files else {}),
                 }
                 for e in patch
@@ -130,7 +141,8 @@ class _Tree:
         parts += [f"What was tried before and turned down:\n{self._rejected}"] * bool(self._rejected)
         parts += [f"Your own notes from earlier epochs:\n{self._memory}"] * bool(self._memory)
         parts.append(f"The patches ({what}), as JSON:\n{msgspec.json.encode(listed).decode()}")
-        return [Message("system", _SYSTEM), Message("user", "\n\n".join(parts))]
+        cites = any(edit.because for patch in patches for edit in patch)
+        return [Message("system", _SYSTEM + (_CITED if cites else "")), Message("user", "\n\n".join(parts))]
 
 
 _SYSTEM = """\
@@ -143,19 +155,29 @@ Reply with JSON: "reasoning" (a sentence or two) and "edits", each with op, targ
 source (failure or success)."""
 
 
-def make_schema(skill: Skill) -> dict[str, Any]:
-    """Return the JSON schema of a merged patch."""
+_CITED = """ Each also has "because": the ids of the user's words that it rests on, as given; an edit that \
+several became has all of theirs."""
+
+
+def make_schema(skill: Skill, cited: Sequence[str] = ()) -> dict[str, Any]:
+    """Return the JSON schema of a merged patch; `cited` are the ids that its edits may rest on, if any."""
     edits = make_edits_schema(None, skill)
     item = edits["items"]
     properties = {**item["properties"], "source": {"enum": ["failure", "success"]}}
+    if cited:
+        properties["because"] = {"type": "array", "items": {"enum": list(cited)}, "minItems": 1}
     return make_object(
         {"reasoning": {"type": "string"}, "edits": {**edits, "items": make_object(properties)}}
     )
 
 
 def _read(raw: object, pool: Sequence[Edit], *, files: bool) -> Patch:
-    """Return the usable edits of a merge; none can claim more support than all of the pool has."""
+    """Return the usable edits of a merge; none can claim more support than all of the pool has.
+
+    One that comes back as it was rests on what it rested on.
+    """
     most = sum(edit.support for edit in pool)
+    before = {_name(edit): edit for edit in pool}
     edits = []
     for number, entry in enumerate(raw if isinstance(raw, list) else ()):
         try:
@@ -175,5 +197,12 @@ def _read(raw: object, pool: Sequence[Edit], *, files: bool) -> Patch:
             )
         except (msgspec.ValidationError, TypeError, ValueError):
             continue
-        edits.append(edit)
+        cited = fields.get("because")
+        known = before.get(_name(edit))
+        because = known.because if known else tuple(map(str, cited if isinstance(cited, list) else ()))
+        edits.append(msgspec.structs.replace(edit, because=because))
     return tuple(edits)
+
+
+def _name(edit: Edit) -> tuple[str, str, str, str]:
+    return edit.op, edit.file, fold(edit.content), fold(edit.target)

@@ -10,6 +10,7 @@ import msgspec
 from skillopt_replay.skill_folders import read_skill
 from skillopt_replay.skills import Skill, SkillInvalid, find_problems, new_skill
 from skillopt_replay.tasks import Task
+from skillopt_sleep.training.batches import count_steps
 from skillopt_sleep.training.config import Config
 from skillopt_sleep.training.contract import SPLITS, Environment, TrainingError
 
@@ -35,8 +36,15 @@ def load_splits(environment: Environment, config: Config) -> dict[str, list[Task
         raise TrainingError(f"train.train_size is {size}, but the split has {len(splits['train'])} tasks")
     if not splits["train"]:
         raise TrainingError("there are no train tasks")
+    wanted, steps = config.train.steps_per_epoch, count_steps(len(splits["train"]), config.train)
+    if wanted and wanted != steps:
+        raise TrainingError(
+            f"train.steps_per_epoch is {wanted}, but {len(splits['train'])} train tasks make {steps} steps",
+            hint="leave it out: it follows from the tasks, train.batch_size and train.accumulation",
+        )
     gate = config.evaluation
     least = gate.gate_min_tasks if gate.use_gate and gate.gate_mode == "one-night" else 1
+    least = 0 if gate.gate_mode == "race" else least
     if len(splits["val"]) < least:
         raise TrainingError(
             f"{len(splits['val'])} val tasks are too few for the gate, which needs {least}",
@@ -73,6 +81,8 @@ def make_initial(skill: Skill | Path | str | None, name: str, config: Config) ->
 def list_settings(config: Config) -> dict[str, Any]:
     """Return the settings that results depend on: not where they go, how fast, or how much may be spent."""
     values: dict[str, Any] = msgspec.to_builtins(config)
+    # What is lost never becomes a result, so how much of it stops a run changes none.
+    del values["env"]["most_lost"]
     values.pop("model")
     for section, key in (
         ("env", "out_root"),

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
+
 from skillopt_replay.skills import Skill
-from skillopt_sleep.training.analysts import Insight
 from skillopt_sleep.training.asking import Optimizer
 from skillopt_sleep.training.choosing import Chooser
 from skillopt_sleep.training.config import Config
 from skillopt_sleep.training.edits import apply_edits
+from skillopt_sleep.training.insights import Insight
 from skillopt_sleep.training.merging import Merged, dedupe, merge
 from skillopt_sleep.training.modes import read_update_mode
 from skillopt_sleep.training.records import Edit, EditResult
@@ -19,13 +21,20 @@ from skillopt_sleep.training.select import Selection
 from skillopt_sleep.training.sizes import SizeBudget, needs_compression
 from skillopt_sleep.training.step_parts import Proposal, Standing
 from skillopt_sleep.training.traces import Trace
+from skillopt_sleep.training.vouching import Witness
 
 
 class Proposer:
-    """Makes candidates in the update mode of a run; `autonomous`: the optimizer sets the learning rate."""
+    """Makes candidates in the update mode of a run; `autonomous`: the optimizer sets the learning rate.
 
-    def __init__(self, config: Config, optimizer: Optimizer, *, autonomous: bool) -> None:
+    With a `witness` only what it vouches for gets into a candidate.
+    """
+
+    def __init__(
+        self, config: Config, optimizer: Optimizer, *, autonomous: bool, witness: Witness | None = None
+    ) -> None:
         self._config = config
+        self._witness = witness
         self._optimizer = optimizer
         self._chooser = Chooser(optimizer)
         self._mode = read_update_mode(config.optimizer.skill_update_mode)
@@ -43,10 +52,15 @@ class Proposer:
             memory=standing.memory,
             rejected=render_rejected(standing.rejected.edits),
         )
-        new = dedupe([edit for edit in merged.edits if not standing.rejected.knows(edit)])
         problems = list(merged.problems)
-        if len(new) < len(merged.edits):
-            problems.append(f"{len(merged.edits) - len(new)} edits were turned down before")
+        dropped = [result for insight in insights for result in insight.dropped]
+        if self._witness is not None:
+            vouched = self._witness.vouch(merged.edits, traces, standing.skill.text)
+            merged = msgspec.structs.replace(merged, edits=vouched.edits)
+            dropped += vouched.dropped
+        new = dedupe([edit for edit in merged.edits if not standing.rejected.knows(edit)])
+        again = [edit for edit in merged.edits if standing.rejected.knows(edit)]
+        problems += [f'proposed again what was turned down: "{e.content or e.target}"' for e in again]
         decision = None
         if self._autonomous and new:
             decision, problem = await self._chooser.decide_rate(standing, new, traces, budget)
@@ -60,7 +74,7 @@ class Proposer:
         return Proposal(
             merged=merged,
             selection=selection,
-            results=results,
+            results=(*results, *dropped),
             skill=skill,
             decision=decision,
             reasoning=" ".join(dict.fromkeys(i.reasoning for i in insights if i.reasoning)),
@@ -87,14 +101,17 @@ class Proposer:
             detail = "worked in" if done else "the document was not written"
             results = tuple(EditResult(edit=edit, applied=done, detail=detail) for edit in edits)
             return written.skill or skill, results, written.summary, written.problems
-        skill, results = apply_edits(skill, edits, limit=len(edits), max_tokens=most)
+        files = self._config.optimizer.max_file_tokens
+        skill, results = apply_edits(skill, edits, limit=len(edits), max_tokens=most, max_file_tokens=files)
         budget = SizeBudget(least=self._config.optimizer.min_skill_tokens, most=most)
         wanted = needs_compression(skill, results, budget)
-        if wanted is None:
+        # Of what a compression writes nobody could say which words of the user it rests on.
+        if wanted is None or self._witness is not None:
             return skill, results, (), ()
         shorter = await compress(self._optimizer, skill, wanted)
         if shorter.skill is None:
             return skill, results, (), shorter.problems
+        # Only edits of SKILL.md are held back.
         skill, again = apply_edits(
             shorter.skill, wanted.held_back, limit=len(wanted.held_back), max_tokens=most
         )

@@ -13,10 +13,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from skillopt_replay.rollouts import Rollout
+from skillopt_replay.rollouts import Called, Rollout
 from skillopt_replay.tasks import Task
+from skillopt_sleep.training.citing import EXAMPLE
 from skillopt_sleep.training.evidence import Failure, Quote, citable
-from skillopt_sleep.training.prompts import EXAMPLE
 from skillopt_sleep.training.records import Edit, EditResult
 from skillopt_sleep.training.words import content_words, runs, words
 
@@ -42,25 +42,34 @@ class Sources(msgspec.Struct, frozen=True, kw_only=True):
         return run in self.said or run in self.prompts
 
 
-def collect_sources(runs_of: Sequence[tuple[Task, Rollout]]) -> Sources:
+def collect_sources(runs_of: Sequence[tuple[Task, Rollout]], skill: str = "") -> Sources:
     """Return the sources of the train tasks and their rollouts.
 
-    The example the optimizer is shown counts as untyped: a small model may hand it back as a rule.
+    What the `skill` in force says, which an agent that read it may repeat, counts as the user's. The example
+    the optimizer is shown counts as untyped: a small model may hand it back as a rule.
     """
     quotes = [o.quote for task, _ in runs_of for o in task.corrections]
     quotes += [c.origin.quote for task, _ in runs_of for c in task.checks if c.origin is not None]
-    untyped = [rollout.answer for _, rollout in runs_of]
-    untyped += [c.command or "" for _, rollout in runs_of for c in rollout.calls]
-    untyped += [c.error or "" for _, rollout in runs_of for c in rollout.calls]
-    untyped.append(EXAMPLE)
+    quotes += [skill] if skill else []
+    untyped = [EXAMPLE, *(text for _, rollout in runs_of for text in _list_untyped(rollout))]
     prompts = [task.prompt for task, _ in runs_of]
     return Sources(said=_join(quotes), prompts=_join(prompts), untyped=_join(untyped))
+
+
+def _list_untyped(rollout: Rollout) -> Iterable[str]:
+    yield rollout.answer
+    yield rollout.diff
+    for call in rollout.calls:
+        yield from (call.command or "", call.arguments, call.output, call.error or "")
+    for step in rollout.steps:
+        if not isinstance(step, Called):
+            yield step.text
 
 
 def vouch(
     edits: Iterable[Edit], failures: Sequence[Failure], sources: Sources
 ) -> tuple[tuple[Edit, ...], tuple[EditResult, ...]]:
-    """Return the edits that may stand, with citations, sessions and support filled in, and those dropped.
+    """Return the edits that may stand, with quotes, sessions and support filled in, and those dropped.
 
     When it is only the example at the end of a rule that may not stand, the rule is kept without it.
     """
@@ -78,7 +87,8 @@ def vouch(
             dropped.append(EditResult(edit=edit, applied=False, detail=objection))
             continue
         sessions = tuple(dict.fromkeys(quote.origin.session for quote in quotes))
-        vouched = msgspec.structs.replace(sound, because=cited, sessions=sessions)
+        because = tuple(dict.fromkeys(quote.id for quote in quotes))
+        vouched = msgspec.structs.replace(sound, because=because, sessions=sessions)
         kept.append(msgspec.structs.replace(vouched, support=count_support(vouched, failures)))
     return tuple(kept), tuple(dropped)
 
@@ -109,20 +119,25 @@ def _object_to(edit: Edit, quotes: Sequence[Quote], sources: Sources) -> str:
     """Return why the edit may not stand, "" when it may. A delete brings no text: it needs a source only."""
     if not quotes:
         return "rests on nothing the user said"
-    for run in map(_spaced, sorted(runs(edit.content, COPY))):
+    return find_borrowed(edit.content, sources) or _object_to_echo(edit, quotes, sources)
+
+
+def find_borrowed(content: str, sources: Sources) -> str:
+    """Return what of a text is taken over from elsewhere than the user's words, "" when nothing is."""
+    for run in map(_spaced, sorted(runs(content, COPY))):
         if run in sources.untyped and not sources.typed(run):
             return "copied from text the user did not type"
         if run in sources.prompts and run not in sources.said:
             return "copied from the prompt of a train task"
-    for match in _ADDRESS.finditer(edit.content):
+    for match in _ADDRESS.finditer(content):
         address = match.group().rstrip(".,;:!?)`'\"")
         if not sources.typed(_spaced(words(address))):
             return f"names an address the user did not type: {address}"
-    for span in _spans(edit.content):
+    for span in _spans(content):
         quoted = _spaced(words(span))
         if len(words(span)) > 1 and quoted in sources.untyped and not sources.typed(quoted):
             return f"quotes text the user did not type: {span}"
-    return _object_to_echo(edit, quotes, sources)
+    return ""
 
 
 def _object_to_echo(edit: Edit, quotes: Sequence[Quote], sources: Sources) -> str:

@@ -81,7 +81,8 @@ async def race(
 def _rank(lane: _Lane) -> tuple[float, float, int, str]:
     hard, soft = lane.gain()
     skill = lane.contender.skill
-    return -round(hard, 9), -round(soft, 9), len(skill.text), skill.digest
+    size = len(skill.text) + sum(len(file.content) for file in skill.files)
+    return -round(hard, 9), -round(soft, 9), size, skill.digest
 
 
 def _conclude(lane: _Lane) -> Candidate:

@@ -11,7 +11,8 @@ import msgspec
 import yaml
 
 from skillopt_sleep.errors import UsageError
-from skillopt_sleep.training.config import Config, check
+from skillopt_sleep.training.checking import check
+from skillopt_sleep.training.config import Config
 from skillopt_sleep.training.reference_keys import is_of_reference, translate
 
 _BASE = "_base_"

@@ -1,17 +1,13 @@
-"""Edits, candidates and the settings of a training run."""
+"""Edits, what becomes of them, and candidates."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import Literal
 
 import msgspec
 
 from skillopt_replay.skill_files import SKILL_FILE
 from skillopt_replay.skills import Skill
-
-if TYPE_CHECKING:
-    from skillopt_replay.rollouts import Rollout
-    from skillopt_replay.tasks import Task
 
 
 class Edit(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,51 +80,3 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     base_hard: float = 0.0
     base_soft: float = 0.0
     raced: int = 0
-
-
-class TrainingConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """Settings of a run, under the names of the training core's keys.
-
-    `learning_rate` is the most edits a candidate may carry; `candidates` how many are raced on train;
-    `minibatch_size` how many failed rollouts one reflection sees; `max_skill_tokens` the size budget
-    (characters / 4), as `evidence_tokens` is for what one reflection is shown of the rollouts and
-    `reply_tokens` for the optimizer's reply. `temperature` is the optimizer's from the second variant on;
-    the first is always asked at 0. `race_passes` is how many tasks the incumbent passed are raced again,
-    to notice what a candidate breaks.
-    """
-
-    seed: int = 42
-    learning_rate: int = 4
-    minibatch_size: int = 4
-    candidates: int = 2
-    max_skill_tokens: int = 2000
-    concurrency: int = 2
-    evidence_tokens: int = 900
-    reply_tokens: int = 500
-    temperature: float = 0.3
-    race_passes: int = 3
-
-
-class TrainingResult(msgspec.Struct, frozen=True, kw_only=True):
-    """The candidates, best first, and the incumbent's train score over all valid runs.
-
-    `candidates` is empty when nothing beat the incumbent on train; `note` then says why in one sentence.
-    `rollouts` counts the runs of this epoch, `valid` the train tasks the incumbent's score rests on,
-    `rejected` are the candidates that lost the race (best first), `problems` what went wrong while asking
-    the optimizer.
-    """
-
-    candidates: tuple[Candidate, ...]
-    incumbent_hard: float
-    incumbent_soft: float
-    rollouts: int
-    note: str
-    rejected: tuple[Candidate, ...] = ()
-    problems: tuple[str, ...] = ()
-    valid: int = 0
-
-
-class Roller(Protocol):
-    """Replays a task with a skill and scores it; repeats of the same pair are numbered from 0."""
-
-    async def __call__(self, task: Task, skill: Skill | None, repeat: int) -> Rollout: ...

@@ -161,6 +161,7 @@ _RULES = {
     ),
 }
 _UNSET = (None, "")
+_USUAL = ("codex", "claude", "copilot", "none")
 
 
 def is_of_reference(key: str) -> bool:
@@ -191,7 +192,9 @@ def translate(values: Mapping[str, Any]) -> tuple[dict[str, Any], list[tuple[str
         if not used:
             continue
         if rule.agent:
-            own.setdefault(rule.agent, "" if value == "none" else value)
+            # The programs' own names, and no effort, are what there is without the key.
+            if value not in _USUAL:
+                own[rule.agent] = value
         elif rule.to:
             faults += _put(own, key, value, rule.to, used)
         elif value not in rule.fits:

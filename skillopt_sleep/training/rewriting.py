@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -14,6 +14,7 @@ from skillopt_sleep.training.asking import Optimizer, Unreachable, make_object
 from skillopt_sleep.training.records import Edit
 from skillopt_sleep.training.replies import ReplyMalformed
 from skillopt_sleep.training.rewrites import Rewrite, enforce_rewrite
+from skillopt_sleep.training.rounds import run_all
 from skillopt_sleep.training.select import list_edits
 from skillopt_sleep.training.showing import show_skill
 from skillopt_sleep.training.sizes import Compression
@@ -85,7 +86,7 @@ async def merge_documents(
 
     while len(level) > 1:
         groups = [level[at : at + batch_size] for at in range(0, len(level), batch_size)]
-        level = list(await asyncio.gather(*map(join, groups)))
+        level = await run_all([partial(join, group) for group in groups])
     if not level:
         return Rewriting(skill=None)
     return _conclude(enforce_rewrite(skill, level[0], max_tokens=max_tokens), (), problems)

@@ -6,6 +6,7 @@ import functools
 from asyncio import Semaphore
 from collections.abc import Sequence
 from enum import IntEnum
+from typing import NoReturn
 
 from skillopt_replay.protocols import Ledger
 from skillopt_replay.replay import replay_key
@@ -13,10 +14,8 @@ from skillopt_replay.rollouts import Rollout
 from skillopt_replay.skills import Skill
 from skillopt_replay.tasks import Task
 from skillopt_sleep.training.asking import Optimizer
-from skillopt_sleep.training.contract import Environment, Evaluates, TrainingError, is_lost, score
+from skillopt_sleep.training.contract import Environment, Evaluates, Pays, TrainingError, is_lost, score
 from skillopt_sleep.training.rounds import Report, run_all
-
-_MOST_LOST = 0.5
 
 
 class Purpose(IntEnum):
@@ -50,6 +49,7 @@ class Runner:
         *,
         workers: int,
         attempts: int = 2,
+        most_lost: float = 0.5,
         report: Report | None = None,
     ) -> None:
         self._environment = environment
@@ -57,23 +57,20 @@ class Runner:
         self._optimizer = optimizer
         self._slots = Semaphore(workers)
         self._attempts = attempts
-        self._report = report
+        self._most_lost = most_lost
+        self.report = report
 
     async def roll(self, stage: str, steps: Sequence[Step]) -> list[Rollout]:
         """Return the scored rollouts in the order of the steps; lost ones have no score.
 
-        Raises TrainingError when more than half of them are lost: that is no data to go on with.
+        Raises TrainingError when more of them are lost than may be: that is no data to go on with.
         Raises CeilingReached, ServiceRefused.
         """
         jobs = [functools.partial(self._roll, stage, *step) for step in steps]
-        rolled = await run_all(jobs, slots=self._slots, stage=stage, report=self._report)
+        rolled = await run_all(jobs, slots=self._slots, stage=stage, report=self.report)
         lost = [rollout for rollout in rolled if is_lost(rollout)]
-        if len(lost) > _MOST_LOST * len(rolled):
-            errors = dict.fromkeys(rollout.error or "no reason given" for rollout in lost)
-            raise TrainingError(
-                f"{len(lost)} of {len(rolled)} runs failed outside their task: {'; '.join(list(errors)[:3])}",
-                hint="mend that and start the same command again: what was paid for is kept",
-            )
+        if len(lost) > self._most_lost * len(rolled):
+            raise_lost(lost, len(rolled))
         return rolled
 
     async def _roll(self, stage: str, task: Task, skill: Skill, sample: int) -> Rollout:
@@ -87,14 +84,26 @@ class Runner:
                 return await environment.evaluate(task, rollout)
             return await score(task, rollout)
 
-        key = replay_key(task, skill, f"{environment.name}/{environment.identity}", sample)
-        for _ in range(self._attempts):
-            rollout = await self._ledger.once("rollout", key, environment.estimate, make, Rollout)
-            if not is_failed(rollout):
-                break
+        if isinstance(environment, Pays):
+            rollout = await environment.pay(task, skill, sample)
+        else:
+            key = replay_key(task, skill, f"{environment.name}/{environment.identity}", sample)
+            for _ in range(self._attempts):
+                rollout = await self._ledger.once("rollout", key, environment.estimate, make, Rollout)
+                if not is_failed(rollout):
+                    break
         if self._optimizer is not None:
             self._optimizer.note(stage, rollout.usage)
         return rollout
+
+
+def raise_lost(lost: Sequence[Rollout], count: int) -> NoReturn:
+    """Raise TrainingError for runs of which too many were lost, with the reasons."""
+    errors = dict.fromkeys(rollout.error or "no reason given" for rollout in lost)
+    raise TrainingError(
+        f"the infrastructure failed {len(lost)} of {count} runs: {'; '.join(list(errors)[:3])}",
+        hint="mend that and start the same command again: what was paid for is kept",
+    )
 
 
 def is_failed(rollout: Rollout) -> bool:

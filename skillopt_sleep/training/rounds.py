@@ -19,17 +19,20 @@ class _NotStarted(Exception):
 async def run_all(
     jobs: Sequence[Callable[[], Awaitable[T]]],
     *,
-    slots: asyncio.Semaphore,
-    stage: str,
+    slots: asyncio.Semaphore | None = None,
+    stage: str = "",
     report: Report | None = None,
 ) -> list[T]:
     """Return the result of each job, in the order of the jobs whatever order they end in.
+
+    Without `slots` all are started at once.
 
     When a job raises, the ones that run are let end, so that what they cost is not lost; no other is
     started, and the first error in the order of the jobs is raised. A cancellation reaches every job.
     """
     done = 0
     stopped = False
+    slots = slots or asyncio.Semaphore(max(len(jobs), 1))
 
     async def run(job: Callable[[], Awaitable[T]]) -> T:
         nonlocal done, stopped

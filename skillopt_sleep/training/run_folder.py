@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -16,10 +16,13 @@ from skillopt_replay.folders import remove_tree
 from skillopt_replay.skill_folders import read_skill, write_skill
 from skillopt_replay.skills import Skill, SkillInvalid
 from skillopt_replay.tasks import Task
-from skillopt_sleep.files import write_atomically
+from skillopt_sleep.files import sync_tree, write_atomically
 from skillopt_sleep.training.contract import TrainingError
 from skillopt_sleep.training.gating import Measure
+from skillopt_sleep.training.records import Edit
 from skillopt_sleep.training.rejected import RejectedEdits
+
+T = TypeVar("T")
 
 
 class RunState(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,6 +30,9 @@ class RunState(msgspec.Struct, frozen=True, kw_only=True):
 
     `step` steps are complete, and the ends of `epochs_ended` epochs. `epoch_start` is the skill at the end of
     the epoch before. `idle` counts the steps since the last acceptance. `compared` counts comparisons on val.
+    `noted` are the notes as edits with their sessions, where these are asked for.
+    `begun_after`: the run began after another, whose skill `epoch_start` is in the first epoch. `final` is
+    the measure of the skill in force at the end, where it was not the best one.
     """
 
     fingerprint: dict[str, str]
@@ -45,9 +51,16 @@ class RunState(msgspec.Struct, frozen=True, kw_only=True):
     memory: str = ""
     rejected: RejectedEdits = RejectedEdits()
     notes: tuple[str, ...] = ()
+    noted: tuple[Edit, ...] = ()
     idle: int = 0
     compared: int = 0
     stopped: str = ""
+    begun_after: bool = False
+    final: Measure | None = None
+
+
+class RunUnusable(TrainingError):
+    """A run's folder cannot be gone on with: it is damaged, or holds a run of something else."""
 
 
 def write_folder(place: Path, skill: Skill) -> None:
@@ -58,6 +71,7 @@ def write_folder(place: Path, skill: Skill) -> None:
         if left.exists():
             remove_tree(left)
     write_skill(skill, new)
+    sync_tree(new)
     if place.exists():
         place.rename(old)
     new.rename(place)
@@ -86,11 +100,15 @@ class RunFolder:
         write_atomically(path, msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n")
 
     def read_json(self, path: Path) -> Any:
-        """Return the value of a JSON file. Raises TrainingError when it is damaged."""
+        """Return the value of a JSON file. Raises RunUnusable when it is damaged."""
+        return self.read_as(path, object)
+
+    def read_as(self, path: Path, kind: type[T]) -> T:
+        """Return what a JSON file holds as this type. Raises RunUnusable when it holds nothing of it."""
         try:
-            return msgspec.json.decode(path.read_bytes())
-        except msgspec.DecodeError as error:
-            raise TrainingError(f"{path} is damaged: {error}") from error
+            return msgspec.json.decode(path.read_bytes(), type=kind)
+        except (OSError, msgspec.DecodeError) as error:
+            raise RunUnusable(f"{path} is damaged: {error}") from error
 
     def write_text(self, path: Path, text: str) -> None:
         """Replace a file with the text."""
@@ -113,21 +131,21 @@ class RunFolder:
         return place
 
     def load_skill(self, relative: str, name: str) -> Skill:
-        """Return the skill of a path the state names. Raises TrainingError when it is gone."""
+        """Return the skill of a path the state names. Raises RunUnusable when it is gone."""
         try:
             return msgspec.structs.replace(read_skill(self.root / relative), name=name)
         except SkillInvalid as error:
-            raise TrainingError(f"{error.message}, so the run cannot go on") from error
+            raise RunUnusable(f"{error.message}, so the run cannot go on") from error
 
     def load_state(self) -> RunState | None:
-        """Return the state, None when the run has none yet. Raises TrainingError when it is damaged."""
+        """Return the state, None when the run has none yet. Raises RunUnusable when it is damaged."""
         path = self.root / "runtime_state.json"
         try:
             return msgspec.json.decode(path.read_bytes(), type=RunState)
         except FileNotFoundError:
             return None
         except msgspec.DecodeError as error:
-            raise TrainingError(
+            raise RunUnusable(
                 f"{path} is damaged: {error}", hint="choose another env.out_root, or remove the folder"
             ) from error
 
@@ -160,10 +178,10 @@ def fingerprint(
 
 
 def check_fingerprint(known: Mapping[str, str], now: Mapping[str, str], root: Path) -> None:
-    """Raise TrainingError when a run would go on with something else than it began with."""
+    """Raise RunUnusable when a run would go on with something else than it began with."""
     changed = [name for name in sorted({*known, *now}) if known.get(name) != now.get(name)]
     if changed:
-        raise TrainingError(
+        raise RunUnusable(
             f"{root} holds a run with other settings or data: {', '.join(changed)} changed",
             hint="choose another env.out_root, or go back to what it began with",
         )

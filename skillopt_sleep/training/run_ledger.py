@@ -31,6 +31,14 @@ CREATE UNIQUE INDEX IF NOT EXISTS paid ON calls (kind, key) WHERE state = 'done'
 """
 
 
+class _Lock:
+    """A lock, and how many hold it or wait for it."""
+
+    def __init__(self) -> None:
+        self.lock = asyncio.Lock()
+        self.wanted = 0
+
+
 class RunLedger:
     """Implements Ledger on a file; results stay on disk, so memory does not grow with the run.
 
@@ -57,7 +65,7 @@ class RunLedger:
             self._calls += 1
             self._spent = self._spent.plus(msgspec.json.decode(usage, type=Usage))
         self._running: dict[int, Usage] = {}
-        self._locks: dict[tuple[str, str], asyncio.Lock] = {}
+        self._locks: dict[tuple[str, str], _Lock] = {}
         self._refused: ServiceRefused | None = None
 
     def close(self) -> None:
@@ -89,8 +97,16 @@ class RunLedger:
 
         Raises CeilingReached, ServiceRefused.
         """
-        async with self._locks.setdefault((kind, key), asyncio.Lock()):
-            return await self._once(kind, key, estimate, make, result_type)
+        own = self._locks.setdefault((kind, key), _Lock())
+        own.wanted += 1
+        try:
+            async with own.lock:
+                return await self._once(kind, key, estimate, make, result_type)
+        finally:
+            own.wanted -= 1
+            if not own.wanted:
+                # Kept for good, the locks would be all that grows with a run.
+                del self._locks[kind, key]
 
     async def _once(
         self,

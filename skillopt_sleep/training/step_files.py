@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+
+import msgspec
 
 from skillopt_sleep.training.run_folder import RunFolder
 from skillopt_sleep.training.step_parts import Plan
@@ -21,11 +23,26 @@ def write_step(folder: RunFolder, plan: Plan, result: StepResult, record: dict[s
     if result.decision is not None:
         folder.write_json(path / "lr_decision.json", result.decision)
     if result.notes:
-        folder.write_json(path / "appendix_notes.json", result.notes)
+        folder.write_json(path / "appendix_notes.json", result.noted or result.notes)
+    if result.kept:
+        folder.write_json(path / "kept.json", result.kept)
     if result.candidate is not None:
         folder.write_skill(path / "candidate_skill", result.candidate)
     folder.write_json(path / "trajectory_digest.json", {"step": plan.step, **result.digest})
     folder.write_json(path / "step_record.json", record)
+
+
+def write_history(folder: RunFolder, history: Sequence[Mapping[str, Any]]) -> None:
+    """Write the records of all steps, and the learning rates that the optimizer set, one a line."""
+    folder.write_json(folder.root / "history.json", history)
+    rates = [
+        {"step": record["step"], "epoch": record["epoch"], **record["lr_decision"]}
+        for record in history
+        if "lr_decision" in record
+    ]
+    if rates:
+        lines = "".join(f"{msgspec.json.encode(rate).decode()}\n" for rate in rates)
+        folder.write_text(folder.root / "lr_history.jsonl", lines)
 
 
 def tell_step(say: Say, plan: Plan, steps: int, record: dict[str, Any]) -> None:

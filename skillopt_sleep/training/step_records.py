@@ -9,8 +9,9 @@ import msgspec
 
 from skillopt_gate.verdicts import Decision
 from skillopt_replay.skills import Skill
-from skillopt_sleep.training.analysts import Insight
 from skillopt_sleep.training.gating import Comparison
+from skillopt_sleep.training.insights import Insight
+from skillopt_sleep.training.racing import Choice
 from skillopt_sleep.training.records import Candidate, EditResult, RejectedEdit
 from skillopt_sleep.training.step_parts import Plan, Proposal
 from skillopt_sleep.training.traces import Trace
@@ -49,6 +50,7 @@ def begin_record(
         "rollout_n": len(traces),
         "rollout_lost": sum(batch["n_lost"] for batch in batches),
         "accumulation_batches": batches,
+        "n_minibatches": len(insights),
         "n_patches": len(patches),
         "n_failure_patches": sum(insight.kind != "success" for insight in patches),
         "n_success_patches": sum(insight.kind == "success" for insight in patches),
@@ -79,6 +81,26 @@ def describe_proposal(
         "problems": list(dict.fromkeys(problems)),
         **({"rewrite_change_summary": list(shown.change_summary)} if shown.change_summary else {}),
         **({"lr_decision": msgspec.to_builtins(shown.decision)} if shown.decision else {}),
+    }
+
+
+def describe_race(choice: Choice, fresh: int) -> dict[str, Any]:
+    def describe(candidate: Candidate) -> dict[str, Any]:
+        return {
+            "candidate_hash": candidate.skill.digest,
+            "raced": candidate.raced,
+            "hard": candidate.train_hard,
+            "incumbent_hard": candidate.base_hard,
+        }
+
+    return {
+        "race": {
+            "n_fresh": fresh,
+            "n_won": choice.won,
+            "kept": [describe(candidate) for candidate in choice.kept],
+            "lost": [describe(candidate) for candidate in choice.lost],
+            "told": list(choice.told),
+        }
     }
 
 

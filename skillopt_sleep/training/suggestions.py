@@ -46,7 +46,10 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True):
 def read_suggestions(
     entries: object, *, support: int = 0, source: Literal["failure", "success"] = "failure"
 ) -> tuple[tuple[Suggestion, ...], tuple[str, ...]]:
-    """Return the suggestions of a reply's list, each once, and a fault for each entry without one."""
+    """Return the suggestions of a reply's list, each once, and a fault for each entry without one.
+
+    What the reply calls urgent comes first.
+    """
     found: dict[tuple[str, str], Suggestion] = {}
     faults: list[str] = []
     if not isinstance(entries, list):
@@ -66,10 +69,10 @@ def read_suggestions(
             because=tuple(b for b in because if isinstance(b, str)) if isinstance(because, list) else (),
             support=support,
             source=source,
-            rank=len(found),
         )
         found.setdefault((suggestion.kind, fold(suggestion.instruction)), suggestion)
-    return tuple(found.values()), tuple(faults)
+    ordered = sorted(found.values(), key=lambda one: one.priority)
+    return tuple(msgspec.structs.replace(one, rank=at) for at, one in enumerate(ordered)), tuple(faults)
 
 
 def _find_fault(entry: object) -> str:

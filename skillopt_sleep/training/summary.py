@@ -17,6 +17,7 @@ from skillopt_replay.skills import Skill
 from skillopt_replay.tasks import Task
 from skillopt_sleep.training.contract import is_lost
 from skillopt_sleep.training.gating import Gate, Measure
+from skillopt_sleep.training.memory import Memory
 from skillopt_sleep.training.rolling import Purpose, Runner, number
 from skillopt_sleep.training.run_folder import RunState
 
@@ -47,7 +48,12 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
-    """A finished run. `best` is the skill to use; the tests are None where none were asked for."""
+    """A finished run. `best` is the skill to use; the tests are None where none were asked for.
+
+    `final` is how the skill in force did on val in the end, where it was not the best one.
+
+    `memory` is for a run that follows.
+    """
 
     best: Skill
     best_step: int
@@ -60,16 +66,21 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     best_measure: Measure | None
     epoch_stats: tuple[dict[str, Any], ...]
     tokens: dict[str, dict[str, int]]
+    memory: Memory = Memory()
     baseline_test: Evaluation | None = None
     best_test: Evaluation | None = None
     test_difference: Difference | None = None
+    final: Measure | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Return the summary as `summary.json` holds it."""
         value: dict[str, Any] = msgspec.to_builtins(self)
         value["best"] = self.best.digest
+        del value["memory"]
         value["baseline_selection_hard"] = self.baseline.hard if self.baseline else None
         value["best_selection_hard"] = self.best_measure.hard if self.best_measure else None
+        value["final_selection_hard"] = self.final.hard if self.final else None
+        value["final_selection_soft"] = self.final.soft if self.final else None
         value["baseline_test_hard"] = self.baseline_test.hard if self.baseline_test else None
         value["test_hard"] = self.best_test.hard if self.best_test else None
         value["test_delta_hard"] = self.test_difference.effect if self.test_difference else None
@@ -106,9 +117,11 @@ async def summarize(
         best_measure=state.best_measure,
         epoch_stats=tuple(_by_epoch(history)),
         tokens=_add_tokens(history),
+        memory=Memory(rejected=state.rejected, notes=state.memory, before=initial),
         baseline_test=before,
         best_test=after,
         test_difference=difference,
+        final=state.final,
     )
 
 

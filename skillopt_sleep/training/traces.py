@@ -13,7 +13,7 @@ import msgspec
 
 from skillopt_replay.rollouts import Called, Outcome, Rollout, RolloutCall
 from skillopt_replay.tasks import Exact, Task
-from skillopt_sleep.training.evidence import DATA, describe_check, fit, mark
+from skillopt_sleep.training.evidence import DATA, USER, Quote, describe_check, fit, mark
 
 WITHHELD = "[withheld]"
 _SHORT = 3  # an exact answer of fewer characters is only masked when it is the whole line
@@ -35,17 +35,24 @@ class Trace(msgspec.Struct, frozen=True):
         return self.hard >= 1.0
 
 
-def render(traces: Sequence[Trace], max_tokens: int, *, show_gold: bool = False) -> str:
+def render(
+    traces: Sequence[Trace], max_tokens: int, *, show_gold: bool = False, quotes: Sequence[Quote] = ()
+) -> str:
     """Return the traces as text of about `max_tokens` (characters / 4); long parts lose their middle.
 
-    Each begins with its id, t1 and on; lines of the task, the agent and its tools begin with a bar.
+    Each begins with its id, t1 and on; lines of the task, the agent and its tools begin with a bar. With
+    `quotes`, what the user said about the tasks, these follow under their ids, and what the user typed
+    begins with an angle bracket instead.
     """
+    size = max_tokens * 4
+    words = fit([mark(USER, quote.origin.quote) for quote in quotes], size // 2)
+    asked = USER if quotes else DATA
     parts: list[str] = []
     for trace in traces:
         hide = str if show_gold else _Mask(trace.task)
-        parts += [trace.task.prompt, hide(_list_steps(trace.rollout)), hide(trace.rollout.answer.strip())]
-        parts.append(hide(trace.rollout.diff.strip()))
-    texts = fit([mark(DATA, part) for part in parts], max_tokens * 4)
+        did = (_list_steps(trace.rollout), trace.rollout.answer.strip(), trace.rollout.diff.strip())
+        parts += [mark(asked, trace.task.prompt), *(mark(DATA, hide(text)) for text in did)]
+    texts = fit(parts, size - sum(map(len, words)))
     shown = []
     for index, trace in enumerate(traces):
         prompt, steps, answer, diff = texts[index * 4 : index * 4 + 4]
@@ -53,8 +60,18 @@ def render(traces: Sequence[Trace], max_tokens: int, *, show_gold: bool = False)
         lines += ["What the agent did:", steps] if steps else []
         lines += ["What it answered:", answer or f"{DATA}(nothing)"]
         lines += ["What it changed:", diff] if diff else []
-        shown.append("\n".join([*lines, *_say_checks(trace, show_gold=show_gold)]))
-    return "\n\n".join(shown)
+        shown.append("\n".join([*lines, *_say_checks(trace, quotes, show_gold=show_gold)]))
+    return "\n\n".join([*shown, *_head(quotes, words)])
+
+
+def render_quotes(quotes: Sequence[Quote], max_tokens: int) -> str:
+    """Return what the user said as text of about `max_tokens`, each quote under its id."""
+    return "\n\n".join(_head(quotes, fit([mark(USER, q.origin.quote) for q in quotes], max_tokens * 4)))
+
+
+def _head(quotes: Sequence[Quote], words: Sequence[str]) -> list[str]:
+    told = zip(quotes, words, strict=True)
+    return [f"[{quote.id}] What the user said about it:\n{text}" for quote, text in told]
 
 
 def _say_outcome(trace: Trace) -> str:
@@ -66,13 +83,13 @@ def _say_outcome(trace: Trace) -> str:
     return f"Failed{run}, with {soft:.0%} of what was asked{limit}"
 
 
-def _say_checks(trace: Trace, *, show_gold: bool) -> list[str]:
+def _say_checks(trace: Trace, quotes: Sequence[Quote], *, show_gold: bool) -> list[str]:
     results = trace.rollout.score.results if trace.rollout.score else ()
     lines = []
     for check, result in zip(trace.task.checks, results, strict=False):
         if not result.passed:
             detail = f" {' '.join(result.detail.split())}: {_wanted(check)}" if show_gold else ""
-            lines.append(f"Not met: {describe_check(check)}{detail}")
+            lines.append(f"Not met: {describe_check(check, quotes)}{detail}")
     return lines
 
 

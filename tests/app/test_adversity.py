@@ -18,7 +18,6 @@ from skillopt_sleep.config import Settings, Target
 from skillopt_sleep.night.backends import open_backends
 from skillopt_sleep.night.measure import measure
 from skillopt_sleep.paths import locate
-from skillopt_sleep.store.database import connect
 from skillopt_sleep.store.nights import find_unfinished
 from tests.app.conftest import Sleeper
 from tests.app.night_samples import CANDIDATE, ScriptedRoller, make_tasks
@@ -26,13 +25,6 @@ from tests.app.test_night import LIVE, MADE_BY_HAND
 from tests.conftest import git
 from tests.support.chat_server import ChatModel
 from tests.support.transcripts import write_session
-
-
-@pytest.fixture
-def database():
-    connection = connect(locate().database)
-    yield connection
-    connection.close()
 
 
 def cut_off_before_the_end(database, project) -> None:

@@ -96,6 +96,7 @@ def test_every_json_twin_has_the_documented_keys(sleeper: Sleeper, model: ChatMo
     assert status["last_night"]["spend"]["calls"] == len(model.requests)
 
     (shown,) = told("review")["proposals"]
+    assert [line["action"] for line in shown["history"]] == ["stage"]
     keys = {"id", "skill", "client", "branch", "verdict", "effect", "interval", "evidence", "cost_usd"}
     assert keys | {"nights", "diff", "hunks"} <= set(shown)
     assert (shown["id"], shown["verdict"]) == (proposal, "accept")

@@ -245,7 +245,17 @@ def test_the_shape_of_status_is_stable(sleeper: Sleeper, database):
     import json
 
     value = json.loads(sleeper.sleep("status", "--json"))
-    assert sorted(value) == ["gate_mode", "last_night", "missed", "month", "pending", "service", "sessions"]
+    assert sorted(value) == [
+        "gate_mode",
+        "last_night",
+        "missed",
+        "month",
+        "pending",
+        "service",
+        "sessions",
+        "snoozed",
+        "watched",
+    ]
     assert sorted(value["service"]) == sorted(
         "installed manager mode running pid since doing waiting next completed paused paused_until window"
         " windows".split()

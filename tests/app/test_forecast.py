@@ -35,7 +35,8 @@ def test_every_kind_of_call_of_the_plan_is_counted():
     # Six train tasks without a skill and with two candidates; eight held-out ones, three runs on both sides;
     # one of them five times more on both.
     assert forecast.rollouts == 6 * 3 + 8 * 2 * 3 + 2 * 5
-    assert forecast.optimizer_calls == 2 * 2
+    # Two candidates, each from two minibatches, merged and ranked.
+    assert forecast.optimizer_calls == 2 * (2 + 2)
     assert forecast.judge_calls == 0
 
 
@@ -45,11 +46,11 @@ def test_what_calls_cost_lately_tells_what_the_night_may_cost():
         "optimizer": Typical(calls=2, usd=0.5, tokens=100.0, seconds=30.0),
     }
     forecast = make_forecast(make_plan(), SETTINGS, typical, slots=2)
-    assert forecast.usd == pytest.approx(76 * 0.1 + 4 * 0.5)
-    assert forecast.tokens == 76_400
-    assert forecast.minutes == pytest.approx((76 * 60 + 4 * 30) / 60 / 2)
+    assert forecast.usd == pytest.approx(76 * 0.1 + 8 * 0.5)
+    assert forecast.tokens == 76_800
+    assert forecast.minutes == pytest.approx((76 * 60 + 8 * 30) / 60 / 2)
     said = describe_forecast(forecast)
-    assert "up to $9.60, 76,400 tokens and 39 min; it stops at $7.00" in said
+    assert "up to $11.60, 76,800 tokens and 40 min; it stops at $7.00" in said
 
 
 def test_what_is_left_of_the_month_is_told_where_it_is_less_than_the_night_may_cost():

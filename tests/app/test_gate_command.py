@@ -13,7 +13,6 @@ import pytest
 
 from skillopt_gate.verdicts import MODES, Policy
 from skillopt_sleep.paths import locate
-from skillopt_sleep.store.database import connect
 from skillopt_sleep.store.family import count_in, note_accepted, read_family
 from skillopt_sleep.store.splits import read_splits, save_splits
 from tests.app.conftest import Sleeper
@@ -22,13 +21,6 @@ from tests.conftest import git
 from tests.support.chat_server import RULE, ChatModel
 
 OTHER_RULE = "Type `uv add` and the name of the package."
-
-
-@pytest.fixture
-def database():
-    connection = connect(locate().database)
-    yield connection
-    connection.close()
 
 
 def shown(sleeper: Sleeper, name: str) -> dict:

@@ -6,20 +6,11 @@ import json
 
 import pytest
 
-from skillopt_sleep.paths import locate
-from skillopt_sleep.store.database import connect
 from tests.app.conftest import Sleeper
 from tests.support.chat_server import ChatModel
 from tests.support.transcripts import PACKAGES, write_session
 
 RULE = "Write a release note as bullets instead of prose."
-
-
-@pytest.fixture
-def database():
-    connection = connect(locate().database)
-    yield connection
-    connection.close()
 
 
 @pytest.fixture

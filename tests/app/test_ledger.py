@@ -359,7 +359,7 @@ async def test_what_last_month_cost_is_over_when_the_month_ends_here(connection,
 async def test_a_share_holds_what_its_calls_have_used_and_no_others(connection):
     ledger = make_ledger(connection)
     await ledger.once("optimizer", "of another skill", ESTIMATE, Calls(reply(cost=0.5)), Completion)
-    ledger.begin_share()
+    ledger.begin_share("this skill")
     await ledger.once("optimizer", "k", ESTIMATE, Calls(reply(error="429")), Completion)
     await ledger.once("optimizer", "k", ESTIMATE, Calls(reply()), Completion)
     assert (ledger.usage().cost_usd, ledger.usage().tokens) == (0.5, 240), "the lost attempt was paid for"
@@ -368,12 +368,12 @@ async def test_a_share_holds_what_its_calls_have_used_and_no_others(connection):
 
 async def test_a_share_counts_what_an_earlier_run_of_the_night_paid_for(connection):
     night = begin_night(connection, {}, {})
-    await SqliteLedger(connection, night.id, Ceilings()).once(
-        "optimizer", "k", ESTIMATE, Calls(reply()), Completion
-    )
+    earlier = SqliteLedger(connection, night.id, Ceilings())
+    earlier.begin_share("this skill")
+    await earlier.once("optimizer", "k", ESTIMATE, Calls(reply()), Completion)
     ledger = SqliteLedger(connection, night.id, Ceilings())
     assert ledger.usage().tokens == 0
-    await ledger.once("optimizer", "k", ESTIMATE, Calls(), Completion)
+    ledger.begin_share("this skill")
     assert (ledger.usage().cost_usd, ledger.usage().tokens) == (0.25, 120)
 
 

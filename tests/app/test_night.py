@@ -18,7 +18,6 @@ import pytest
 from skillopt_sleep.config import set_value
 from skillopt_sleep.paths import locate
 from skillopt_sleep.store.candidates import read_rejected_edits
-from skillopt_sleep.store.database import connect
 from skillopt_sleep.store.nights import last_night
 from skillopt_sleep.store.proposals import read_proposals
 from tests.app.conftest import Sleeper, photograph
@@ -31,13 +30,6 @@ LIVE = Path(".claude", "skills", SKILL, "SKILL.md")
 MADE_BY_HAND = (
     f"---\nname: {SKILL}\ndescription: Use when a package is added.\n---\n\n# Packages\n\n- Be brief.\n"
 )
-
-
-@pytest.fixture
-def database():
-    connection = connect(locate().database)
-    yield connection
-    connection.close()
 
 
 def judged(report: dict) -> dict:
@@ -77,6 +69,10 @@ def test_the_report_lies_in_the_nights_folder_in_both_forms(sleeper: Sleeper):
     assert judged(report)["reason"] in text
     assert report["proposals"][0] in text
     assert text.startswith("# Night ")
+    page = (folder / "report.html").read_text()
+    assert page.startswith("<!doctype html>")
+    assert report["proposals"][0] in page
+    assert report["next_steps"] == ["1 proposal waits for you: `skillopt-sleep review`."]
 
 
 @pytest.mark.parametrize("gone", [True, False])
@@ -427,6 +423,10 @@ def in_the_gate(model: ChatModel):
     return lambda r: r.has_skill and bool(model.optimizer_requests) and r.package not in model.trained_on
 
 
+def in_the_race(model: ChatModel):
+    return lambda r: r.has_skill and model.is_training(r)
+
+
 def in_the_optimizer(model: ChatModel):
     return lambda r: r.is_optimizer and len(model.optimizer_requests) > 1
 
@@ -469,6 +469,7 @@ def settle(model: ChatModel, database) -> Counter[str]:
     ("how", "when"),
     [
         (signal.SIGKILL, in_the_optimizer),
+        (signal.SIGKILL, in_the_race),
         (signal.SIGKILL, in_the_gate),
         (signal.SIGINT, in_the_optimizer),
         (signal.SIGTERM, in_the_gate),

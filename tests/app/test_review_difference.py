@@ -105,3 +105,28 @@ def test_a_hunk_finds_the_edits_and_words_it_rests_on():
     front, body = compare(COMMITS_BASE, COMMITS_TEXT).parts
     assert find_edits(front.hunk, COMMIT_EDITS) == []
     assert find_edits(body.hunk, COMMIT_EDITS) == list(COMMIT_EDITS)
+
+
+@given(
+    st.lists(st.sampled_from("abcd"), max_size=30),
+    st.lists(st.sampled_from("abcx"), max_size=30),
+    st.integers(0, 9),
+)
+def test_more_or_less_context_changes_no_hunk(old, new, context):
+    base, text = ("".join(f"{line}\n" for line in lines) for lines in (old, new))
+    usual, shown = compare(base, text), compare(base, text, context)
+    assert [part.number for part in usual.parts] == [part.number for part in shown.parts]
+    seen: set[int] = set()
+    for before, after in zip(usual.parts, shown.parts, strict=True):
+        changed = [
+            [row.line for row in part.rows if row.line.kind is not Kind.SAME] for part in (before, after)
+        ]
+        assert changed[0] == changed[1]
+        for row in after.rows:
+            line = row.line
+            if line.old is not None:
+                assert old[line.old - 1] == line.text
+                assert line.old not in seen
+                seen.add(line.old)
+            if line.new is not None:
+                assert new[line.new - 1] == line.text

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from skillopt_replay.tasks import Origin
-from skillopt_sleep.records import EditEvidence
+from skillopt_sleep.records import EditEvidence, FileChange
 from skillopt_sleep.review.plain import as_json, render_plain
 from skillopt_sleep.review.visible import hides, show, show_line
 from skillopt_staging.hunks import hunks
@@ -158,3 +158,23 @@ def test_shown_text_hides_nothing_and_pieces_join(left, right):
 )
 def test_letters_of_every_script_are_left_alone(text):
     assert show(text) == text
+
+
+def test_other_files_of_the_skill_are_shown_with_hunks_counted_on():
+    made = replace(
+        proposal(),
+        files=(
+            FileChange(name="scripts/check.sh", base_text=None, text="make check\n"),
+            FileChange(name="old.md", base_text="old\n", text=None),
+        ),
+        ungated="the skill was changed after it was measured",
+        watch="since you applied it you corrected 3 of 4 asks, 1 of 9 before",
+    )
+    told = render_plain([made])
+    assert "--- /dev/null\n+++ b/commit-messages/scripts/check.sh\n@@ -0,0 +1 @@ hunk 3\n+make check" in told
+    assert "--- a/commit-messages/old.md\n+++ /dev/null\n@@ -1 +0,0 @@ hunk 4\n-old" in told
+    assert "Not gated as it stands: the skill was changed" in told
+    assert "Watched: since you applied it you corrected 3 of 4" in told
+    (value,) = as_json([made])
+    assert [hunk["file"] for hunk in value["hunks"]] == ["SKILL.md", "SKILL.md", "scripts/check.sh", "old.md"]
+    assert "+++ b/.claude/skills/commit-messages/scripts/check.sh" in value["diff"]

@@ -21,6 +21,7 @@ from tests.support.pi_session import PiSession
         ("1", 1),
         (" 12 ", 12),
         ("7.0", 7),
+        ("-1", -1),
         ("0", 0),
         (1.5, None),
         ("1.5", None),
@@ -56,6 +57,16 @@ def test_codexs_tokens_count_however_they_are_written(tmp_path):
     r.lines[-1] = r.lines[-1].replace(b'"input_tokens":100', b'"input_tokens":"100"')
     r.lines[-1] = r.lines[-1].replace(b'"output_tokens":10', b'"output_tokens":10.0')
     assert (r.read().tokens.input, r.read().tokens.output) == (100, 10)
+
+
+@pytest.mark.parametrize("code", [1, 1.0, "1"])
+def test_codexs_exit_codes_count_however_they_are_written(tmp_path, code):
+    r = Rollout(tmp_path)
+    r.begin()
+    r.prompt("one")
+    r.item("function_call", name="shell", arguments='{"command": ["make"]}', call_id="call_1")
+    r.item("function_call_output", call_id="call_1", output={"output": "no", "metadata": {"exit_code": code}})
+    assert r.read().turns[0].tool_calls[0].exit_code == 1
 
 
 def test_pis_tokens_count_however_they_are_written(tmp_path):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from skillopt_harvesters import Signal
-from tests.harvesters.rollouts import Rollout
+from skillopt_harvesters import SOURCES, MemoryClaims, Resume, Signal, read_file
+from tests.harvesters.rollouts import Rollout, read_in_pieces
 
 
 @pytest.mark.parametrize("number", [1, 4, 20])
@@ -50,3 +50,38 @@ def test_an_output_behind_prompts_that_steer_the_agent_ends_its_call(tmp_path):
     session = r.read()
     assert len(session.prompts) == 6
     assert session.turns[0].tool_calls[0].exit_code == 2
+
+
+@pytest.mark.parametrize(("content", "error", "code"), [("ok", False, 0), ("Exit code 3\nno", True, 3)])
+@pytest.mark.parametrize("cut", [False, True], ids=["at once", "in pieces"])
+def test_a_result_that_is_written_before_its_call_ends_it(transcript, content, error, code, cut):
+    t = transcript()
+    t.user("run the tests")
+    block = {"type": "tool_result", "tool_use_id": "toolu_1", "content": content, "is_error": error}
+    t.user([block])
+    t.agent({"type": "tool_use", "id": "toolu_1", "name": "Bash", "input": {"command": "pytest"}})
+    t.agent("ran them")
+    path = t.write()
+    whole = path.read_bytes()
+    claims, resume = MemoryClaims(), None
+    for size in [len(b"".join(whole.splitlines(keepends=True)[:2]))] * cut + [len(whole)]:
+        path.write_bytes(whole[:size])
+        [reading] = read_file(SOURCES["claude"], path, claims=claims, resume=resume)
+        resume = Resume(offset=reading.offset, state=reading.state, session=reading.session)
+    [turn] = reading.session.turns
+    assert [(call.exit_code, call.error) for call in turn.tool_calls] == [(code, content if error else None)]
+
+
+def test_an_output_of_codex_that_is_written_before_its_call_ends_it(tmp_path):
+    r = Rollout(tmp_path)
+    r.begin()
+    r.prompt("run the tests")
+    output = "Chunk ID: 0a\nWall time: 0.1 seconds\nProcess exited with code 2\nOutput:\nno"
+    r.item("function_call_output", call_id="call_1", output=output)
+    r.item("function_call", name="exec_command", arguments='{"cmd": "pytest"}', call_id="call_1")
+    r.answer("ran them")
+    path, whole = r.write(), r.data
+    at_once = r.read()
+    assert [(call.exit_code, call.error) for call in at_once.turns[0].tool_calls] == [(2, "no")]
+    for cut in range(0, len(whole), 61):
+        assert read_in_pieces(path, whole, [cut]).session == at_once

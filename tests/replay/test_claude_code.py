@@ -18,7 +18,8 @@ from skillopt_replay.folders import RUN_PREFIX, make_folder
 from skillopt_replay.protocols import Limits
 from skillopt_replay.rollouts import Outcome
 from skillopt_replay.sandbox.none import NoSandbox
-from skillopt_replay.skills import new_skill
+from skillopt_replay.skill_files import SkillFile
+from skillopt_replay.skills import Skill, new_skill
 
 SKILL = new_skill("heron-greet", "Use when greeting somebody.", "Say HERON.")
 
@@ -112,6 +113,25 @@ async def test_the_skill_is_the_only_difference_between_the_arms(make_agent, mak
     }
     assert rollout.skill == SKILL.digest
     assert rollout.skill_loaded is False
+
+
+async def test_how_hard_to_think_is_told_and_part_of_who_ran(make_agent, make_task, workspace, tmp_path):
+    agent = make_agent("result()", effort="high")
+    await agent.run(make_task(), None, workspace, Limits())
+    argv = notes_of(tmp_path)["argv"]
+    assert argv[argv.index("--effort") + 1] == "high"
+    assert agent.identity.endswith("default at high effort")
+    assert "effort" not in make_agent("result()").identity
+
+
+async def test_the_whole_folder_of_a_skill_is_offered(make_agent, make_task, workspace, tmp_path):
+    files = (SkillFile("references/a.md", "# A\n"), SkillFile("scripts/b.sh", "echo b\n", executable=True))
+    skill = Skill(SKILL.name, SKILL.text, files)
+    rollout = await make_agent("result()").run(make_task(), skill, workspace, Limits())
+    offered = notes_of(tmp_path)["plugin"]
+    assert offered["skills/heron-greet/references/a.md"] == "# A\n"
+    assert offered["skills/heron-greet/scripts/b.sh"] == "echo b\n"
+    assert rollout.skill == skill.digest != SKILL.digest
 
 
 async def test_nothing_of_the_users_comes_along_but_the_credential(

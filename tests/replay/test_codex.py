@@ -119,6 +119,13 @@ async def test_the_skill_is_the_only_difference_between_the_arms(make_agent, mak
     assert (rollout.skill, rollout.skill_loaded) == (SKILL.digest, False)
 
 
+async def test_how_hard_to_think_is_told_and_part_of_who_ran(make_agent, make_task, workspace, tmp_path):
+    agent = make_agent("done()", effort="high")
+    await agent.run(make_task(), None, workspace, Limits())
+    assert 'model_reasoning_effort = "high"' in notes_of(tmp_path)["files"]["config.toml"][0]
+    assert agent.identity.endswith("default at high effort")
+
+
 async def test_nothing_of_the_users_comes_along_but_the_sign_in(
     make_agent, make_task, workspace, tmp_path, monkeypatch
 ):

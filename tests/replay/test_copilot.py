@@ -104,6 +104,14 @@ async def test_a_run_without_a_skill(make_agent, make_task, workspace, tmp_path)
     assert [p.name for p in workspace.parent.iterdir()] == [workspace.name]
 
 
+async def test_how_hard_to_think_is_told_and_part_of_who_ran(make_agent, make_task, workspace, tmp_path):
+    agent = make_agent("reply('x'); result()", effort="high")
+    await agent.run(make_task(), None, workspace, Limits())
+    argv = notes_of(tmp_path)["argv"]
+    assert argv[argv.index("--reasoning-effort") + 1] == "high"
+    assert agent.identity.endswith("default at high effort")
+
+
 async def test_the_skill_is_the_only_difference_between_the_arms(make_agent, make_task, workspace, tmp_path):
     agent = make_agent("reply('x'); result()", model="gpt-5.4")
     await agent.run(make_task(), None, workspace, Limits())

@@ -163,6 +163,18 @@ async def test_a_run_whose_helper_dies_ends_and_the_next_one_has_a_new_helper(pa
     wait_until(lambda: is_gone(pid), "the run ended")
 
 
+async def test_a_helper_that_was_stopped_fails_the_run_and_can_still_be_closed(pad, tmp_path, monkeypatch):
+    monkeypatch.setattr("skillopt_replay.launchpad._ANSWER_SECONDS", 0.3)
+    monkeypatch.setattr("skillopt_replay.launchpad._END_SECONDS", 0.3)
+    assert (await run(tmp_path, "echo", "works")).stdout == "works\n"
+    (helper,) = helpers()
+    helper.suspend()
+    with pytest.raises(OSError, match="does not answer"):
+        await run(tmp_path, "echo", "never")
+    pad.close()
+    assert helpers() == []
+
+
 async def test_what_a_killed_launcher_leaves_is_killed(pad, tmp_path):
     stray = "setsid sh -c 'echo $$ > stray; sleep 60' & while [ ! -s stray ]; do sleep 0.02; done; sleep 60"
     running = asyncio.ensure_future(run(tmp_path, "sh", "-c", stray, seconds=60))

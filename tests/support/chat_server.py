@@ -118,10 +118,14 @@ class ChatModel:
             rule = self.rules[min(proposed, len(self.rules)) - 1]
             if self.propose is not None:
                 rule = self.propose(request)
-            fields = body["response_format"]["json_schema"]["schema"]["properties"]["edits"]["items"]
-            whole = {"op": "add", "target": "", "rule": rule, "because": ["c1"]}
-            edit = {name: whole[name] for name in fields["properties"]}
-            text = json.dumps({"reasoning": "The user wants uv.", "edits": [edit]})
+            fields = body["response_format"]["json_schema"]["schema"]["properties"]
+            reply = dict.fromkeys(fields, rule) | {"reasoning": "The user wants uv."}
+            if "edits" in fields:
+                whole = {"op": "add", "target": "", "rule": rule, "because": ["c1"]}
+                whole |= {"content": rule, "support": 1, "source": "failure"}
+                names = fields["edits"]["items"]["properties"]
+                reply["edits"] = [{name: whole[name] for name in names}]
+            text = json.dumps(reply)
         else:
             told = request.has_skill and request.right in request.system
             right = self.obeys(request) if told else self.knows(request)

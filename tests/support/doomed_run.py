@@ -53,7 +53,7 @@ def main(folder, stage, number, kind):
 
     run_folder.write_folder = write_folder_or_die
     run = RUNS[kind]
-    trainer = Trainer(DoomedSchool(), DoomedTeacher(**run.teacher), run.config, out=folder)
+    trainer = Trainer(DoomedSchool(**run.school), DoomedTeacher(**run.teacher), run.config, out=folder)
     asyncio.run(trainer.train(run.skill))
 
 

@@ -23,12 +23,12 @@ def rule(family):
 
 
 class School:
-    """Tasks about trees; those of a family pass when the skill has the family's rule."""
+    """Tasks about trees; those of a family pass when the skill has the family's rule, or what it `heeds`."""
 
     name = "school"
     estimate = Usage(input_tokens=10)
 
-    def __init__(self, *, families=FAMILIES, size=8, lost=(), delays=None, flaky=()):
+    def __init__(self, *, families=FAMILIES, size=8, lost=(), delays=None, flaky=(), heeds=""):
         self.identity = "pupil/1"
         self.families, self.size, self.lost, self.delays, self.flaky = (
             families,
@@ -37,6 +37,7 @@ class School:
             delays,
             flaky,
         )
+        self.heeds = heeds
         self.rolled = []
         self.at_once = self.most_at_once = 0
 
@@ -65,6 +66,7 @@ class School:
             return Rollout(**common, outcome=Outcome.INFRASTRUCTURE, answer="", error="429 rate limit")
         text = "\n".join([skill.body, *(file.text for file in skill.files)])
         knows = rule(task.family).casefold() in text.casefold()
+        knows = knows or bool(self.heeds and self.heeds in text)
         knows = knows or (task.family in self.flaky and sample % 2 == 1)
         answer = f"It is {task.family.upper()}." if knows else "I do not know."
         calls = (RolloutCall(name="shell", command=f"look up {task.family}", output="nothing"),)

@@ -35,13 +35,21 @@ def in_reference(family):
     return {"file": "references/trees.md", "content": rule(family)}
 
 
+def remind(messages):
+    """Return what a teacher finds, and a reminder for what it saw fail."""
+    told = Teacher().analyst(messages)
+    notes = [f"Read questions about a {pattern['type'].split()[-1]} twice." for pattern in told["patterns"]]
+    return {**told, "appendix_notes": notes}
+
+
 @dataclass(frozen=True)
 class Run:
-    """What a run is made of: its configuration, what its teacher is told, and the first skill."""
+    """What a run is made of: configuration, what teacher and school are told, and the first skill."""
 
     config: object
     teacher: dict = field(default_factory=dict)
     skill: object = None
+    school: dict = field(default_factory=dict)
 
 
 def configure(**sections):
@@ -59,6 +67,27 @@ FOLDER = Skill(
 RUNS = {
     "plain": Run(configure()),
     "folder": Run(configure(), {"write": in_reference}, FOLDER),
+    "promoted": Run(
+        configure(
+            train={"batch_size": 8},
+            optimizer={"slow_update_gate_with_selection": False, "lr_control_mode": "autonomous"},
+        ),
+        school={"heeds": "Always read"},
+    ),
+    "everything": Run(
+        configure(
+            train={"candidates": 2, "samples": 2, "accumulation": 2, "batch_size": 2},
+            optimizer={
+                "learning_rate": 3,
+                "min_learning_rate": 2,
+                "use_skill_aware_reflection": True,
+                "skill_aware_consolidate_threshold": 1,
+            },
+            evaluation={"attribute_edits": True},
+        ),
+        {"answers": {"analyst": remind}},
+        school={"flaky": ("apple",)},
+    ),
 }
 CONFIG = RUNS["plain"].config
 _UNLIKE = re.compile(r'"(timing|wall_time_s)": (\{[^}]*\}|[\d.]+),?')
@@ -93,7 +122,8 @@ def whole(finish):
 
 async def train(kind, folder):
     run = RUNS[kind]
-    await Trainer(School(), Teacher(**run.teacher), run.config, out=folder).train(run.skill)
+    trainer = Trainer(School(**run.school), Teacher(**run.teacher), run.config, out=folder)
+    await trainer.train(run.skill)
 
 
 def count_paid(folder):
@@ -147,6 +177,14 @@ def test_a_killed_run_goes_on_to_the_same_end(tmp_path, whole, stage, number):
     [
         *(("folder", "write", number) for number in (2, 3, 8, 9, 12, 40)),
         ("folder", "merge", 1),
+        ("promoted", "lr_autonomous", 2),
+        ("promoted", "selection", 25),
+        ("everything", "analyst", 3),
+        ("everything", "appendix_consolidate", 1),
+        ("everything", "rollout", 25),
+        ("everything", "selection", 60),
+        *(("everything", "write", number) for number in (4, 15, 30, 40, 50)),
+        *(("promoted", "write", number) for number in (11, 12, 13, 30, 31, 32, 33, 34, 35, 36)),
     ],
 )
 def test_other_kinds_of_runs_go_on_to_the_same_end_as_well(tmp_path, finish, kind, stage, number):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillopt_sleep.training.aggregate import merge_edits
+from skillopt_sleep.training.merging import dedupe
 from skillopt_sleep.training.records import Edit
 from skillopt_sleep.training.select import list_edits, order_edits, select_edits
 
@@ -84,5 +84,5 @@ def test_the_order_of_arrival_makes_no_difference(edits, random, limit, ranking)
 
 
 def test_a_merged_edit_has_the_best_rank_and_the_failures_side():
-    merged = merge_edits([[add("A rule.", source="success", rank=2)], [add("a rule", rank=1)]], [])
+    merged = dedupe([add("A rule.", source="success", rank=2), add("a rule", rank=1)])
     assert [(e.content, e.source, e.rank) for e in merged] == [("A rule.", "failure", 1)]

@@ -98,6 +98,28 @@ def test_train_runs_and_its_skill_is_evaluated(place):
     assert json.loads(again.stdout)["total_accepts"] > 0
 
 
+def test_a_folder_is_trained_and_evaluated_whole(place):
+    from skillopt_replay.skill_files import SkillFile
+    from skillopt_replay.skill_folders import read_skill, write_skill
+    from skillopt_replay.skills import Skill, new_skill
+
+    document = new_skill("trees", "Use for trees.", "# Trees")
+    files = (SkillFile("references/leaves.md", "# Leaves\n\n- They fall.\n"),)
+    write_skill(Skill("trees", document.text, files), place / "mine")
+    done = call("train", "--config", "run.yaml", *SHORT, "env.skill_init=mine")
+    assert done.exit_code == 0, done.output
+    assert "the skill: out/one/best_skill\n" in done.output
+    assert read_skill(place / "out" / "one" / "best_skill").files == files
+    best = ("--skill", "out/one/best_skill", "--against", "mine")
+    found = call("eval", "--config", "run.yaml", *best, "--json")
+    assert json.loads(found.stdout)["difference"]["wins"] == 8
+
+
+def test_a_skill_that_cannot_be_read_is_told(place):
+    assert "cannot be read" in call("train", "--config", "run.yaml", *SHORT, "env.skill_init=none.md").output
+    assert "cannot be read" in call("eval", "--config", "run.yaml", "--skill", "none.md").output
+
+
 def test_a_secret_is_used_and_never_written(place):
     assert call("train", "--config", "run.yaml", *SHORT).exit_code == 0
     for path in (place / "out").rglob("*"):
@@ -144,6 +166,8 @@ def test_a_dry_run_bounds_what_a_run_takes_and_asks_nothing(place, server):
         ("env.name=no_such_module:thing", "cannot be imported"),
         ("model.backend=abacus", "openai_chat"),
         ("train.train_size=9", "the split has 8"),
+        ("train.steps_per_epoch=7", "8 train tasks make 1 steps"),
+        ("env.split_mode=ratio", "env.data_path with env.split_ratio"),
         ("env.split_dir=elsewhere", "no train split"),
     ],
 )
@@ -172,6 +196,22 @@ def test_one_file_is_split_by_ratio_the_same_way_every_time(place):
     assert [len(splits[name]) for name in ("train", "val", "test")] == [1, 1, 6]
     assert splits == split_by_ratio(tasks, "2:1:7", 42)
     assert sorted(t.id for own in splits.values() for t in own) == sorted(t.id for t in tasks)
+
+
+def test_all_splits_are_told_each_by_itself(place):
+    (place / "none.md").write_text("# Nothing")
+    found = call("eval", "--config", "run.yaml", "--skill", "none.md", "--split", "all", "--json")
+    assert found.exit_code == 0, found.output
+    splits = json.loads(found.stdout)["splits"]
+    assert [(one["split"], one["skill"]["n_items"]) for one in splits] == [
+        ("train", 8),
+        ("val", 8),
+        ("test", 8),
+    ]
+    assert (
+        "8 tasks of val"
+        in call("eval", "--config", "run.yaml", "--skill", "none.md", "--split", "all").output
+    )
 
 
 def test_an_unknown_split_is_told(place):

@@ -204,9 +204,13 @@ async def test_several_candidates_are_raced_on_the_batch(tmp_path):
         return Teacher().analyst(messages)
 
     summary, _, _ = await run(
-        tmp_path, teacher=Teacher(answers={"analyst": analyst}), train={"candidates": 2}
+        tmp_path,
+        teacher=Teacher(answers={"analyst": analyst}),
+        train={"candidates": 2, "num_epochs": 4},
     )
-    assert read(tmp_path, "history.json")[0]["n_candidates"] == 2
+    history = read(tmp_path, "history.json")
+    assert {record["n_candidates"] for record in history} == {2}
+    assert max(record["race"]["n_fresh"] for record in history) == 2
     assert summary.best_test.hard == 1.0
 
 

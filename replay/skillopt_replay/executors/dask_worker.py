@@ -31,8 +31,10 @@ class Workbenches(WorkerPlugin):
         self.launchpad = Launchpad()
 
     async def teardown(self, worker: Any) -> None:
-        await self._stack.aclose()
-        await asyncio.to_thread(self.launchpad.close)
+        try:
+            await self._stack.aclose()
+        finally:
+            await asyncio.to_thread(self.launchpad.close)
 
     async def open(self, opener: Opener) -> tuple[Workbench, Templates]:
         """Return the opener's workbench, opened at most once, and its templates. Raises what it raises."""

@@ -38,9 +38,11 @@ class LocalExecutor:
 
     async def close(self) -> None:
         """Remove what was kept for further runs. What cannot be removed is logged: the runs are done."""
-        for note in await self._templates.close():
-            _LOG.warning("%s", note)
-        await asyncio.to_thread(self._launchpad.close)
+        try:
+            for note in await self._templates.close():
+                _LOG.warning("%s", note)
+        finally:
+            await asyncio.to_thread(self._launchpad.close)
 
 
 async def run_here(job: Job, workbench: Workbench, templates: Templates) -> Rollout:

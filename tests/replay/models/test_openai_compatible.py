@@ -12,6 +12,7 @@ from skillopt_replay.errors import Unavailable
 from skillopt_replay.ledger import MemoryLedger
 from skillopt_replay.models.openai_compatible import OpenAICompatible, completions_url
 from skillopt_replay.models.prices import Price
+from skillopt_replay.models.registry import open_model
 from skillopt_replay.models.retries import Patience
 from skillopt_replay.protocols import Completion, Message
 from skillopt_replay.rollouts import Fault
@@ -218,6 +219,17 @@ async def test_a_model_with_another_name_for_the_token_limit_is_asked_by_that_na
     assert ["max_tokens" in r for r in server.requests] == [True, False, False]
 
 
+async def test_how_hard_to_think_is_asked_for_where_the_server_knows_it(chat_server):
+    refusal = fail(400, "Unsupported parameter: reasoning_effort", param="reasoning_effort")
+    server = chat_server(say("hi"), refusal, say("hi"), say("hi"))
+    async with client(server, effort="high") as model:
+        for _ in range(3):
+            done = await model.complete(ASK)
+            assert done.text == "hi"
+    assert [sent.get("reasoning_effort") for sent in server.requests] == ["high", "high", None, None]
+    assert model.identity.endswith("#m at high effort")
+
+
 async def test_a_refused_parameter_is_left_out_only_when_the_server_names_it(chat_server):
     server = chat_server(fail(400, param="temperature"), say("one"), fail(400, param="messages"))
     async with client(server) as model:
@@ -272,3 +284,28 @@ def test_the_estimate_is_priced_when_the_price_is_known():
     assert OpenAICompatible("http://h", "m").estimate.cost_usd is None
     assert OpenAICompatible("http://h", "m", price=Price(1.0, 1.0)).estimate.cost_usd > 0
     assert OpenAICompatible("http://h:8", "m").identity == "openai:h:8#m"
+
+
+async def test_what_goes_with_each_request_is_part_of_who_answers(chat_server, tmp_path):
+    server = chat_server(say("hi"))
+    extra = {"chat_template_kwargs": {"enable_thinking": False}}
+    spec = f"openai:{server.url}#m"
+    async with open_model(spec, env={}, cache_dir=tmp_path, effort="low", extra=extra, timeout_s=9) as model:
+        assert (await model.complete(ASK)).text == "hi"
+    assert server.requests[0]["reasoning_effort"] == "low"
+    assert server.requests[0]["chat_template_kwargs"] == {"enable_thinking": False}
+    assert model.identity.endswith('#m at low effort with {"chat_template_kwargs":{"enable_thinking":false}}')
+
+
+@pytest.mark.parametrize(
+    ("spec", "options", "said"),
+    [
+        ("local", {"effort": "low"}, "no reasoning effort"),
+        ("claude", {"extra": {"top_k": 1}}, "takes no top_k"),
+    ],
+    ids=["effort", "extra"],
+)
+async def test_what_a_model_does_not_know_is_told_before_it_is_opened(tmp_path, spec, options, said):
+    with pytest.raises(Unavailable, match=said):
+        async with open_model(spec, env={}, cache_dir=tmp_path, **options):
+            pass

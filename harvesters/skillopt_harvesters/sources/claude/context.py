@@ -11,7 +11,7 @@ from skillopt_harvesters.calls import redact_name
 from skillopt_harvesters.drafts import SessionDraft
 from skillopt_harvesters.records import Kind
 from skillopt_harvesters.sources.base import OWN_ENTRYPOINT, is_own_folder
-from skillopt_harvesters.sources.claude.evidence import PEOPLE
+from skillopt_harvesters.sources.claude.evidence import PEOPLE, End
 from skillopt_harvesters.sources.claude.losses import Loss
 from skillopt_harvesters.sources.claude.records import Record
 from skillopt_harvesters.times import first_and_last
@@ -26,7 +26,7 @@ class Memory(msgspec.Struct):
 
     `shared` is what another session counted of the latest messages that were cut by a fork; `loss` says
     whether a prompt was lost with the records before, and `orphans` are what came with it. The agent `rests`
-    when its last record told an answer and no call.
+    when its last record told an answer and no call. `early` are the latest results whose call is not there.
     """
 
     entrypoints: dict[str, None] = {}
@@ -39,6 +39,7 @@ class Memory(msgspec.Struct):
     loss: Loss = Loss.NONE
     orphans: list[int] = []
     rests: bool = False
+    early: dict[str, End] = {}
 
 
 class Context:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from operator import attrgetter
 from pathlib import PureWindowsPath
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,7 @@ from skillopt_harvesters.sources.claude.records import (
     ToolInput,
     Usage,
 )
+from skillopt_harvesters.sources.claude.results import SHELL_TOOLS, Results
 from skillopt_harvesters.times import to_utc
 from skillopt_harvesters.tokens import Counts, bound, minus
 from skillopt_harvesters.turns import CallDraft, TurnDraft, digest_of
@@ -28,12 +30,8 @@ from skillopt_harvesters.turns import CallDraft, TurnDraft, digest_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_SHELL_TOOLS = frozenset({"Bash", "PowerShell"})
 _WRITING_TOOLS = frozenset({"Write", "Edit", "MultiEdit", "NotebookEdit"})
-_TOLD_TOOLS = _SHELL_TOOLS | _WRITING_TOOLS | {"Skill"}
-# How the names of tools begin that are another program's.
-_FOREIGN_TOOL = "mcp__"
-_EXIT_CODE = re.compile(r"(?:Error: )?Exit code (\d{1,3})\b")
+_TOLD_TOOLS = SHELL_TOOLS | _WRITING_TOOLS | {"Skill"}
 _SKILL_FOLDER = re.compile(r"\s*Base directory for this skill: (?P<folder>[^\n]+)")
 _LISTED_SKILL = re.compile(r"^- ([\w:.-]{1,100}): ", re.MULTILINE)
 _MAX_NAME = 200
@@ -41,6 +39,7 @@ _MAX_NAMES = 100
 _MAX_SHARED = 16
 # So many calls are made in one message.
 _MAX_AT_ONCE = 16
+_id_of = attrgetter("id")
 
 
 class Conversation:
@@ -52,6 +51,7 @@ class Conversation:
         self.session = session
         self.memory = memory
         self.is_agent = is_agent
+        self.results = Results(session, memory, knows)
         self._knows = knows
         session.tells_again = True
 
@@ -90,7 +90,7 @@ class Conversation:
                 only = content[0] if isinstance(content, list) and len(content) == 1 else None
                 if isinstance(only, Block) and only.type == "tool_result":
                     # Nearly all are this: the result of one call, and no words.
-                    self._take_result(record, only, copied=False)
+                    self.results.take(record, only, copied=False)
                     continue
                 self.take_user(record, copied=False)
             if session.turns[-1] is not turn:
@@ -114,7 +114,7 @@ class Conversation:
                 if isinstance(block, str):
                     texts.append(block)
                 elif block.type == "tool_result":
-                    self._take_result(record, block, copied=copied)
+                    self.results.take(record, block, copied=copied)
                 elif block.type == "text" and block.text:
                     texts.append(block.text)
                 elif block.type == "image":
@@ -135,7 +135,7 @@ class Conversation:
     def _take_words(self, record: Record, found: words.Words, *, copied: bool, picture: bool = False) -> None:
         is_act = found.is_act or (picture and not found.interrupted)
         if found.interrupted:
-            turn = self._own_turn(record, copied=copied)
+            turn = self.results.own_turn(record, copied=copied)
             if turn:
                 turn.signals.add(Signal.INTERRUPTION)
         if is_act:
@@ -151,60 +151,6 @@ class Conversation:
                     copied=copied,
                 )
             )
-
-    def _own_turn(self, record: Record, *, copied: bool) -> TurnDraft | None:
-        """Return the turn that goes on, as far as it is the same session's as the record.
-
-        What a session did in a turn that a fork has, and the fork has not, stands in a turn of its own.
-        """
-        turn = self.session.turn
-        if turn is None or turn.copied == copied or not record.uuid:
-            return turn
-        return None if copied else self.session.go_on_by_itself(to_utc(record.timestamp))
-
-    def _take_result(self, record: Record, block: Block, *, copied: bool) -> None:
-        if self.memory.loss and not (record.parent_uuid and self._knows(record.parent_uuid)):
-            # What is lost is the record with the call.
-            self.memory.loss, self.memory.orphans = Loss.NONE, []
-        found = self._find_call(block.tool_use_id or "")
-        if found is None:
-            if block.is_error and not self._is_known(block.tool_use_id or ""):
-                # The record with the call is lost; what the user said to it is not.
-                self._note_refusal(record, records.join_text(block.content), "", copied=copied)
-            return
-        call, is_anothers = found
-        call.closed = True
-        if is_anothers and not copied and record.uuid:
-            # The fork has the call, and ends before its result.
-            if block.is_error:
-                self._note_refusal(record, records.join_text(block.content), call.name, copied=copied)
-            return
-        if not block.is_error:
-            call.exit_code = (
-                0 if call.name in _SHELL_TOOLS and evidence.has_ended_well(record.tool_use_result) else None
-            )
-            return
-        text = records.join_text(block.content)
-        call.fail(text)
-        code = _EXIT_CODE.match(text)
-        call.exit_code = int(code[1]) if code and call.name in _SHELL_TOOLS else None
-        self._note_refusal(record, text, call.name, copied=copied)
-
-    def _note_refusal(self, record: Record, text: str, tool: str, *, copied: bool) -> None:
-        feedback = records.decode_any(record.user_feedback)
-        refusal = words.find_refusal(text, feedback if isinstance(feedback, str) else None)
-        if not refusal:
-            return
-        is_told = evidence.is_refused(record)
-        if tool.startswith(_FOREIGN_TOOL) and not is_told:
-            # A server may call its error whatever it likes.
-            return
-        turn = self._own_turn(record, copied=copied)
-        if turn is None:
-            return
-        turn.signals.add(Signal.REFUSAL)
-        if refusal.words and (tool or is_told) and len(turn.refusals) < _MAX_NAMES:
-            turn.refusals.append(refusal.words)
 
     def take_assistant(self, record: Record, *, copied: bool) -> None:
         message = record.message
@@ -223,7 +169,7 @@ class Conversation:
         if copied and message.usage is not None:
             self.note_copied(name, message.usage)
         is_work = model != "<synthetic>" and not record.is_api_error_message
-        own = self._own_turn(record, copied=copied) if is_work or record.is_api_error_message else None
+        own = self.results.own_turn(record, copied=copied) if is_work or record.is_api_error_message else None
         if own is None:
             return
         turn = own
@@ -261,7 +207,7 @@ class Conversation:
         call = CallDraft(name=name, id=block.id or "", digest=digest_of(block.input), source=source)
         if name in _TOLD_TOOLS:
             given = records.decode_as(block.input, ToolInput) or ToolInput()
-            if name in _SHELL_TOOLS:
+            if name in SHELL_TOOLS:
                 call.command = given.command
             elif name in _WRITING_TOOLS:
                 path = given.file_path or given.notebook_path
@@ -270,6 +216,9 @@ class Conversation:
                 skill = (given.skill or given.command or "").strip("/ ").partition(" ")[0]
                 if skill:
                     self._load_skill(turn, skill)
+        end = self.memory.early.pop(keep_id(call.id), None) if self.memory.early else None
+        if end is not None:
+            self.results.end(call, end)
         turn.add_call(call)
 
     def _load_skill(self, turn: TurnDraft, name: str) -> None:
@@ -326,23 +275,6 @@ class Conversation:
                 return
         (self.session if turn is None or turn.copied else turn).count(call, counts)
 
-    def _find_call(self, call_id: str) -> tuple[CallDraft, bool] | None:
-        """Return the latest open call with an id, and whether it is another session's."""
-        turns = self.session.turns
-        if not call_id or not turns:
-            return None
-        calls = turns[-1].calls
-        if calls and calls[-1].id == call_id and not calls[-1].closed:
-            return calls[-1], turns[-1].copied
-        for turn in reversed(turns):
-            call = turn.find_call(call_id)
-            if call is not None and not call.closed:
-                return call, turn.copied
-        return None
-
-    def _is_known(self, call_id: str) -> bool:
-        return any(turn.find_call(call_id) for turn in self.session.turns)
-
     def take_attachment(self, record: Record, attachment: Attachment, *, copied: bool) -> None:
         if attachment.type == "queued_command":
             ours = attachment.command_mode not in {None, "prompt"} or attachment.is_meta
@@ -360,18 +292,18 @@ class Conversation:
         """Note a loaded skill: its body stands in a meta message that names its folder."""
         for text in texts:
             match = _SKILL_FOLDER.match(text)
-            turn = self._own_turn(record, copied=copied) if match else None
+            turn = self.results.own_turn(record, copied=copied) if match else None
             if match and turn:
                 self._load_skill(turn, PureWindowsPath(match["folder"].strip()).name)
 
 
 def _say(turn: TurnDraft, message: str, text: str, source: str) -> None:
     """Add text, unless a record of the same message told it: some writers tell a growing message anew."""
-    name = keep_id(message)
-    if not any(piece.message == name and piece.text == text for piece in turn.texts):
-        turn.say(message, text, source)
+    for piece in turn.texts:
+        if piece.text == text and piece.message == keep_id(message):
+            return
+    turn.say(message, text, source)
 
 
 def _is_told(turn: TurnDraft, call: str) -> bool:
-    name = keep_id(call)
-    return any(known.id == name for known in turn.calls[-_MAX_AT_ONCE:])
+    return keep_id(call) in map(_id_of, turn.calls[-_MAX_AT_ONCE:])

@@ -2,12 +2,31 @@
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 
 from skillopt_harvesters.sources.claude import records
 
+_EXIT_CODE = re.compile(r"(?:Error: )?Exit code (\d{1,3})\b")
 # Who starts the client for a person; programs are `sdk-...`.
 PEOPLE = frozenset({"cli", "claude-desktop", "claude-vscode"})
+
+
+class End(msgspec.Struct, frozen=True, array_like=True):
+    """How a call ended, if it is a command line's that tells its exit code."""
+
+    exit_code: int | None = None
+    error: str | None = None
+
+
+def read_end(record: records.Record, block: records.Block) -> End:
+    """Return what a result says of the end of its call."""
+    if not block.is_error:
+        return End(0 if has_ended_well(record.tool_use_result) else None)
+    text = records.join_text(block.content)
+    code = _EXIT_CODE.match(text)
+    return End(int(code[1]) if code else None, text)
 
 
 def is_from_client(origin: msgspec.Raw) -> bool:

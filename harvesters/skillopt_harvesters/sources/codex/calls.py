@@ -10,17 +10,19 @@ import msgspec
 from skillopt_harvesters.calls import keep_id
 from skillopt_harvesters.drafts import SessionDraft
 from skillopt_harvesters.records import Signal
+from skillopt_harvesters.redact import redact_within
 from skillopt_harvesters.sources.codex import patches
 from skillopt_harvesters.sources.codex.book import TurnBook, add_skills
 from skillopt_harvesters.sources.codex.decode import Record, decode_any
 from skillopt_harvesters.sources.codex.memory import Memory
-from skillopt_harvesters.sources.codex.outputs import read_output
+from skillopt_harvesters.sources.codex.outputs import Outcome, read_output
 from skillopt_harvesters.sources.codex.records import NULL, Call, Output, ToolEnd
 from skillopt_harvesters.turns import MAX_COMMAND, MAX_ERROR, CallDraft, TurnDraft, clip, digest_of
 
 _MAX_PATH = 4096
 _MAX_FILES = 200
 _MAX_PROCESSES = 64
+_MAX_EARLY = 16
 # A script is still among the latest calls when one that it made is told.
 _MAX_SCRIPTS = 64
 _SCRIPT = "exec"
@@ -77,16 +79,31 @@ class CallBook:
                 commands, files = patches.read_script(value, folder)
                 call.files = files
                 call.command = clip(commands[0], MAX_COMMAND) if len(commands) == 1 else None
+        early = self.memory.early.pop(call_id, None)
+        if early is not None:
+            call.closed = True
+            self._end(call, *early)
         self._keep(turn, call)
         return call
+
+    def _keep_early(self, call: str, outcome: Outcome) -> None:
+        """Keep an output whose call is not there: records may have been written in another order."""
+        error = outcome.error and redact_within(clip(outcome.error, MAX_ERROR), MAX_ERROR)
+        early = self.memory.early
+        if call:
+            early[call] = (outcome.exit_code, error)
+            if len(early) > _MAX_EARLY:
+                del early[next(iter(early))]
 
     def close(self, told: Output, record: Record) -> None:
         """Note what an output says."""
         found = self._find(told.call_id or "")
         if found is None:
             # The record with the call is lost; what the user said to it is not.
-            if self.session.turn and read_output(told.output).refused:
+            outcome = read_output(told.output)
+            if self.session.turn and outcome.refused:
                 self.session.turn.signals.add(Signal.REFUSAL)
+            self._keep_early(keep_id(told.call_id or ""), outcome)
             return
         turn, call = found
         if call.closed:

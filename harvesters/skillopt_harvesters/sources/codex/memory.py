@@ -19,7 +19,7 @@ class Memory(msgspec.Struct):
     turn of the session's own was opened, `standing` how many of them the user did not go back behind.
     `processes` are the calls whose process still runs, by its id. `claimed` is the latest name of a turn.
     `lost` says that a prompt was lost with the records before; `elsewhere` are the latest calls that another
-    session has, in a turn of this one's.
+    session has, in a turn of this one's. `early` are the latest outputs whose call is not there.
     """
 
     own: str = ""
@@ -44,6 +44,7 @@ class Memory(msgspec.Struct):
     claimed: str = ""
     lost: bool = False
     elsewhere: list[str] = []
+    early: dict[str, tuple[int | None, str | None]] = {}
 
     def number(self) -> str:
         """Return a name that was not used before."""

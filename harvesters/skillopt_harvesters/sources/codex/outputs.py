@@ -6,6 +6,7 @@ import re
 
 import msgspec
 
+from skillopt_harvesters.fitting import to_whole
 from skillopt_harvesters.sources.codex.decode import decode_any, to_parts
 from skillopt_harvesters.sources.codex.records import NULL
 
@@ -109,8 +110,8 @@ def _read_text(raw: msgspec.Raw) -> tuple[str, bool | None]:
         texts = [part.get("text") for part in content if isinstance(part, dict)]
         content = "".join(text for text in texts if isinstance(text, str))
     metadata = value.get("metadata")
-    code = metadata.get("exit_code") if isinstance(metadata, dict) else None
-    if isinstance(code, int) and isinstance(content, str):
+    code = to_whole(metadata.get("exit_code")) if isinstance(metadata, dict) else None
+    if code is not None and isinstance(content, str):
         content = f"Exit code: {code}\nOutput:\n{content}"
     return (content if isinstance(content, str) else ""), success if isinstance(success, bool) else None
 
