@@ -20,6 +20,7 @@ from skillopt_sleep.cli import (
     harvest,
     install,
     night,
+    plugin,
     reject,
     revert,
     review,
@@ -86,6 +87,7 @@ for _command in (service.start, service.stop, service.logs):
 app.command("eval")(evaluate.evaluate)
 app.add_typer(gate.app, name="gate")
 app.add_typer(night.app, name="night")
+app.add_typer(plugin.app, name="plugin")
 app.add_typer(config.app, name="config")
 
 
