@@ -13,7 +13,6 @@ from filelock import FileLock, Timeout
 
 from skillopt_sleep.clock import now
 from skillopt_sleep.errors import AppError, Busy
-from skillopt_sleep.files import write_atomically
 from skillopt_sleep.paths import Paths, make_private
 
 
@@ -56,7 +55,8 @@ def hold_file(
         # Without room for the note the message is less telling, and nothing else.
         with contextlib.suppress(OSError):
             told = {"what": what, "pid": os.getpid(), "since": now(), **(more or {})}
-            write_atomically(note, json.dumps(told))
+            with os.fdopen(os.open(note, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as out:
+                json.dump(told, out)
         yield
     finally:
         with contextlib.suppress(OSError):

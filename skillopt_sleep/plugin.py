@@ -82,6 +82,28 @@ def plug_out(client: str, env: Mapping[str, str], home: Path) -> Plugged:
     return Plugged(client=client, path=str(path), state="removed")
 
 
+def list_guides(env: Mapping[str, str], home: Path) -> list[Path]:
+    """Return the guides of ours that lie in clients' folders."""
+    places = dict.fromkeys(user_target(NAME, client, env=env, home=home) for client in CLIENTS)
+    return [path for path in places if _is_ours(path)]
+
+
+def remove_guides(env: Mapping[str, str], home: Path) -> list[Path]:
+    """Remove them all; return what was removed."""
+    removed = []
+    for client in CLIENTS:
+        with contextlib.suppress(NothingToDo):
+            removed.append(Path(plug_out(client, env, home).path))
+    return removed
+
+
+def _is_ours(path: Path) -> bool:
+    try:
+        return _MARK in (_read(path) or "")
+    except AppError:
+        return False
+
+
 def _read(path: Path) -> str | None:
     try:
         return path.read_text(encoding="utf-8")

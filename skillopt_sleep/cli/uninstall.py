@@ -26,12 +26,13 @@ def uninstall(
 ) -> None:
     """Stop the background service and remove it without a trace. Applied skills and branches stay."""
     from skillopt_sleep.clients import find_home
+    from skillopt_sleep.plugin import list_guides
     from skillopt_sleep.service.installing import uninstall as take_out
     from skillopt_sleep.service.managers import choose_manager
     from skillopt_sleep.service.purging import list_kept
 
     paths = locate()
-    doomed = list_kept(paths) if purge else []
+    doomed = [*list_kept(paths), *list_guides(os.environ, find_home(os.environ))] if purge else []
     if doomed and not yes:
         _ask(doomed)
     removed: list[str] = []
@@ -59,11 +60,14 @@ def _ask(doomed: list[Path]) -> None:
 
 
 def _purge(paths: Paths) -> list[Path]:
+    from skillopt_sleep.clients import find_home
     from skillopt_sleep.daemon.instance import hold_daemon
     from skillopt_sleep.lock import hold
+    from skillopt_sleep.plugin import remove_guides
     from skillopt_sleep.service.purging import list_kept, purge
 
+    guides = remove_guides(os.environ, find_home(os.environ))
     if not list_kept(paths):
-        return []
+        return guides
     with hold_daemon(paths, "uninstall --purge"), hold(paths, "uninstall --purge"):
-        return purge(paths)
+        return [*guides, *purge(paths)]

@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 
 from skillopt_sleep import __version__
+from skillopt_sleep.daemon.holder import find_holder
 from skillopt_sleep.errors import AppError, NeedsDecision, NothingToDo
 from skillopt_sleep.files import write_atomically
 from skillopt_sleep.paths import Paths, make_private
@@ -65,6 +66,12 @@ def install(paths: Paths, env: Mapping[str, str], manager: Manager, mode: str) -
     if manager.name == "Task Scheduler":
         files[environment_file(paths)] = msgspec.json.encode(captured.environment)
     before = read_record(paths)
+    holder = None if before else find_holder(paths)
+    if holder is not None:
+        raise NeedsDecision(
+            f"a daemon that no service started runs already (pid {holder.pid})",
+            hint="end it, then install again",
+        )
     own = set(before.files) if before else set()
     for file in files:
         _require_ours(file, own)

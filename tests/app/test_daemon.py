@@ -30,6 +30,7 @@ from skillopt_sleep.store.database import connect
 from skillopt_sleep.store.service import read_schedule, read_telling, save_schedule
 from tests.app.conftest import Sleeper
 from tests.support.chat_server import ChatModel
+from tests.support.managers import FakeManagers
 
 LONG_S = 60.0
 
@@ -366,6 +367,16 @@ def test_once_works_the_night_that_is_due_and_ends_with_its_code(
 
 
 # --- one instance --------------------------------------------------------------------------------
+
+
+def test_no_service_is_installed_beside_a_daemon_that_runs(sleeper: Sleeper, private_home: Path, monkeypatch):
+    with daemon(sleeper) as running:
+        running.logged("started")
+        fake = FakeManagers(private_home / "managers")
+        monkeypatch.setenv("PATH", f"{fake.bin}{os.pathsep}{os.environ['PATH']}")
+        sleeper.sleep("install", expect=4)
+        assert not (private_home / ".config" / "systemd").exists()
+        assert running.end() == 0
 
 
 def test_a_second_daemon_says_who_the_first_is(sleeper: Sleeper):

@@ -327,6 +327,7 @@ def test_purging_removes_all_of_ours_and_nothing_of_the_users(managers: FakeMana
     invoke("install")
     invoke("status")
     invoke("config", "set", "gate.alpha", "0.1")
+    invoke("plugin", "install", "claude")
     state = locate().data
     for folder in (locate().snapshots, locate().replays / "x", locate().log):
         folder.mkdir(parents=True, exist_ok=True)
@@ -337,6 +338,7 @@ def test_purging_removes_all_of_ours_and_nothing_of_the_users(managers: FakeMana
     assert done.exit_code == 0, done.output
     assert photograph(state) == {"cache": None, "cache/thesis": None, "diary.txt": b"mine"}
     assert not managers.state["loaded"]
+    assert not (private_home / ".claude/skills/skillopt-sleep").exists()
     assert invoke("uninstall", "--purge", "--yes").stdout == "there was nothing\n"
 
 
