@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from skillopt_sleep.clock import now
+from skillopt_sleep.errors import AppError
 from skillopt_sleep.paths import Paths, make_private
 
 _BYTES = 1_000_000
@@ -37,10 +38,14 @@ class Logbook:
     def __init__(self, paths: Paths, env: Mapping[str, str], *, console: bool = False) -> None:
         """Open it: the journal where standard error leads there, or a console when asked; and else a file."""
         in_journal = _leads_to_journal(env)
-        handler = _Lines(sys.stderr) if in_journal or console else _open_file(log_file(paths))
-        handler.setFormatter(logging.Formatter("%(message)s"))
         self._stamped = not in_journal
-        self._handler = handler
+        self._handler: logging.Handler = _Lines(sys.stderr)
+        if in_journal or console:
+            return
+        try:
+            self._handler = _open_file(log_file(paths))
+        except (OSError, AppError) as error:
+            self.warn("log", error=error, goes_to="standard error")
 
     def info(self, event: str, **fields: object) -> None:
         self._write(logging.INFO, event, fields)
@@ -61,7 +66,7 @@ class Logbook:
             f"{now()} {logging.getLevelName(level).lower()} " if self._stamped else f"<{_PRIORITIES[level]}>"
         )
         told = " ".join([event, *(f"{name}={_quote(value)}" for name, value in fields.items())])
-        record = logging.LogRecord("daemon", level, "", 0, "%s", (head + told,), None)
+        record = logging.LogRecord("daemon", level, "", 0, head + told, None, None)
         self._handler.handle(record)
 
 

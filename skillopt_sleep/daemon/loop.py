@@ -114,7 +114,9 @@ class Daemon:
         finally:
             clockwork.stop()
             self._end(why)
-        return self._watch.exit_code if self._once else 0
+        if self._once:
+            return 1 if self._error else self._watch.exit_code
+        return 0
 
     def _is_through(self, message: Message) -> bool:
         asked = isinstance(message, (Tick, NightEnded)) and time.monotonic() >= self._calm_at

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta, timezone
 import msgspec
 
 from skillopt_sleep.config import Service
+from skillopt_sleep.daemon.happenings import FOREVER
 from skillopt_sleep.daemon.holder import find_holder
 from skillopt_sleep.daemon.schedule import Schedule, foresee, is_paused
 from skillopt_sleep.errors import AppError
@@ -60,6 +61,7 @@ def find_standing(
     begins = holder is not None or (installed is not None and installed.mode == "timer")
     until = schedule.paused_until if schedule else None
     paused = schedule is not None and is_paused(schedule, now)
+    for_ever = paused and until is not None and until >= FOREVER
     tomorrow = (now.astimezone() + timedelta(days=1)).date().isoformat()
     return Standing(
         installed=installed is not None,
@@ -70,10 +72,10 @@ def find_standing(
         since=holder.since if holder else None,
         doing=telling.doing if telling else "",
         waiting=telling.waiting if telling else "",
-        next=_write(foresee(schedule, rules, now)) if schedule and begins else None,
+        next=_write(foresee(schedule, rules, now)) if schedule and begins and not for_ever else None,
         completed=_write(schedule.completed) if schedule else None,
         paused=paused,
-        paused_until=None if not paused or until is None else _write(until) if until.year < 9000 else "",
+        paused_until="" if for_ever else _write(until) if paused else None,
         window=rules.window,
         windows=tuple(read_windows(connection, _FORTNIGHT, until=tomorrow)),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 import subprocess
@@ -15,7 +16,7 @@ import msgspec
 import pytest
 
 from skillopt_sleep.daemon.clockwork import Clockwork
-from skillopt_sleep.daemon.happenings import Outcome
+from skillopt_sleep.daemon.happenings import Outcome, pause
 from skillopt_sleep.daemon.keeper import Keeper
 from skillopt_sleep.daemon.logbook import Logbook
 from skillopt_sleep.daemon.loop import Daemon
@@ -207,6 +208,17 @@ def test_a_line_of_the_log_stays_one_line_and_private():
     assert file.parent.stat().st_mode & 0o777 == 0o700
 
 
+def test_a_log_that_cannot_be_opened_goes_to_standard_error(capfd: pytest.CaptureFixture[str]):
+    locate().data.mkdir(parents=True)
+    locate().log.write_text("a file where a folder should be")
+    log = Logbook(locate(), {})
+    log.info("event", number=5)
+    log.close()
+    told = capfd.readouterr().err.splitlines()
+    assert "warning log error=" in told[0]
+    assert told[1].endswith("info event number=5")
+
+
 def test_logs_rotate_and_stay_small_and_private():
     log = Logbook(locate(), {})
     for number in range(3000):
@@ -242,8 +254,6 @@ def test_status_judges_for_scripts(sleeper: Sleeper, database):
 
 
 def test_the_shape_of_status_is_stable(sleeper: Sleeper, database):
-    import json
-
     value = json.loads(sleeper.sleep("status", "--json"))
     assert sorted(value) == [
         "gate_mode",
@@ -260,6 +270,19 @@ def test_the_shape_of_status_is_stable(sleeper: Sleeper, database):
         "installed manager mode running pid since doing waiting next completed paused paused_until window"
         " windows".split()
     )
+
+
+def test_a_pause_without_an_end_leaves_no_next_night(sleeper: Sleeper, database):
+    record = '{"manager":"systemd","mode":"timer","files":[],"folders":[],"version":"0"}'
+    (locate().data / "service.json").write_text(record)
+    save_schedule(database, pause(begin_schedule("seed", NOW)))
+    service = json.loads(sleeper.sleep("status", "--json"))["service"]
+    assert (service["paused"], service["paused_until"], service["next"]) == (True, "", None)
+    later = datetime.now(timezone.utc) + timedelta(days=2)
+    save_schedule(database, pause(begin_schedule("seed", NOW), later))
+    service = json.loads(sleeper.sleep("status", "--json"))["service"]
+    assert service["paused_until"] == later.strftime("%Y-%m-%dT%H:%M:%SZ")
+    assert service["next"] >= service["paused_until"]
 
 
 def test_a_daemon_that_is_gone_tells_nothing_any_more(database):
