@@ -135,7 +135,7 @@ def _name_some(things: tuple[str, ...]) -> str:
 
 
 def _service(paths: Paths, env: Mapping[str, str]) -> Finding:
-    from skillopt_sleep.daemon.holder import find_holder
+    from skillopt_sleep.holder import find_holder
     from skillopt_sleep.service.managers import choose_manager
     from skillopt_sleep.service.record import read_record
 

@@ -53,7 +53,7 @@ def resume(as_json: Json = False) -> None:
 
 
 def _order(name: str, argument: str = "", *, as_json: bool) -> None:
-    from skillopt_sleep.daemon.holder import find_holder
+    from skillopt_sleep.holder import find_holder
     from skillopt_sleep.store.service import ask, forget_command, is_taken, read_telling
 
     with database() as (paths, connection):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from skillopt_sleep.daemon.holder import find_boot
+from skillopt_sleep.holder import find_boot
 from skillopt_sleep.lock import hold_file
 from skillopt_sleep.paths import Paths
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import msgspec
 
 from skillopt_sleep import __version__
-from skillopt_sleep.daemon.holder import find_holder
 from skillopt_sleep.errors import AppError, NeedsDecision, NothingToDo
 from skillopt_sleep.files import write_atomically
+from skillopt_sleep.holder import find_holder
 from skillopt_sleep.paths import Paths, make_private
 from skillopt_sleep.service.definition import MARK, TIMER, Manager, Service, find_program
 from skillopt_sleep.service.environment import Captured, capture

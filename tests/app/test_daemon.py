@@ -23,8 +23,8 @@ import psutil
 import pytest
 
 from skillopt_sleep.config import set_value
-from skillopt_sleep.daemon.holder import find_boot, find_holder, is_alive
 from skillopt_sleep.daemon.schedule import Schedule, begin_schedule
+from skillopt_sleep.holder import find_boot, find_holder, is_alive
 from skillopt_sleep.paths import locate
 from skillopt_sleep.store.database import connect
 from skillopt_sleep.store.service import read_schedule, read_telling, save_schedule
