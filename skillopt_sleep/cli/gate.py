@@ -10,6 +10,7 @@ import msgspec
 import typer
 
 from skillopt_sleep.cli.frame import STOPPED, Json, complete, database, explain, show, stoppable
+from skillopt_sleep.cli.gate_again import measure_again
 from skillopt_sleep.cli.gate_judges import list_examined
 from skillopt_sleep.config import load
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="How a verdict came about; the sealed tasks; the judges.", no_args_is_help=True)
 app.command("judges")(list_examined)
+app.command("again")(measure_again)
 
 _WIDTH = 40
 
