@@ -6,11 +6,16 @@ once instead of often, or not at all changes nothing.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
 
 TICK_S = 60.0
 LOOK_S = 2.0
+
+
+# Without a handler of its own the library would write into our log's stream.
+logging.getLogger("apscheduler").addHandler(logging.NullHandler())
 
 
 class Clockwork:
