@@ -20,9 +20,9 @@ _FOREIGN = (
     "niet van voor esta hay sin pero mais gracias grazie obrigado merci danke nada "
     "nein kein keine keinen alles weiter passt sieht mach machen genau klar gern gerne jetzt noch auch "
     "nochmal doch aber wenn wie weil falsch richtig fertig stimmt prima perfekt ich wir wunderbar laeuft "
-    "oui non c'est d'accord vas-y bien tout rien souci encore aussi maintenant parfait "
-    "bueno vale claro perfecto muy ahora adelante sigue gusta bien listo bene va perfetto ottimo avanti "
-    "niente tutto perfeito obrigada certo sim goed dank bedankt klopt geen tak dobrze evet tamam"
+    "oui non c'est d'accord vas-y bien tout rien souci aussi maintenant parfait "
+    "bueno claro perfecto muy ahora adelante sigue gusta bien listo bene va perfetto ottimo avanti "
+    "niente tutto perfeito obrigada certo goed dank bedankt klopt geen tak dobrze evet tamam"
 )
 _GOOD = (
     r"(?:good|great|fine|nice|ok(?:ay)?|perfect|right|correct|better|awesome|excellent|clear|beautiful|lovely"
@@ -57,7 +57,7 @@ LEXICON = Lexicon(
         *_FOREIGN.split(),
         r"(?-i:\w*[\u00c0-\u024f]\w*)",
         r"(?-i:\w*[\u0370-\u1fff\u3040-\u30ff\uac00-\ud7af]{2}\w*)",
-        r"\Aja(?=\W*(?:\Z|[,.!]))",
+        r"\A(?:ja|si|da|vale|sim)(?=\W*(?:\Z|[,.!]))",
     ),
     fillers=phrases(
         r"""
