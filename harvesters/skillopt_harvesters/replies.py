@@ -62,7 +62,13 @@ def classify_reply(text: str, *, asked: str = "", answer: str = "", outright: bo
     acts = read_clauses(said, readers)
     if asked and not _OUTRIGHT & set(acts) and _is_same_template(said, fold_marks(asked)):
         return Reply.ASK
-    telling_counts = _is_known(said, asked) and len(said) <= _MAX_TELLING and not outright
+    # A path, a number or a name in code alone tells nothing of what is to be done with it.
+    telling_counts = (
+        not outright
+        and len(said) <= _MAX_TELLING
+        and _is_known(said, asked)
+        and (" " in said or bool(content_words(normalise(said))))
+    )
     if Act.AGAIN in acts and _offers(answer):
         # "Shall I fix it?" - "fix it".
         acts = [Act.CONSENT if act is Act.AGAIN else act for act in acts]

@@ -66,6 +66,7 @@ LEXICON = Lexicon(
         kindly / better / i think / i guess / i believe / to be clear / maybe / perhaps / one thing
         small thing / nit / in general / next time / from now on / in (?:the )?future / for the record
         as i said / remember / btw / by the way / damn / man / dude / sigh / come on / unfortunately
+        lo+l / lmao / rofl / omg / ha(?:ha)+ / he(?:he)+ / np / gg / wtf / interesting / funny / anyway / aha
         """
     ),
     requests=phrases(
@@ -160,11 +161,24 @@ LEXICON = Lexicon(
         no+[, ]+(?:leave|keep) it(?: as(?: it)? is)? / no+[, ]+i(?:'m| am) (?:good|fine|done|ok)
         (?:leave|keep) it(?: (?:as(?: it)? is|like (?:this|that)))?
         nothing (?:else|to (?:add|change|complain(?: about)?|object)|more)(?: from me| for now)?
-        not (?:bad|too shabby)(?: at all)?
+        not (?:too )?(?:bad|shabby)(?: at all)? / hell,? ye(?:s|ah)
+        (?:{_THAT} )?makes? (?:sense|perfect sense)(?: now| to me)?
+        works on my (?:machine|side|end|laptop|box)
+        i don't have (?:anything|much)(?: else| more)? to (?:add|say|change|complain about)(?: here| now)?
+        (?:i )?(?:can't|cannot) wait(?: (?:to|for) [\w' -]{{1,40}})? / you never (?:disappoint|fail)(?: me)?
+        (?:{_THAT} )?must (?:have been|be) (?:hard|fun|tricky|difficult|a lot of work|it)
+        i should (?:thank you|(?:go to )?(?:bed|sleep)|have (?:known|thought of (?:it|that)))
+        you should be proud
+        (?:i )?(?:never|didn't) (?:expect(?:ed)?|thought|think) (?:it|that|this) (?:to|would|could) be \
+        (?:so|this|that) (?:easy|simple|short|{_GOOD})
+        (?:it|that|this) wasn't (?:broken|wrong|a bug|your fault)(?: after all)?
+        my (?:own )?(?:\w+ )?\w+ was (?:wrong|broken|outdated|off|the problem)
+        (?:the |that )?(?:bug|error|mistake|problem|fault|issue) was (?:on my (?:side|end)|mine)
+        i (?:pasted|sent|copied|opened|typed) the wrong [\w' -]{{1,40}}
         (?:{_THAT} |i )?(?:can't|cannot|can not|couldn't|could not) (?:complain|be (?:better|happier)\
         |ask for more)
         {_THAT} not (?:wrong|bad|incorrect|broken)(?: at all)?
-        {_THAT} not (?:an? )?(?:(?:real|big) )?(?:problem|issue|deal|blocker|concern)(?: at all\
+        (?:{_THAT} )?not (?:an? )?(?:(?:real|big) )?(?:problem|issue|deal|blocker|concern)(?: at all\
         | for (?:me|us|now))?
         i (?:have|see) no (?:more |further )?(?:objections?|complaints?|problems?|issues?)
         (?:(?:the|that|all|those|these|this|your|my) )?(?:\w+ ){{0,2}}(?:errors?|bugs?|problems?|issues?\
@@ -206,6 +220,15 @@ LEXICON = Lexicon(
         (?:the )?(?:first|second|third|last|former|latter|both)(?: one| option)? / with (?:it|that) / please
         now / and / stop / wait / never mind that
         (?:whatever|what) you (?:think|prefer|like|want)(?: is best)? / your (?:call|choice) / up to you
+        let me (?:check|see|look|think|test|try|read|have a look)(?: (?:at )?(?:it|that|this)| first| again)*
+        (?:just )?(?:one|a|give me a) (?:sec(?:ond)?|min(?:ute)?|moment)
+        hold on / hang on / reading / looking
+        let's (?:continue|stop|pause|call it (?:a day|done)|leave it)(?: (?:here|there|at that|tomorrow|later\
+        |now|for (?:now|today)|on \w+day))*
+        that(?:'ll| will) be (?:all|it)(?: for (?:now|today))?
+        i don't (?:know|mind|care)(?: yet)? / not sure(?: yet| about (?:it|that))? / n
+        (?:i have )?no (?:idea|opinion|clue|preference)s?(?: yet| about (?:it|that))?
+        no (?:hurry|rush)(?: with [\w' -]{1,40})? / never ?mind the [\w' -]{1,40}
         brb / afk / (?:good ?)?bye(?: bye)? / good night
         (?:i'll be )?(?:right )?back(?: soon| later| now)?
         see (?:you|ya)(?: later| soon| tomorrow| then| around)? / talk (?:to you )?(?:later|soon|tomorrow)
