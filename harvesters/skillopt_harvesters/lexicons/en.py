@@ -29,6 +29,8 @@ _GOOD = (
     r"|amazing|solid|clean|green|done|it|all|sufficient|enough|impressive|brilliant|fantastic|wonderful|sweet"
     r"|helpful|neat|cool|gorgeous|superb|stellar|elegant|slick|spot on|terrific|outstanding|delightful|handy"
     r"|tidy|crisp|readable|smooth|fast|quick|useful|accurate|sensible|reasonable|acceptable|complete|fixed"
+    r"|clever|smart|nifty|genius|ingenious|wild|reassuring|promising|thorough|quite something"
+    r"|deployed|live|merged|released|shipped|approved|published|happy|pleased|delighted|satisfied"
     r"|solved|resolved|sorted|ready|incredible|marvell?ous|splendid|phenomenal|magic|pretty|sharp|consistent"
     r"|up to date|in order|on point|top|ace|dope)"
 )
@@ -67,6 +69,8 @@ LEXICON = Lexicon(
         small thing / nit / in general / next time / from now on / in (?:the )?future / for the record
         as i said / remember / btw / by the way / damn / man / dude / sigh / come on / unfortunately
         lo+l / lmao / rofl / omg / ha(?:ha)+ / he(?:he)+ / np / gg / wtf / interesting / funny / anyway / aha
+        al+right / yay+ / woo+(?: ?hoo+)? / hooray / hurray / whee+ / phew / whoa / yikes / oops / til / meh
+        whatever / just a heads up / heads up / good (?:morning|evening|afternoon) / ooh+ / mhm / huh
         """
     ),
     requests=phrases(
@@ -168,7 +172,19 @@ LEXICON = Lexicon(
         (?:i )?(?:can't|cannot) wait(?: (?:to|for) [\w' -]{{1,40}})? / you never (?:disappoint|fail)(?: me)?
         (?:{_THAT} )?must (?:have been|be) (?:hard|fun|tricky|difficult|a lot of work|it)
         i should (?:thank you|(?:go to )?(?:bed|sleep)|have (?:known|thought of (?:it|that)))
-        you should be proud
+        you should be proud / you (?:really )?(?:rock|rule|did it|made my day|saved me [\w' -]{{1,30}})
+        sounds? (?:like (?:a plan|fun)|about right|fair|reasonable|sensible) / neat(?: trick| idea)?
+        nice (?:trick|touch|idea|find|catch) / good (?:to know|thinking|news|riddance)
+        (?:i )?(?:didn't|never) kn[oe]w (?:that|this|about (?:that|this)|you could (?:do )?(?:that|this))
+        (?:reviewed|merged|deployed|pushed|approved|committed|tagged|released|shipped)(?: and \w+)*\
+        (?: (?:it|that|this))?(?: (?:myself|now|already))?
+        (?:the |our |my )?(?:\w+ )?(?:deploy(?:ment)?|release|merge|upload|migration|review|demo) \
+        (?:went (?:through|well|fine|live)|is (?:out|done|through|live)|worked)
+        (?:the |our |my )?(?:\w+ )?(?:customers?|clients?|boss|manager|team|colleagues?|users?|everyone\
+        |everybody) \
+        (?:(?:is|are|was|were) (?:very |really )?(?:happy|pleased|delighted|satisfied|impressed)|\
+        (?:really )?(?:likes?|loves?|liked|loved) (?:it|this|that))
+        (?:all|everything) (?:is )?(?:green|good|fine|clean|quiet|well) (?:here|now|on my (?:side|end))
         (?:i )?(?:never|didn't) (?:expect(?:ed)?|thought|think) (?:it|that|this) (?:to|would|could) be \
         (?:so|this|that) (?:easy|simple|short|{_GOOD})
         (?:it|that|this) wasn't (?:broken|wrong|a bug|your fault)(?: after all)?
@@ -225,17 +241,27 @@ LEXICON = Lexicon(
         hold on / hang on / reading / looking
         let's (?:continue|stop|pause|call it (?:a day|done)|leave it)(?: (?:here|there|at that|tomorrow|later\
         |now|for (?:now|today)|on \w+day))*
+        let's (?:see|wait(?: for [\w' -]{1,40})?|talk(?: later| tomorrow)?)
+        do (?:what(?:ever)?|as) you (?:think(?: is)? (?:best|right)|like|prefer|want|see fit)
+        take (?:your time|a break|it easy) / (?:time for )?(?:a )?(?:lunch|coffee|tea|quick|short)? ?break
+        back in (?:\w+ )?(?:\d+|an? (?:min\w*|hour|sec\w*)|ten|five)(?: min\w*)?
+        no (?:stress|harm(?: done)?|big deal|pressure|offen[cs]e|matter|sweat) / same here / see attached
+        i need (?:to (?:think|check|ask|read|sleep)|a (?:break|coffee|moment|minute))(?: [\w' -]{1,40})?
+        not (?:urgent|important|today|now|tonight)(?: though)? / (?:maybe )?(?:another|some other|next) time
+        (?:the |a |my )?(?:screenshot|screen ?shot|log|file|image|picture)s? (?:is|are) attached
+        we (?:can|could|should|might|will|'ll) (?:revisit|discuss|talk|celebrate|think|look|see|come back)\
+        (?: [\w' -]{1,40})?
         that(?:'ll| will) be (?:all|it)(?: for (?:now|today))?
         i don't (?:know|mind|care)(?: yet)? / not sure(?: yet| about (?:it|that))? / n
         (?:i have )?no (?:idea|opinion|clue|preference)s?(?: yet| about (?:it|that))?
         no (?:hurry|rush)(?: with [\w' -]{1,40})? / never ?mind the [\w' -]{1,40}
         brb / afk / (?:good ?)?bye(?: bye)? / good night
-        (?:i'll be )?(?:right )?back(?: soon| later| now)?
+        (?:i'll )?(?:be )?(?:right )?back(?: soon| later| now)?
         see (?:you|ya)(?: later| soon| tomorrow| then| around)? / talk (?:to you )?(?:later|soon|tomorrow)
         (?:i(?:'ve)? (?:have|got|need) to|i must|(?:i )?gotta) (?:go|run|leave|stop)(?: (?:now|soon|here\
         |home|for today))*
         have a (?:nice|good|great) (?:day|one|evening|night|weekend)
-        either(?: one| is fine)? / go back / not (?:yet|now|sure) / later / you
+        either(?: one| is fine)? / go back / not (?:yet|sure) / later / you
         """
     ),
     drops=phrases(
@@ -345,6 +371,10 @@ LEXICON = Lexicon(
         i(?:'m| am|'ll| will|'ve| have| was| had| just| know| see| read| saw| found| think) / my
         we(?:'re| are|'ll| will|'ve| have) / fyi / note(?: that)? / there(?:'s| is| are)
         good (?:morning|night|evening) / by the way
+        i (?:already |also |now |then |just |have |finally |myself )*(?:\w+ed|trust|should (?:thank|go|sleep)\
+        |ran|put|sent|took|made|went|got rid|hope|guess|wonder|assume|suppose|agree|understand|will|might|may\
+        |love|enjoy)
+        (?:just |already )?(?:pushed|merged|committed|deployed|renamed|tested|fixed) (?:it|that|this) myself
         """
     ),
     complaints=phrases(
