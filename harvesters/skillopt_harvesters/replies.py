@@ -25,6 +25,8 @@ _MAX_AUTOMATIC = 80
 _SAME_TEMPLATE = 0.5
 _TAIL = 400
 _MAX_COMPARED = 1_000
+# Code, a value or a name in code.
+_SHOWN = re.compile(r"[`#_=<>{}]|\w/\w|/\w|\w\.\w{1,4}\b|\"[^\"]+\"|\b[a-z]+[A-Z]\w*|\b[A-Z]{2,}\d|, not \w")
 # What somebody else said, in quotes: 'my boss wrote "..."'. What I said is not among it.
 _REPORTED = re.compile(
     r"((?<!\bi )(?<!\bwe )\b(?:wrote|writes|said|says|commented|comments|replied|replies|asked|asks)"
@@ -68,6 +70,7 @@ def classify_reply(text: str, *, asked: str = "", answer: str = "", outright: bo
         and len(said) <= _MAX_TELLING
         and _is_known(said, asked)
         and (" " in said or bool(content_words(normalise(said))))
+        and (not asked or _is_about(said, asked + "\n" + answer[:_MAX_COMPARED], readers))
     )
     if Act.AGAIN in acts and _offers(answer):
         # "Shall I fix it?" - "fix it".
@@ -80,6 +83,18 @@ def classify_reply(text: str, *, asked: str = "", answer: str = "", outright: bo
     if plain is not Reply.CORRECTION and continues_series(said, fold_marks(asked), readers):
         return Reply.ASK
     return plain if stands_alone(said, fold_marks(asked), readers) else reply
+
+
+def _is_about(said: str, work: str, readers: list[Phrases]) -> bool:
+    """Whether a plain statement is about the work: it says what to change, shows code or names what is there.
+
+    Where a language does not say what words of change are, every statement is.
+    """
+    if any(not one.lexicon.changes or one.inside["changes"].search(said) for one in readers):
+        return True
+    if _SHOWN.search(said):
+        return True
+    return not set(content_words(normalise(said))).isdisjoint(content_words(normalise(work)))
 
 
 def is_automatic(text: str) -> bool:

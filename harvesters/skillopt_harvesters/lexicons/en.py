@@ -377,6 +377,32 @@ LEXICON = Lexicon(
         (?:just |already )?(?:pushed|merged|committed|deployed|renamed|tested|fixed) (?:it|that|this) myself
         """
     ),
+    changes=phrases(
+        r"""
+        use / using / make / keep / put / rename / remove / move / drop / change / replace / sort / order
+        group / limit / return / handle / call / name / cut / swap / round / pin / exclude / include
+        validate / plot / encrypt / sign / follow / stick / split / shorten / trim / strip / wrap / quote
+        escape / cap / log / retry / skip / raise / catch / throw / extract / inline / inject / mock / read
+        write / store / cache / load / save / pass / give / set / unset / add / append / insert / delete
+        hide / show / start / begin / end / stop / avoid / prefer / align / center / indent / format
+        capitali[sz]e / phrase / word / spell / mention / cite / link / point / refer / mark / label / tag
+        highlight / bold / style / resize / scale / crop / pad / fill / clear / reset / turn / switch / flip
+        reverse / invert / toggle / enable / disable / allow / forbid / restrict / require / check / assert
+        verify / compare / count / sum / average / compute / filter / map / join / import / export / expose
+        declare / define / register / emit / print / render / cast / convert / vectori[sz]e / encode / parse
+        match / merge / combine / reuse / share / copy / clone / initiali[sz]e / assume / treat / expect
+        respect / stay / leave / go with / get rid / base / build / run / rerun / fix / tighten / loosen
+        simplify / flatten / nest / expand / collapse / polish / shorter / longer / smaller / bigger
+        larger / simpler / cleaner / clearer / friendlier / nicer / faster / slower / darker / lighter
+        higher / lower / earlier / later than / stricter / looser / fewer / less / more / only / just the
+        without / instead / rather / first / last / before / after / above / below / under / everywhere
+        nowhere / twice / too / again / both / each / every / max / min / maximum / minimum
+        at (?:most|least) / up to / no longer / exactly / either / \w+ case / spelling / headline / title
+        wording / missing / ignored / unused / lost / gone / overlaps? / duplicate[sd]? / stretched / hides?
+        does nothing / conflicts? / breaks? / wants? to / needs? / should / must / misleading / confusing
+        unclear / redundant / inconsistent / swallows? / leaks? / blocks?
+        """
+    ),
     complaints=phrases(
         rf"""
         too (?:\w+ly )?(?:long|short|much|many|few|big|small|slow|vague|verbose|generic|complicated|\
