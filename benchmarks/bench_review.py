@@ -33,9 +33,12 @@ def main() -> None:
         print(json.dumps(asyncio.run(start(sys.argv[1]))))
         return
     found: dict[str, list[dict[str, float]]] = {EMPTY: [], FULL: [], LONG: []}
-    for _ in range(ROUNDS):
-        for name, runs in found.items():
-            runs.append(measure(name))
+    with tempfile.TemporaryDirectory() as state:
+        os.environ["SKILLOPT_SLEEP_HOME"] = state
+        fill_store()
+        for _ in range(ROUNDS):
+            for name, runs in found.items():
+                runs.append(measure(name))
     for name, runs in found.items():
         shown = statistics.median(run["shown"] for run in runs)
         memory = statistics.median(run["memory"] for run in runs)
@@ -70,9 +73,8 @@ async def start(name: str) -> dict[str, float]:
     else:
         from skillopt_sleep.review.app import ReviewApp
         from skillopt_sleep.review.screenshot import settle
-        from tests.support.proposals import MemoryDesk
 
-        app = ReviewApp(MemoryDesk(make_proposals(name)))
+        app = ReviewApp(make_desk(name))
         async with app.run_test(size=SIZE) as pilot:
             await settle(pilot)
             shown, cpu = time.perf_counter(), time.process_time()
@@ -98,17 +100,42 @@ async def scroll(app) -> float:
     return (time.perf_counter() - began) / pages
 
 
-def make_proposals(name: str):
-    from tests.support.proposals import proposal
+def fill_store() -> None:
+    """Put 200 proposals into the database, each with twelve tasks and whole transcripts of them."""
+    from msgspec.structs import replace
+
+    from skillopt_sleep.night.transcripts import LONGEST
+    from skillopt_sleep.paths import locate
+    from skillopt_sleep.store.database import connect, transaction
+    from skillopt_sleep.store.proposals import save_proposal
+    from tests.support.proposals import COMMIT_TASKS, proposal
+
+    told = ("$ make check\nok\n" * LONGEST)[:LONGEST]
+    tasks = tuple(
+        replace(COMMIT_TASKS[number % len(COMMIT_TASKS)], task=f"t{number}", before=told, after=told)
+        for number in range(12)
+    )
+    connection = connect(locate().database)
+    with transaction(connection):
+        for number in range(200):
+            made = proposal(f"skill-{number}", tasks=tasks)
+            save_proposal(connection, made, action="stage", detail="x")
+    connection.close()
+
+
+def make_desk(name: str):
+    from skillopt_sleep.desk import StoreDesk
+    from skillopt_sleep.paths import locate
+    from tests.support.proposals import MemoryDesk, proposal
 
     if name == FULL:
-        return [proposal(f"skill-{number}") for number in range(200)]
+        return StoreDesk(locate())
     old = [
         f"- rule {number}: do the {number % 7} thing, and tell the user about `it` when it is **done**\n"
         for number in range(5000)
     ]
     new = [rule.replace("do the", "never do the") if place % 2 else rule for place, rule in enumerate(old)]
-    return [proposal(base_text="".join(old), text="".join(new), edits=())]
+    return MemoryDesk([proposal(base_text="".join(old), text="".join(new), edits=())])
 
 
 def compare_documents() -> None:

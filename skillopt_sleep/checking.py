@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from skillopt_sleep.deciding import Desired, find_way_on
+from skillopt_sleep.applying import find_way_on
+from skillopt_sleep.deciding import Desired
 from skillopt_sleep.records import Proposal
 from skillopt_staging.apply import preview
 from skillopt_staging.errors import Conflict, StagingError
 from skillopt_staging.lint import lint, lint_folder
+from skillopt_staging.memory import lint_memory
 from skillopt_staging.plans import Plan
-from skillopt_staging.targets import find_shadows
+from skillopt_staging.targets import FILE, find_shadows
 
 _MOST_FILES = 500
 
@@ -35,6 +37,10 @@ def _tell_edits(plan: Plan) -> Iterator[str]:
 def _lint(proposal: Proposal, plan: Plan) -> Iterator[str]:
     """Yield what the client would stumble over and did not before."""
     live = Path(proposal.staged.live)
+    if live.name != FILE:
+        for one in lint_memory(plan.after.decode(errors="replace"), client=proposal.client):
+            yield f"{one.message[:1].upper()}{one.message[1:]}."
+        return
     names = _list_files(live.parent) | {file.name for file in proposal.files if file.text is not None}
     before, after = (
         {

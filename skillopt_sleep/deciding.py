@@ -1,12 +1,10 @@
-"""Carrying out decisions on proposals: apply, revert, reject, reopen and snooze, each with its record."""
+"""Decisions that touch no live file: reject, reopen and snooze; and what all decisions share."""
 
 from __future__ import annotations
 
 import getpass
 import os
-import shlex
 import sqlite3
-from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
@@ -17,14 +15,20 @@ from skillopt_sleep.clock import now
 from skillopt_sleep.errors import NeedsDecision, UsageError
 from skillopt_sleep.paths import Paths
 from skillopt_sleep.records import Proposal
-from skillopt_sleep.review.wording import count
-from skillopt_sleep.store.candidates import forget_rejected_edits, make_rejected, save_rejected_edits
+from skillopt_sleep.store.candidates import (
+    forget_rejected_edits,
+    make_rejected,
+    read_carried,
+    retire,
+    save_rejected_edits,
+)
 from skillopt_sleep.store.database import transaction
 from skillopt_sleep.store.intents import Intent, forget_intent, save_intent
 from skillopt_sleep.store.proposals import find_open, save_proposal
-from skillopt_staging.errors import Conflict, StagingError
-from skillopt_staging.proposals import Applied, State
+from skillopt_staging.errors import StagingError
+from skillopt_staging.proposals import State
 
+GATED_AGAIN = "it goes to the gate again, as you chose it"
 UNDECIDED = (State.PENDING, State.SNOOZED, State.REVERTED)
 
 
@@ -63,71 +67,6 @@ def name_user() -> str:
         return f"user {os.getuid()}"
 
 
-def apply_proposal(
-    connection: sqlite3.Connection, proposal: Proposal, desired: Desired, *, who: str
-) -> Change:
-    """Make the proposal live as desired. Raises NeedsDecision, with a way on, where only the user can."""
-    from skillopt_staging.apply import apply
-    from skillopt_staging.committing import commit_files, require_committable
-
-    require_state(proposal, "apply", *UNDECIDED)
-    _require_hunks(proposal, desired.hunks)
-    commit = desired.commit and proposal.scope == "project"
-    if commit:
-        require_committable(proposal.staged)
-
-    def announce(planned: Applied) -> None:
-        intent = Intent(
-            proposal=proposal.id,
-            action="apply",
-            who=who,
-            applied=planned,
-            hunks=desired.hunks,
-            text=desired.text,
-        )
-        save_intent(connection, intent)
-
-    try:
-        applied = apply(
-            proposal.staged,
-            hunks=desired.hunks,
-            text=desired.text,
-            require_clean=not desired.merge,
-            announce=announce,
-        )
-    except StagingError as error:
-        forget_intent(connection, proposal.id)
-        if isinstance(error, Conflict):
-            raise find_way_on(proposal, desired, error) from error
-        raise
-    change = record_applied(connection, proposal, applied, who=who)
-    if not commit:
-        return change
-    return _commit(change, proposal, lambda message: commit_files(proposal.staged, message))
-
-
-def record_applied(
-    connection: sqlite3.Connection, proposal: Proposal, applied: Applied, *, who: str
-) -> Change:
-    """Write down that the proposal is live."""
-    part = (
-        "" if applied.complete else " (not gated as it stands: edited, in part, or merged with your changes)"
-    )
-    others = f" with {count(len(applied.parts), 'other file')}" if applied.parts else ""
-    sentence = f"applied {proposal.id}: {applied.live} is live{others}{part}"
-    decided = replace(
-        proposal,
-        state=State.APPLIED,
-        decided=now(),
-        applied=applied,
-        snoozed_until=None,
-        reason=None,
-        watch="",
-    )
-    save_proposal(connection, decided, action="apply", detail=sentence, who=who)
-    return _change(decided, sentence, applied.live, complete=applied.complete)
-
-
 def reject_proposal(connection: sqlite3.Connection, proposal: Proposal, reason: str, *, who: str) -> Change:
     """Turn the proposal down; its branch goes, and later nights are told the reason."""
     from skillopt_staging.branches import discard
@@ -149,53 +88,14 @@ def reject_proposal(connection: sqlite3.Connection, proposal: Proposal, reason: 
     sentence = f"rejected {proposal.id}; {gone if there else 'its repository is not there any more'}"
     decided = replace(proposal, state=State.REJECTED, decided=now(), reason=reason.strip())
     with transaction(connection):
-        _tell_later_nights(connection, proposal, reason)
+        tell_later_nights(connection, proposal, reason)
         save_proposal(connection, decided, action="reject", detail=reason.strip(), who=who)
-    return _change(decided, sentence)
-
-
-def revert_proposal(
-    connection: sqlite3.Connection, proposal: Proposal, reason: str = "", *, who: str
-) -> Change:
-    """Take an applied proposal back, whatever was written since; a reason is told to later nights."""
-    from skillopt_staging.apply import revert
-
-    require_state(proposal, "revert", State.APPLIED)
-    if proposal.applied is None:
-        raise NeedsDecision(f"{proposal.id} has no record of what it replaced")
-
-    def announce(planned: Applied) -> None:
-        intent = Intent(proposal=proposal.id, action="revert", who=who, applied=planned, reason=reason)
-        save_intent(connection, intent)
-
-    try:
-        reverted = revert(proposal.staged, proposal.applied, announce=announce)
-    except StagingError:
-        forget_intent(connection, proposal.id)
-        raise
-    return record_reverted(connection, proposal, reverted, reason, who=who)
-
-
-def record_reverted(
-    connection: sqlite3.Connection, proposal: Proposal, reverted: Applied, reason: str, *, who: str
-) -> Change:
-    """Write down that the proposal is not live any more."""
-    outcome = "no longer holds the proposal" if reverted.after else "is removed, as there was none before"
-    sentence = f"reverted {proposal.id}: {reverted.live} {outcome}"
-    decided = replace(
-        proposal, state=State.REVERTED, decided=now(), applied=None, reason=reason or None, watch=""
-    )
-    with transaction(connection):
-        if reason.strip():
-            _tell_later_nights(connection, proposal, reason)
-        detail = f"{sentence}; {reason.strip()}" if reason.strip() else sentence
-        save_proposal(connection, decided, action="revert", detail=detail, who=who)
-    return _change(decided, sentence, reverted.live)
+    return make_change(decided, sentence)
 
 
 def reopen_proposal(connection: sqlite3.Connection, paths: Paths, proposal: Proposal, *, who: str) -> Change:
     """Put a rejected, retired or snoozed proposal back in the queue, its branch and all."""
-    from skillopt_sleep.proposing import write_branch
+    from skillopt_sleep.proposing import restage
 
     require_state(proposal, "reopen", State.REJECTED, State.RETIRED, State.SNOOZED)
     other = find_open(connection, proposal.staged.live)
@@ -207,22 +107,17 @@ def reopen_proposal(connection: sqlite3.Connection, paths: Paths, proposal: Prop
     if proposal.state is State.SNOOZED:
         sentence = f"{proposal.id} waits again"
         save_proposal(connection, reopened, action="reopen", detail=sentence, who=who)
-        return _change(reopened, sentence)
-    staged = write_branch(
-        paths,
-        proposal.note,
-        title=proposal.title,
-        repository=proposal.staged.repository if proposal.scope == "project" else None,
-        live=proposal.staged.live,
-        base_text=proposal.base_text,
-        text=proposal.text,
-    )
+        return make_change(reopened, sentence)
+    staged = restage(paths, proposal)
     reopened = replace(reopened, staged=staged)
     sentence = f"reopened {proposal.id}; its branch {staged.branch} is back"
+    candidate = read_carried(connection, proposal.staged.live) if proposal.reason == GATED_AGAIN else None
     with transaction(connection):
+        if candidate:
+            retire(connection, candidate.id, "passed over")
         forget_rejected_edits(connection, proposal.staged.live, proposal.note.edits)
         save_proposal(connection, reopened, action="reopen", detail=sentence, who=who)
-    return _change(reopened, sentence)
+    return make_change(reopened, sentence)
 
 
 def snooze_proposal(connection: sqlite3.Connection, proposal: Proposal, days: int, *, who: str) -> Change:
@@ -234,7 +129,18 @@ def snooze_proposal(connection: sqlite3.Connection, proposal: Proposal, days: in
     sentence = f"snoozed {proposal.id} until {until[:10]}"
     snoozed = replace(proposal, state=State.SNOOZED, snoozed_until=until)
     save_proposal(connection, snoozed, action="snooze", detail=sentence, who=who)
-    return _change(snoozed, sentence)
+    return make_change(snoozed, sentence)
+
+
+def drop_branch(proposal: Proposal) -> str:
+    """Delete the branch of a proposal that is recorded as done with; return what to add when it stays."""
+    from skillopt_staging.branches import discard
+
+    try:
+        discard(proposal.staged)
+    except StagingError as error:
+        return f" (its branch stays: {' '.join(error.message.split())})"
+    return ""
 
 
 def require_state(proposal: Proposal, action: str, *states: State) -> None:
@@ -258,59 +164,18 @@ _PAST = {
     "reopen": "reopened",
     "snooze": "snoozed",
     "gate": "gated again",
+    "move": "moved",
 }
 
 
-def _tell_later_nights(connection: sqlite3.Connection, proposal: Proposal, reason: str) -> None:
+def tell_later_nights(connection: sqlite3.Connection, proposal: Proposal, reason: str) -> None:
+    """Remember that the user turned the proposal's edits down, and why."""
     edits = make_rejected(proposal.note.edits, f"by the user: {reason.strip()}", by_user=True)
     save_rejected_edits(connection, proposal.staged.live, edits)
 
 
-def _require_hunks(proposal: Proposal, hunks: tuple[int, ...] | None) -> None:
-    from skillopt_staging.hunks import hunks as cut_hunks
-
-    if not hunks:
-        return
-    known = len(cut_hunks(proposal.base_text, proposal.text))
-    known += sum(len(cut_hunks(file.base_text or "", file.text or "")) for file in proposal.files)
-    if unknown := [number for number in hunks if number > known]:
-        hint = f"its hunks are 1 to {known}" if known > 1 else "it has one hunk, number 1"
-        raise UsageError(f"{proposal.id} has no hunk {unknown[0]}", hint=hint)
-
-
-def find_way_on(proposal: Proposal, desired: Desired, conflict: Conflict) -> Conflict:
-    """Return the conflict with what can be done about it: which hunks fit, and how to settle the others."""
-    from skillopt_staging.apply import preview
-    from skillopt_staging.hunks import hunks as cut_hunks
-
-    name = shlex.quote(proposal.id)
-    ways = []
-    if desired.text is None and not proposal.files:
-        fitting = []
-        wanted = desired.hunks or range(1, len(cut_hunks(proposal.base_text, proposal.text)) + 1)
-        for number in wanted:
-            try:
-                preview(proposal.staged, hunks=(number,))
-            except StagingError:
-                continue
-            fitting.append(str(number))
-        if fitting:
-            ways.append(f"skillopt-sleep apply {name} --hunks {','.join(fitting)} (those fit)")
-    ways += ["edit the text in skillopt-sleep review (key e)", f"git merge {proposal.staged.branch}"]
-    hint = "; or ".join(ways if proposal.scope == "project" else ways[:-1])
-    return Conflict(conflict.message, hint=hint, marked=conflict.marked)
-
-
-def _commit(change: Change, proposal: Proposal, commit: Callable[[str], str]) -> Change:
-    from skillopt_sleep.proposing import make_message
-
-    try:
-        made = commit(make_message(proposal.title, proposal.note))
-    except StagingError as error:
-        said = " ".join(error.message.split())
-        return replace(change, sentence=f"{change.sentence}, not committed", uncommitted=said)
-    return replace(change, sentence=f"{change.sentence}, committed as {made[:10]}", committed=made)
-
-
-def _change(proposal: Proposal, sentence: str, live: str | None = None, *, complete: bool = True) -> Change:
+def make_change(
+    proposal: Proposal, sentence: str, live: str | None = None, *, complete: bool = True
+) -> Change:
+    """Return what a decision changed, for whoever asked for it."""
     return Change(proposal=proposal.id, state=proposal.state, sentence=sentence, live=live, complete=complete)

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from skillopt_sleep import deciding
+from skillopt_sleep import applying, deciding
 from skillopt_sleep.config import load
 from skillopt_sleep.deciding import Change, Desired, name_user
 from skillopt_sleep.errors import Busy
@@ -83,17 +83,19 @@ class StoreDesk:
         """Decide on one proposal.
 
         Actions with their arguments: apply (hunks), reject (reason), revert ([reason]), snooze ([days]), gate
-        (hunks, text), reopen. Options of apply are those of Desired. Raises UsageError for an unknown
+        (hunks, text), move (into the client's memory file), reopen. Options of apply are those of Desired.
+        Raises UsageError for an unknown
         proposal or hunk, NeedsDecision when its state or the live file does not allow the action, Busy while
         another decision is made.
         """
         actions: dict[str, Callable[..., Change]] = {
             "apply": self._apply,
             "reject": deciding.reject_proposal,
-            "revert": deciding.revert_proposal,
+            "revert": applying.revert_proposal,
             "reopen": self._reopen,
             "snooze": self._snooze,
             "gate": self._gate,
+            "move": self._move,
         }
         with hold_decisions(self._paths, action), self._open() as connection:
             finished = settle(connection)
@@ -117,7 +119,7 @@ class StoreDesk:
         if commit is None:
             commit = load(self._paths.config).review.commit
         desired = Desired(hunks=hunks, commit=commit, **options)
-        return deciding.apply_proposal(connection, proposal, desired, who=who)
+        return applying.apply_proposal(connection, proposal, desired, who=who)
 
     def _reopen(self, connection: sqlite3.Connection, proposal: Proposal, *, who: str) -> Change:
         return deciding.reopen_proposal(connection, self._paths, proposal, who=who)
@@ -141,6 +143,11 @@ class StoreDesk:
 
         budget = load(self._paths.config).training.max_skill_tokens
         return gate_again(connection, proposal, hunks, text, who=who, max_tokens=budget)
+
+    def _move(self, connection: sqlite3.Connection, proposal: Proposal, *, who: str) -> Change:
+        from skillopt_sleep.memorising import move_to_memory
+
+        return move_to_memory(connection, self._paths, proposal, who=who)
 
     def _settle(self, connection: sqlite3.Connection) -> None:
         """Settle what was cut off, unless somebody decides just now: theirs may be what the journal holds."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
 
 from skillopt_sleep.paths import Paths
-from skillopt_sleep.records import Note
+from skillopt_sleep.records import Note, Proposal
 from skillopt_sleep.review.wording import count
 from skillopt_staging.branches import branch_name, stage, trailers
 from skillopt_staging.proposals import Staged
@@ -16,12 +17,21 @@ from skillopt_staging.vault import Vault
 
 
 def write_branch(
-    paths: Paths, note: Note, *, title: str, repository: str | None, live: str, base_text: str, text: str
+    paths: Paths,
+    note: Note,
+    *,
+    title: str,
+    repository: str | None,
+    live: str,
+    base_text: str,
+    text: str,
+    beside: Mapping[str, str | None] | None = None,
 ) -> Staged:
     """Write the branch `skillopt/<night>-<skill>` with one commit and its evidence; find it if it is there.
 
     `repository` is the project's, or None for a skill of the user's, whose branch goes into the vault.
-    `base_text` is the live file the candidate was measured against ("" for none).
+    `base_text` is the live file the candidate was measured against ("" for none). `beside` are the skill's
+    other files, by their path in its folder; None takes one away.
     """
     branch = branch_name(note.night, note.skill)
     message = make_message(title, note)
@@ -43,6 +53,25 @@ def write_branch(
         note=evidence,
         live=Path(live),
         base_text=base_text,
+        beside=beside,
+    )
+
+
+def restage(paths: Paths, proposal: Proposal) -> Staged:
+    """Write the branch of a proposal anew, where it was; find it if it is there."""
+    staged = proposal.staged
+    if proposal.scope == "user":
+        Vault(paths.vault).mirror(Path(staged.live), staged.path)
+    return stage(
+        Path(staged.repository),
+        branch=staged.branch,
+        path=staged.path,
+        text=proposal.text,
+        message=make_message(proposal.title, proposal.note),
+        note=msgspec.json.encode(proposal.note).decode(),
+        live=Path(staged.live),
+        base_text=proposal.base_text,
+        beside={file.name: file.text for file in proposal.files},
     )
 
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from skillopt_replay.skills import Skill
 from skillopt_sleep.clock import now
-from skillopt_sleep.deciding import UNDECIDED, Change, require_state
+from skillopt_sleep.deciding import GATED_AGAIN, UNDECIDED, Change, drop_branch, require_state
 from skillopt_sleep.errors import NeedsDecision
 from skillopt_sleep.night.structure import find_objections
 from skillopt_sleep.records import EditEvidence, Proposal
@@ -18,7 +18,6 @@ from skillopt_sleep.store.candidates import Carried, save_carried
 from skillopt_sleep.store.database import transaction
 from skillopt_sleep.store.proposals import save_proposal
 from skillopt_staging.apply import preview
-from skillopt_staging.branches import discard
 from skillopt_staging.plumbing import decode
 from skillopt_staging.proposals import State
 
@@ -63,13 +62,12 @@ def gate_again(
         tasks=(),
         reasoning=proposal.note.reasoning,
     )
-    discard(proposal.staged)
-    reason = "it goes to the gate again, as you chose it"
-    retired = replace(proposal, state=State.RETIRED, decided=now(), reason=reason)
+    retired = replace(proposal, state=State.RETIRED, decided=now(), reason=GATED_AGAIN)
     with transaction(connection):
         save_carried(connection, carried)
-        save_proposal(connection, retired, action="gate again", detail=reason, who=who)
-    sentence = f"{proposal.id}: what you chose is measured on the next night, from the start"
+        save_proposal(connection, retired, action="gate again", detail=GATED_AGAIN, who=who)
+    left = drop_branch(proposal)
+    sentence = f"{proposal.id}: what you chose is measured on the next night, from the start{left}"
     return Change(proposal=proposal.id, state=State.RETIRED, sentence=sentence)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from difflib import SequenceMatcher
 from pathlib import Path
 
-from skillopt_sleep import deciding
+from skillopt_sleep import applying, deciding
 from skillopt_sleep.deciding import Change
 from skillopt_sleep.errors import NeedsDecision
 from skillopt_sleep.records import Proposal
@@ -56,15 +56,15 @@ def _settle(connection: sqlite3.Connection, proposal: Proposal, intent: Intent) 
 
 def _record(connection: sqlite3.Connection, proposal: Proposal, intent: Intent, applied: Applied) -> Change:
     if intent.action == "apply":
-        return deciding.record_applied(connection, proposal, applied, who=intent.who)
-    return deciding.record_reverted(connection, proposal, applied, intent.reason, who=intent.who)
+        return applying.record_applied(connection, proposal, applied, who=intent.who)
+    return applying.record_reverted(connection, proposal, applied, intent.reason, who=intent.who)
 
 
 def _repeat(connection: sqlite3.Connection, proposal: Proposal, intent: Intent) -> Change:
     if intent.action == "apply":
         desired = deciding.Desired(hunks=intent.hunks, text=intent.text, merge=True)
-        return deciding.apply_proposal(connection, proposal, desired, who=intent.who)
-    return deciding.revert_proposal(connection, proposal, intent.reason, who=intent.who)
+        return applying.apply_proposal(connection, proposal, desired, who=intent.who)
+    return applying.revert_proposal(connection, proposal, intent.reason, who=intent.who)
 
 
 def _is_in(proposal: Proposal, applied: Applied) -> bool:

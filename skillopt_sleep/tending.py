@@ -9,13 +9,14 @@ import msgspec
 from msgspec.structs import replace
 
 from skillopt_sleep.clock import now
+from skillopt_sleep.deciding import drop_branch
 from skillopt_sleep.lock import hold_decisions
 from skillopt_sleep.paths import Paths
 from skillopt_sleep.proposing import make_message
 from skillopt_sleep.records import Proposal
 from skillopt_sleep.settling import settle
 from skillopt_sleep.store.proposals import read_proposals, save_proposal
-from skillopt_staging.branches import discard, read
+from skillopt_staging.branches import read
 from skillopt_staging.errors import StagingError
 from skillopt_staging.proposals import State
 from skillopt_staging.rebasing import Standing, rebase
@@ -52,13 +53,9 @@ def tend(connection: sqlite3.Connection, paths: Paths) -> list[str]:
 
 def retire(connection: sqlite3.Connection, proposal: Proposal, reason: str) -> str:
     """Take an open proposal off the queue without a decision of the user's; return a sentence."""
-    try:
-        discard(proposal.staged)
-    except StagingError as error:
-        reason = f"{reason} (its branch stays: {' '.join(error.message.split())})"
     retired = replace(proposal, state=State.RETIRED, decided=now(), reason=reason)
     save_proposal(connection, retired, action="retire", detail=reason)
-    return f"{proposal.id} was retired: {reason}"
+    return f"{proposal.id} was retired: {reason}{drop_branch(proposal)}"
 
 
 def _tend(connection: sqlite3.Connection, proposal: Proposal) -> str:

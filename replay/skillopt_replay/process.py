@@ -96,9 +96,8 @@ async def run(
         begun.feed(stdin)
         ending = await _wait(child, tree, started + seconds, bounds)
         if not child.exited.done():
-            # What takes too much gets no time to take more.
-            calm = ending == _TIME or child.stopped.done()
-            await tree.end(child.exited, grace=GRACE_SECONDS if calm else 0.0)
+            # What takes too much gets no time to take more, such as one more request to its model.
+            await tree.end(child.exited, grace=GRACE_SECONDS if ending == _TIME else 0.0)
         tree.kill()
         # A descendant may hold the pipes open for ever; what was written before the end is enough.
         await asyncio.wait([child.closed], timeout=GRACE_SECONDS)

@@ -31,14 +31,20 @@ def apply(
             "--commit/--no-commit", help="Commit a project's skill, and nothing else (else review.commit)."
         ),
     ] = None,
+    memory: Annotated[
+        bool,
+        typer.Option("--memory", help="Into a marked region of the client's memory file, not as a skill."),
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Write proposals into the live skill files. Your own changes since are merged, never lost."""
     from skillopt_sleep.desk import Change, StoreDesk
 
-    chosen = _parse_hunks(hunks)
+    chosen = parse_hunks(hunks)
     names = list(proposals or ())
     _require_choice(names, chosen, everything=everything)
+    if memory and chosen is not None:
+        raise UsageError("--memory takes the whole proposal", hint="leave out --hunks")
     desk = StoreDesk(locate())
     if everything:
         names = [proposal.id for proposal in desk.pending()]
@@ -49,6 +55,8 @@ def apply(
     failed: list[Explained] = []
     for name in names:
         try:
+            if memory:
+                desk.carry_out("move", name)
             done.append(desk.carry_out("apply", name, chosen, merge=merge, commit=commit))
         except Exception as error:
             if not isinstance(error, Explained):
@@ -79,7 +87,8 @@ def _require_choice(names: list[str], chosen: tuple[int, ...] | None, *, everyth
         raise UsageError("--hunks goes with one ID", hint="apply the others with a command of their own")
 
 
-def _parse_hunks(text: str | None) -> tuple[int, ...] | None:
+def parse_hunks(text: str | None) -> tuple[int, ...] | None:
+    """Return the numbers of a list such as 1,3; None for none. Raises UsageError for anything else."""
     if text is None:
         return None
     try:

@@ -7,14 +7,15 @@ from collections.abc import Iterator, Sequence
 from skillopt_replay.agents.chat import WRITTEN
 from skillopt_replay.rollouts import Called, Rollout, RolloutCall, Said
 
-LONGEST = 6_000
+# A proposal holds twice as much of each of its tasks, and all proposals are read when the review opens.
+LONGEST = 3_000
 _LONGEST_OUTPUT = 400
 
 
 def tell_runs(runs: Sequence[Rollout]) -> str:
     """Return the transcript of the first valid run, its answer last; when none is valid, why.
 
-    At most 6,000 characters: what is too long loses its middle, as the end tells how it went.
+    At most 3,000 characters: what is too long loses its middle, as the end tells how it went.
     """
     for run in runs:
         if run.score is None:

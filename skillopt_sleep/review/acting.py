@@ -147,8 +147,8 @@ class Acting(Base):
             self.tell(show(said), title="Undone")
             await self.read_anew(target.id)
 
-    def show_change(self) -> None:
-        """Show the highlighted proposal's change anew."""
+    def show_change(self, *, stay: bool = False) -> None:
+        """Show the highlighted proposal's change anew, from its top or from the current hunk on."""
         raise NotImplementedError
 
     async def _decide(self, proposal: Proposal, call: Callable[[], str], title: str) -> bool:

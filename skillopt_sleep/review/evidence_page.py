@@ -13,6 +13,7 @@ from skillopt_sleep.review.charts import draw_growth, draw_interval, draw_tallie
 from skillopt_sleep.review.difference import Part
 from skillopt_sleep.review.pages import LABEL, Page
 from skillopt_sleep.review.provenance import find_edits
+from skillopt_sleep.review.visible import show_line
 from skillopt_sleep.review.wording import (
     BRANCHLESS,
     CHANGES,
@@ -53,7 +54,7 @@ def write_evidence(proposal: Proposal, width: int, part: Part | None = None, tot
 
 
 def _write_hunk(page: Page, proposal: Proposal, part: Part, total: int) -> None:
-    page.heading(f"Hunk {part.number} of {total}: {part.place}")
+    page.heading(f"Hunk {part.number} of {total}: {show_line(part.place)}")
     found = find_edits(part.hunk, proposal.note.edits)
     _list_edits(page, found)
     if not found:

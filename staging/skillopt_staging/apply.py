@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from skillopt_staging.branches import require_ours
-from skillopt_staging.errors import Conflict, NeedsDecision
+from skillopt_staging.errors import Conflict, NeedsDecision, StagingError
 from skillopt_staging.files import (
     count_missing_folders,
     digest,
@@ -64,8 +65,7 @@ def apply(
         vault = is_vault(repo)
         if vault:
             _record(repo, staged, [main, *plan.parts], before=True)
-        for change in [*plan.parts, main]:
-            _write(change)
+        _write_all([(change, 0) for change in (*plan.parts, main)])
         if vault:
             merged = staged.commit if plan.complete and require_ours(repo, staged) else ""
             _record(repo, staged, [main, *plan.parts], merged=merged, message=f"Apply {staged.branch}")
@@ -95,19 +95,35 @@ def revert(staged: Staged, applied: Applied, *, announce: Announce | None = None
         undone = _keep(repo, staged, changes, complete=whole)
         if announce:
             announce(undone)
-        for change, file in zip(changes, _list_written(applied), strict=True):
-            _write(change, folders=file.folders)
+        folders = [file.folders for file in _list_written(applied)]
+        _write_all(list(zip(changes, folders, strict=True)))
         if is_vault(repo):
             _record(repo, staged, changes, message=f"Revert {staged.branch}")
         return undone
 
 
-def _write(change: Change, folders: int = 0) -> None:
+def _write_all(changes: Sequence[tuple[Change, int]]) -> None:
+    """Write all files or none: when one cannot be written, those before it get their bytes back."""
+    done: list[tuple[Change, int]] = []
+    try:
+        for change, folders in changes:
+            done.append((change, _write(change, folders)))
+    except StagingError:
+        for change, made in reversed(done):
+            with suppress(StagingError):
+                _write(Change(change.live, change.after, change.before), made)
+        raise
+
+
+def _write(change: Change, folders: int = 0) -> int:
+    """Write one file, or remove it with `folders` that are empty then; return how many had to be made."""
     live = Path(change.live)
+    if change.before == change.after:
+        return 0
     if change.after is None:
         remove_live(live, expected=change.before, folders=max(1, folders))
-    elif change.before != change.after:
-        write_live(live, change.after, expected=change.before)
+        return 0
+    return write_live(live, change.after, expected=change.before)
 
 
 def _record(

@@ -9,6 +9,7 @@ import msgspec
 
 from skillopt_staging.errors import StagingError
 from skillopt_staging.plumbing import run_git
+from skillopt_staging.regions import find_changed_region, read_region, write_region
 from skillopt_staging.styles import plain, restyle
 
 MAX_BYTES = 16 * 1024 * 1024
@@ -39,8 +40,30 @@ def merge(base: bytes, live: bytes, proposed: bytes) -> Merge:
         return Merge(restyle(theirs, live or proposed))
     if b"\0" in old + ours + theirs:
         return Merge(None, conflicts=1)
+    merged = _merge_region(old, ours, theirs)
+    if merged is not None:
+        return Merge(restyle(merged, live))
     conflicts, text = _merge_lines(old, ours, theirs)
     return Merge(None, text, conflicts) if conflicts else Merge(restyle(text, live))
+
+
+def _merge_region(base: bytes, live: bytes, proposed: bytes) -> bytes | None:
+    """Return `live` with what changed in the one region of ours; None when something else changed as well.
+
+    Lines of the user's right beside a region are no part of it, which a merge by lines would not know.
+    """
+    if b"<!-- skillopt:" not in base + proposed:
+        return None
+    old, ours, theirs = (side.decode(errors="surrogateescape") for side in (base, live, proposed))
+    name = find_changed_region(old, theirs)
+    if name is None:
+        return None
+    try:
+        if read_region(ours, name) != read_region(old, name):
+            return None
+        return write_region(ours, name, read_region(theirs, name)).encode(errors="surrogateescape")
+    except StagingError:
+        return None
 
 
 def same_content(one: bytes, other: bytes) -> bool:

@@ -9,6 +9,7 @@ from skillopt_staging.errors import NeedsDecision, StagingError
 
 _NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*\Z")
 _MARK = re.compile(r"^<!-- skillopt:(begin|end) ([a-z0-9-]+) -->[ \t]*$")
+_ANY_MARK = re.compile(_MARK.pattern, re.MULTILINE)
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})")
 
 
@@ -47,11 +48,30 @@ def write_region(document: str, name: str, text: str | None) -> str:
         last = lines[found.end][len(lines[found.end].rstrip("\r\n")) :]
         if inside and not last:
             inside[-1] = inside[-1].rstrip("\r\n")
-        return "".join([*lines[: found.begin], *inside, *lines[found.end + 1 :]])
+        before, after = lines[: found.begin], lines[found.end + 1 :]
+        if not inside and not after and len(before) > 1 and not before[-1].strip("\r\n"):
+            # The blank line that was put before a region at the end goes with it.
+            before.pop()
+        return "".join([*before, *inside, *after])
     if not inside:
         return document
     gap = "" if not document else end if document.endswith("\n") else end * 2
     return "".join([document, gap, *inside])
+
+
+def find_changed_region(base: str, text: str) -> str | None:
+    """Return the name of the one region in which two documents differ; None when they differ elsewhere.
+
+    Broken markers are no region.
+    """
+    names = {mark.group(2) for mark in _ANY_MARK.finditer(f"{base}\n{text}")}
+    for name in sorted(names):
+        try:
+            if base != text and write_region(base, name, read_region(text, name)) == text:
+                return name
+        except StagingError:
+            continue
+    return None
 
 
 def _make_lines(text: str, name: str, end: str) -> list[str]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from skillopt_sleep import deciding
+from skillopt_sleep import applying, deciding
 from skillopt_sleep.desk import StoreDesk
 from skillopt_sleep.errors import AppError, NeedsDecision, UsageError
 from skillopt_sleep.paths import locate
@@ -226,6 +226,7 @@ def test_a_crash_between_the_deed_and_the_record_can_be_repeated(
 
     with monkeypatch.context() as broken:
         broken.setattr(deciding, "save_proposal", die)
+        broken.setattr(applying, "save_proposal", die)
         with pytest.raises(KeyboardInterrupt):
             desk.carry_out(action, made.id, *arguments.get(action, ()))
     assert (state_of(database, made), actions(database), rejected(database, made)) == known
@@ -354,6 +355,7 @@ def test_what_was_written_before_the_record_is_seen_by_whoever_looks_next(
 
     with monkeypatch.context() as broken:
         broken.setattr(deciding, "save_proposal", die)
+        broken.setattr(applying, "save_proposal", die)
         with pytest.raises(KeyboardInterrupt):
             desk.carry_out("apply", staged.id, None)
     live.write_text(live.read_text().replace("# Commit messages", "# My commit messages"))

@@ -21,7 +21,7 @@ from tests.support.staging import stage
 # one gets through. Every fork works on a copy of its own, moved to the place of the original.
 KILLER = """
 import json, os, pathlib, shutil, signal, sys
-from skillopt_sleep import deciding, desk
+from skillopt_sleep import applying, deciding, desk
 from skillopt_sleep.store import intents, proposals
 from skillopt_sleep.paths import locate
 from skillopt_staging import apply, branches, files, plumbing
@@ -51,8 +51,11 @@ while status:
         die_before(plumbing, "run_git", state, lambda folder, command, *rest: command in WRITING)
         for step in ("replace", "fsync", "open", "unlink", "rmdir"):
             die_before(os, step, state)
-        for step in ("save_proposal", "save_intent", "record_applied", "record_reverted"):
-            die_before(deciding, step, state)
+        for owner in (applying, deciding):
+            for step in ("save_proposal", "save_intent"):
+                die_before(owner, step, state)
+        for step in ("record_applied", "record_reverted"):
+            die_before(applying, step, state)
         die_before(proposals, "forget_intent", state)
         try:
             desk.StoreDesk(locate()).carry_out(action, name, *json.loads(arguments))

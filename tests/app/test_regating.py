@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from skillopt_replay.skills import Skill
+from skillopt_sleep.cli import app
 from skillopt_sleep.errors import NeedsDecision
 from skillopt_sleep.store.candidates import read_carried
 from skillopt_sleep.store.proposals import read_proposal
@@ -35,6 +37,13 @@ def test_an_edited_text_waits_for_the_next_night_and_the_proposal_is_off_the_que
     assert (carried.skill.text, carried.evidence) == (SAME_FRONT, None)
     assert carried.base == Skill("commit-messages", COMMITS_BASE).digest
     assert [edit.content for edit in carried.edits] == [RULE]
+
+
+def test_taking_it_back_takes_the_candidate_back_too(desk, database, staged, live):
+    desk.gate_again(staged.id, None, SAME_FRONT)
+    assert "reopened" in desk.undo(staged.id)
+    assert read_carried(database, str(live)) is None
+    assert [waiting.id for waiting in desk.pending()] == [staged.id]
 
 
 def test_only_the_chosen_hunks_are_measured(desk, database, staged, live):
@@ -78,3 +87,15 @@ def test_before_applying_edits_under_way_and_conflicts_are_told(desk, staged, li
         desk.check(staged.id, None)
     assert "--hunks 1 (those fit)" in caught.value.hint
     assert Path(live).read_text().count("Write what you like.") == 1
+
+
+def test_the_command_does_what_the_review_does(staged, live, database, tmp_path):
+    mine = tmp_path / "mine.md"
+    mine.write_text(SAME_FRONT)
+    refused = CliRunner().invoke(app, ["gate", "again", staged.id, "--hunks", "1", "--text", str(mine)])
+    assert refused.exit_code == 2
+    done = CliRunner().invoke(app, ["gate", "again", staged.id, "--text", str(mine)])
+    assert (done.exit_code, "measured on the next night" in done.stdout) == (0, True)
+    carried = read_carried(database, str(live))
+    assert carried is not None
+    assert carried.skill.text == SAME_FRONT

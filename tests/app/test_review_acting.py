@@ -289,3 +289,16 @@ def test_a_part_is_what_the_text_had_before_where_it_was_not_taken():
     assert text is not None
     assert "whenever work is committed" in text
     assert COMMITS_BASE.partition("## Examples")[2] in text
+
+
+async def test_a_click_on_a_hunks_line_leaves_it_out_and_one_inside_makes_it_the_current_one():
+    app = ReviewApp(MemoryDesk(samples()), now=lambda: NOW)
+    async with app.run_test(size=(120, 50)) as pilot:
+        await settle(pilot)
+        view = app.query_one(DiffView)
+        await pilot.click(view, offset=(10, view._starts[2] + 4))
+        await settle(pilot)
+        assert (view.current, view.left_out) == (2, frozenset())
+        await pilot.click(view, offset=(10, view._starts[2]))
+        await settle(pilot)
+        assert view.left_out == {2}

@@ -99,3 +99,23 @@ def test_a_repository_that_is_gone_costs_the_others_nothing(database, staged, us
     (told,) = tend(database, locate())
     assert f"{staged.id} was left as it is" in told
     assert read_proposal(database, staged.id).state is State.PENDING
+
+
+def test_a_night_begins_with_it_and_works_on_the_skill_again(sleeper, database):
+    sleeper.work()
+    (first,) = sleeper.night()["proposals"]
+    live = Path(read_proposal(database, first).staged.live)
+    live.parent.mkdir(parents=True)
+    live.write_text("---\nname: add-package-project\ndescription: Mine.\n---\n\nMine.\n")
+    told = sleeper.night("--dry-run", expect=3)
+    assert read_proposal(database, first).state is State.PENDING
+    assert any("waits for your review" in left["reason"] for left in told["skipped"])
+    sleeper.night(expect=0)
+    assert read_proposal(database, first).state is State.RETIRED
+    assert live.read_text().endswith("Mine.\n")
+
+
+def test_a_night_for_one_skill_leaves_the_others_alone(sleeper, model):
+    sleeper.work()
+    assert sleeper.night("--skill", "another", expect=3)["skills"] == []
+    assert len(sleeper.night("--skill", "add-package-project")["proposals"]) == 1

@@ -124,3 +124,30 @@ def test_staging_the_same_again_finds_it(repository, folder, staged, propose, sk
 def test_a_proposal_that_changes_nothing_is_no_proposal(skill, propose):
     with pytest.raises(StagingError, match="holds already"):
         propose(skill.read_text(), branch="skillopt/x")
+
+
+@pytest.mark.parametrize("action", ["apply", "revert"])
+def test_when_one_file_cannot_be_written_those_before_it_are_put_back(action, folder, staged, monkeypatch):
+    from skillopt_staging import apply as applying
+
+    applied = apply(staged) if action == "revert" else None
+    before = read(folder)
+    real = applying.write_live
+
+    def fail(live, data, *, expected):
+        if live.name == ("SKILL.md" if action == "apply" else "old.md"):
+            raise StagingError("cannot write: no space left on device")
+        return real(live, data, expected=expected)
+
+    with monkeypatch.context() as broken:
+        broken.setattr(applying, "write_live", fail)
+        with pytest.raises(StagingError, match="no space"):
+            apply(staged) if applied is None else revert(staged, applied)
+    assert read(folder) == before
+    assert (folder / "scripts").exists() is (action == "revert")
+    if applied is None:
+        apply(staged)
+        assert OLD not in read(folder)
+    else:
+        revert(staged, applied)
+        assert OLD in read(folder)

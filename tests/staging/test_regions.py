@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from skillopt_staging.apply import apply, revert
 from skillopt_staging.errors import NeedsDecision, StagingError
 from skillopt_staging.memory import lint_memory, project_memory, user_memory
-from skillopt_staging.regions import read_region, write_region
+from skillopt_staging.regions import find_changed_region, read_region, write_region
 
 MINE = "# Mine\n\nRun make.\n"
 REGION = "<!-- skillopt:begin tests -->\nRun them all.\n<!-- skillopt:end tests -->\n"
@@ -86,6 +86,8 @@ def test_nothing_outside_changes_whatever_is_written_into_it(document, one, two)
     assert write_region(second, "tests", one) == first
     again = write_region(first, "tests", one)
     assert again == first
+    if not document or document.endswith("\n"):
+        assert write_region(first, "tests", None) == document
 
 
 def test_a_region_is_staged_applied_and_reverted_around_what_the_user_writes(repository, git, propose):
@@ -96,11 +98,12 @@ def test_a_region_is_staged_applied_and_reverted_around_what_the_user_writes(rep
     target = project_memory(repository, "codex")
     assert target.live == file
     staged = propose(write_region(MINE, "tests", "Run them all."), path=target.path, live=target.live)
-    file.write_text("# Mine and more\n\nRun make.\n")
+    file.write_text("# Mine and more\n\nRun make or not.\n")
     applied = apply(staged)
-    assert file.read_text() == "# Mine and more\n\nRun make.\n\n" + REGION
+    assert file.read_text() == "# Mine and more\n\nRun make or not.\n\n" + REGION
+    file.write_text(file.read_text().replace("or not", "always"))
     revert(staged, applied)
-    assert file.read_text() == "# Mine and more\n\nRun make.\n"
+    assert file.read_text() == "# Mine and more\n\nRun make always.\n"
 
 
 @pytest.mark.parametrize(
@@ -145,3 +148,23 @@ def test_the_limits_of_each_client_are_told():
     assert [one.code for one in lint_memory("x" * 9_000, client="codex", others=(30_000,))] == [
         "memory-bytes"
     ]
+
+
+def test_the_one_region_that_changed_is_found():
+    one = write_region(MINE, "tests", "One.")
+    assert find_changed_region(MINE, one) == "tests"
+    assert find_changed_region(one, MINE) == "tests"
+    assert find_changed_region(one, write_region(one, "tests", "Two.")) == "tests"
+    assert find_changed_region(one, one) is None
+    assert find_changed_region(one, one.replace("Run make", "Run it")) is None
+    assert find_changed_region(MINE, write_region(one, "other", "Two.")) is None
+
+
+def test_what_the_user_wrote_into_the_region_is_a_conflict(repository, git, propose):
+    file = repository / "AGENTS.md"
+    file.write_text(write_region(MINE, "tests", "One."))
+    staged = propose(write_region(file.read_text(), "tests", "Two."), path="AGENTS.md", live=file)
+    file.write_text(file.read_text().replace("One.", "Mine."))
+    with pytest.raises(NeedsDecision):
+        apply(staged)
+    assert "Mine." in file.read_text()

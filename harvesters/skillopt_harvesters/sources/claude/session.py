@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from itertools import compress
 from operator import attrgetter
 
@@ -41,6 +42,8 @@ class ClaudeReader(Reader[Memory]):
         )
         self._last: Record | None = None
         self.context = Context(session, memory, is_agent=self.is_agent)
+        # No method of this reader: it would be held by what it holds, and outlive its file.
+        self._knows = partial(_knows, self.copies, memory)
         self.conversation = Conversation(session, memory, is_agent=self.is_agent, knows=self._knows)
 
     def take_chunk(self, chunk: Chunk) -> bool:
@@ -78,11 +81,6 @@ class ClaudeReader(Reader[Memory]):
     def _note_rest(self) -> None:
         if self._last is not None:
             self.memory.rests = evidence.ends_work(self._last)
-
-    def _knows(self, record: str) -> bool:
-        """Tell whether a record came before, and is not what came with one that was lost."""
-        mark = mark_of(record)
-        return self.copies.has_seen(mark) and mark not in self.memory.orphans
 
     def finish(self) -> None:
         if not self.memory.loss:
@@ -196,6 +194,12 @@ class ClaudeReader(Reader[Memory]):
         ]
         for turn in self.session.turns:
             turn.withdraw(retracted)
+
+
+def _knows(copies: Copies, memory: Memory, record: str) -> bool:
+    """Tell whether a record came before, and is not what came with one that was lost."""
+    mark = mark_of(record)
+    return copies.has_seen(mark) and mark not in memory.orphans
 
 
 def _withdraws(record: Record) -> bool:
