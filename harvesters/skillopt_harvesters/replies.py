@@ -2,8 +2,9 @@
 
 The general rule: a prompt that follows an answer and tells the agent something about the same thing corrects
 it, unless it accepts the work, goes on from it, asks something or opens a task of its own. Explicit words
-("that's wrong", "don't", "must") decide first; a plain instruction or statement counts only when it is short
-and in a language there is a lexicon for. A reply to a question of the agent's is an answer, no correction.
+("that's wrong", "don't", "must") decide first; a plain instruction or statement counts only when it is
+short, in a language there is a lexicon for, and about the work. A reply to a question of the agent's is an
+answer, no correction.
 """
 
 from __future__ import annotations

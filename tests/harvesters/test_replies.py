@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from hypothesis import given
@@ -162,6 +163,31 @@ def test_chat_and_what_others_said_correct_nothing(text):
 def test_words_in_quotes_do_not_hide_a_correction(text):
     reply = classify_reply(text, asked="add a retry to the http client", answer="Added a retry and a test.")
     assert reply is Reply.CORRECTION
+
+
+CHAT = (
+    "top notch / you saved my day / that was quick / I'll buy you a beer / the demo was a success / thinking...\n"
+    "the accountants will be thrilled / accounting signed off on it / Maria says hi / back from vacation\n"
+    "the printer is jammed, unrelated / happy friday / we're all set / over to you / surprise me / noted\n"
+    "whatever works / that's out of scope / parking this for now / let's park it / I'm done for today\n"
+    "metrics look healthy / rolled out to 10% / CI takes forever today / dinner time / meeting in 5, later"
+)
+WORK = (
+    "amounts need two decimals / the footer overlaps the table / page numbers are missing / use weasyprint\n"
+    "put the logo top right / the total is off by one cent / sort by date / A4, not letter / bold the total\n"
+    "write to a temp file first / file names should carry the invoice number / this crashes on empty invoices"
+)
+
+
+def test_a_plain_statement_corrects_only_when_it_is_about_the_work():
+    asked = "build the export of invoices as PDF in billing/export.py"
+    answer = "The export is in place: each invoice is rendered with reportlab, a test covers two pages."
+
+    def corrects(text):
+        return classify_reply(text, asked=asked, answer=answer) is Reply.CORRECTION
+
+    assert [text for text in re.split(r" / |\n", CHAT) if corrects(text)] == []
+    assert [text for text in re.split(r" / |\n", WORK) if not corrects(text)] == []
 
 
 def test_a_pasted_failure_is_a_correction_in_any_language():
