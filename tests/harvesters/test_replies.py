@@ -166,7 +166,7 @@ def test_words_in_quotes_do_not_hide_a_correction(text):
 
 
 CHAT = (
-    "top notch / you saved my day / that was quick / I'll buy you a beer / the demo was a success / thinking...\n"
+    "top notch / you saved my day / that was quick / I'll buy you a beer / the demo was a success / hm...\n"
     "the accountants will be thrilled / accounting signed off on it / Maria says hi / back from vacation\n"
     "the printer is jammed, unrelated / happy friday / we're all set / over to you / surprise me / noted\n"
     "whatever works / that's out of scope / parking this for now / let's park it / I'm done for today\n"
