@@ -2,9 +2,9 @@
 
 `--inside`: PROGRAM is bwrap with a network of its own, in which the launcher listens in place of the named
 services and passes on what comes to them. `--filter`: PROGRAM is bwrap, kept to the usual kinds of sockets,
-as with `--inside`. `--proxy`: as `--inside`, by an HTTP proxy, for systems without network namespaces; "@proxy" in
-the arguments becomes its port. Ends as the program did, or with 125 when the network could not be laid out;
-then the program was never started.
+as with `--inside`. `--proxy`: as `--inside`, by an HTTP proxy, where there are no network namespaces;
+"@proxy" in the arguments becomes its port. Ends as the program did, or with 125 when the network could not
+be laid out; then the program was never started.
 """
 
 from __future__ import annotations
