@@ -51,11 +51,11 @@ from skillopt_sleep.training.reading import make  # noqa: E402
 from skillopt_sleep.training.rolling import Runner  # noqa: E402
 from skillopt_sleep.training.summary import Difference, Evaluation, contrast, describe, evaluate  # noqa: E402
 
-COUNTS = {"train": 6, "val": 6, "test": 16}
+COUNTS = {"train": 6, "val": 4, "test": 12}
 SETTINGS: dict[str, dict[str, Any]] = {
-    "train": {"num_epochs": 3, "batch_size": 6, "candidates": 6, "patience": 2},
+    "train": {"num_epochs": 2, "batch_size": 6, "candidates": 6, "patience": 2},
     "gradient": {"minibatch_size": 3, "minibatches": 1, "failure_only": True, "reply_tokens": 700},
-    "optimizer": {"learning_rate": 3, "lr_scheduler": "constant"},
+    "optimizer": {"learning_rate": 2, "lr_scheduler": "constant"},
     "evaluation": {"gate_mode": "race", "eval_test": False},
     "env": {"workers": 4},
 }

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from skillopt_replay.tasks import Check, Exact, JsonSchema, Matches, Task
+from skillopt_sleep.training.wordings import say_pattern
 
 _SHARED = 3  # what so many tasks have is the form of the kind, not the answer of one
 _LONGEST = 160
@@ -44,13 +45,14 @@ def _tell(checks: Sequence[Check]) -> list[tuple[Check, str]]:
     if isinstance(checks[0], Matches):
         patterns = [c.pattern for c in checks if isinstance(c, Matches)]
         if len(set(patterns)) == 1:
-            shared = f"the final answer must match the regular expression `{patterns[0]}`"
+            shared = _say(patterns[0], "must match the regular expression")
             return [(checks[0], shared)] if len(patterns) >= _SHARED else []
         common = _find_common(set(patterns))
+        forms = [(c, _abstract(c.pattern, common, cased=True)) for c in checks if isinstance(c, Matches)]
         return [
-            (c, _quote(_abstract(c.pattern, common, cased=True), _LIKE))
-            for c in checks
-            if isinstance(c, Matches) and common
+            (c, _say(form, "must match a regular expression like"))
+            for c, form in forms
+            if common and re.search(r"<[\w ]+>", form)
         ]
     if isinstance(checks[0], JsonSchema):
         return _tell_schemas([c for c in checks if isinstance(c, JsonSchema)])
@@ -58,7 +60,11 @@ def _tell(checks: Sequence[Check]) -> list[tuple[Check, str]]:
 
 
 _ALONE = "the final answer must be {}, with nothing before or after it"
-_LIKE = "the final answer must match a regular expression like {}"
+
+
+def _say(pattern: str, otherwise: str) -> str:
+    """Return the rule in words; a small model makes more of them than of the pattern."""
+    return f"the final answer {say_pattern(pattern) or f'{otherwise} `{pattern}`'}"
 
 
 def _quote(form: str, sentence: str) -> str:
