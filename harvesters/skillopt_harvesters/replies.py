@@ -25,6 +25,13 @@ _MAX_AUTOMATIC = 80
 _SAME_TEMPLATE = 0.5
 _TAIL = 400
 _MAX_COMPARED = 1_000
+# What somebody else said, in quotes: 'my boss wrote "..."'. What I said is not among it.
+_REPORTED = re.compile(
+    r"((?<!\bi )(?<!\bwe )\b(?:wrote|writes|said|says|commented|comments|replied|replies|asked|asks)"
+    r"(?: (?:me|us|that|to me))?[:,]? ?|(?<!我)(?<!我们)(?:说|写道|写着|评论|回复)[:,]? ?)"
+    r"([\"“「])[^\"“”「」\n]{3,1000}[\"”」]",
+    re.IGNORECASE,
+)
 _ASKS = re.compile(r"[?？؟][\"'`”’)*_\s]*\Z")
 
 
@@ -48,7 +55,7 @@ def classify_reply(text: str, *, asked: str = "", answer: str = "", outright: bo
     leaves plain instructions aside and counts only what is said in so many words. Only the first lines are
     read, so time does not grow with the text.
     """
-    said = fold_marks(typed_part(text))
+    said = _REPORTED.sub(r"\1\2...\2", fold_marks(typed_part(text)))
     if shows_failure(text):
         return Reply.CORRECTION
     readers = readers_of(said)

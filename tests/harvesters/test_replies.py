@@ -64,6 +64,69 @@ def test_a_language_without_a_lexicon_is_left_to_structure(text):
     assert classify_reply(text, asked="schreib einen Test", answer="Fertig.") is Reply.UNCLEAR
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ja",
+        "ja, bitte",
+        "nein, alles gut",
+        "kein Problem, weiter",
+        "sieht gut aus",
+        "super, mach weiter",
+        "oui, c'est bien",
+        "perfecto",
+        "va bene, avanti",
+        "はい、お願いします",
+        "いいえ、大丈夫です",
+        "問題ないです",
+        "нет, всё хорошо, спасибо",
+        "아니요, 괜찮아요",
+        "όλα καλά",
+        "cảm ơn",
+    ],
+)
+def test_an_english_ask_makes_no_english_of_the_reply(text):
+    reply = classify_reply(text, asked="add a retry to the http client", answer="Added a retry and a test.")
+    assert reply is not Reply.CORRECTION
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "brb",
+        "I have to go, bye",
+        "gotta run, see you tomorrow",
+        "good, never seen it this clean",
+        "it's not a problem, all fine",
+        "have a nice weekend",
+        "the linter says:\n> never use fixtures, use factories\n\nwhat do you think?",
+        'my boss wrote "No, that is wrong, always use tabs, not spaces". any thoughts?',
+        'the docs say: fine. He said "you forgot the tests". is he right?',
+        "同事说“不对，应该用 yarn”，你怎么看？",
+    ],
+)
+def test_chat_and_what_others_said_correct_nothing(text):
+    reply = classify_reply(text, asked="add a retry to the http client", answer="Added a retry and a test.")
+    assert reply is not Reply.CORRECTION
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'I said "use tenacity", not a loop of your own',
+        'you wrote "retires", that is wrong',
+        'the reviewer said "use tenacity". you forgot that',
+        "never use npm",
+        "you must stop using print",
+        "µ is wrong, use the Greek letter",
+        'it should say "no retries left" instead',
+    ],
+)
+def test_words_in_quotes_do_not_hide_a_correction(text):
+    reply = classify_reply(text, asked="add a retry to the http client", answer="Added a retry and a test.")
+    assert reply is Reply.CORRECTION
+
+
 def test_a_pasted_failure_is_a_correction_in_any_language():
     trace = 'Traceback (most recent call last):\n  File "a.py", line 1\nValueError: x'
     assert classify_reply(f"beim Start:\n{trace}") is Reply.CORRECTION

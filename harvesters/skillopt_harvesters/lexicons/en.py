@@ -17,7 +17,12 @@ _MARKS = (
 _FOREIGN = (
     "und nicht das ist ein eine den dem der die bitte mit auf fuer sind le la les est pas une du et pour "
     "avec dans sur ne je el los las una por para que con del il di che per non gli och att inte det het een "
-    "niet van voor esta hay sin pero mais gracias grazie obrigado merci danke nada"
+    "niet van voor esta hay sin pero mais gracias grazie obrigado merci danke nada "
+    "nein kein keine keinen alles weiter passt sieht mach machen genau klar gern gerne jetzt noch auch "
+    "nochmal doch aber wenn wie weil falsch richtig fertig stimmt prima perfekt ich wir wunderbar laeuft "
+    "oui non c'est d'accord vas-y bien tout rien souci encore aussi maintenant parfait "
+    "bueno vale claro perfecto muy ahora adelante sigue gusta bien listo bene va perfetto ottimo avanti "
+    "niente tutto perfeito obrigada certo sim goed dank bedankt klopt geen tak dobrze evet tamam"
 )
 _GOOD = (
     r"(?:good|great|fine|nice|ok(?:ay)?|perfect|right|correct|better|awesome|excellent|clear|beautiful|lovely"
@@ -47,7 +52,13 @@ LEXICON = Lexicon(
     language="en",
     spaced=True,
     marks=tuple(_MARKS.split()),
-    foreign=(*_FOREIGN.split(), r"(?-i:\w*[\u00c0-\u024f]\w*)"),
+    # Two letters of another script are a word; one may be a sign.
+    foreign=(
+        *_FOREIGN.split(),
+        r"(?-i:\w*[\u00c0-\u024f]\w*)",
+        r"(?-i:\w*[\u0370-\u1fff\u3040-\u30ff\uac00-\ud7af]{2}\w*)",
+        r"\Aja(?=\W*(?:\Z|[,.!]))",
+    ),
     fillers=phrases(
         r"""
         h+m+ / u+h+ / um+ / o+h+ / ah+ / ugh / argh / wow / well / ok(?:ay)? / k / hey / hi / hello / please
@@ -153,6 +164,8 @@ LEXICON = Lexicon(
         (?:{_THAT} |i )?(?:can't|cannot|can not|couldn't|could not) (?:complain|be (?:better|happier)\
         |ask for more)
         {_THAT} not (?:wrong|bad|incorrect|broken)(?: at all)?
+        {_THAT} not (?:an? )?(?:(?:real|big) )?(?:problem|issue|deal|blocker|concern)(?: at all\
+        | for (?:me|us|now))?
         i (?:have|see) no (?:more |further )?(?:objections?|complaints?|problems?|issues?)
         (?:(?:the|that|all|those|these|this|your|my) )?(?:\w+ ){{0,2}}(?:errors?|bugs?|problems?|issues?\
         |warnings?|\
@@ -193,6 +206,12 @@ LEXICON = Lexicon(
         (?:the )?(?:first|second|third|last|former|latter|both)(?: one| option)? / with (?:it|that) / please
         now / and / stop / wait / never mind that
         (?:whatever|what) you (?:think|prefer|like|want)(?: is best)? / your (?:call|choice) / up to you
+        brb / afk / (?:good ?)?bye(?: bye)? / good night
+        (?:i'll be )?(?:right )?back(?: soon| later| now)?
+        see (?:you|ya)(?: later| soon| tomorrow| then| around)? / talk (?:to you )?(?:later|soon|tomorrow)
+        (?:i(?:'ve)? (?:have|got|need) to|i must|(?:i )?gotta) (?:go|run|leave|stop)(?: (?:now|soon|here\
+        |home|for today))*
+        have a (?:nice|good|great) (?:day|one|evening|night|weekend)
         either(?: one| is fine)? / go back / not (?:yet|now|sure) / later / you
         """
     ),
@@ -236,7 +255,8 @@ LEXICON = Lexicon(
     absences=phrases(r"no(?= [\w`])"),
     prohibitions=phrases(
         r"""
-        (?:please )?(?:don't|do not|never|always|avoid|stop \w+ing|no more|quit \w+ing)
+        (?:please )?(?:don't|do not|never(?! (?:seen|been|had|thought|knew|heard|felt|looked)\b)|always\
+        |avoid|stop \w+ing|no more|quit \w+ing)
         (?:you|we) (?:must|should) (?:never|always|not) / (?:under no circumstances|by no means)
         """
     ),

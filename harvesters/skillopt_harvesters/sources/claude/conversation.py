@@ -130,7 +130,11 @@ class Conversation:
             or record.prompt_source == "system"
             or (record.origin is not NULL and evidence.is_from_client(record.origin))
         ):
-            self._take_words(record, words.find_words(texts), copied=copied, picture=picture)
+            found = words.find_words(texts)
+            if record.plan_content is not NULL and words.hands_over_plan(found.prompt):
+                # The agent's plan, in a fresh context: a turn of its own without words of the user's.
+                found, picture = words.Words(), True
+            self._take_words(record, found, copied=copied, picture=picture)
 
     def _take_words(self, record: Record, found: words.Words, *, copied: bool, picture: bool = False) -> None:
         is_act = found.is_act or (picture and not found.interrupted)
