@@ -29,7 +29,7 @@ from tests.support.school import School, Teacher  # noqa: E402
 
 VAL = 40
 ROWS = (  # train tasks, workers, batch, epochs
-    (40, 64, 40, 1),
+    (400, 64, 40, 1),
     (1000, 64, 40, 1),
     (1000, 64, 1000, 4),
     (4000, 64, 4000, 1),
@@ -69,12 +69,14 @@ class SlowTeacher(Teacher):
 
 
 def measure(size: int, workers: int, batch: int, epochs: int, latency: float) -> dict:
-    school, teacher = SlowSchool(latency, size=size), SlowTeacher()
+    # More rules to be learned than there are steps: no step is idle.
+    families = [f"tree{number}" for number in range(40)]
+    school, teacher = SlowSchool(latency, size=size, families=families), SlowTeacher()
     teacher.latency = latency
     config = make(
         {
             "train": {"num_epochs": epochs, "batch_size": batch},
-            "optimizer": {"learning_rate": 1, "min_learning_rate": 1},
+            "optimizer": {"learning_rate": 1, "min_learning_rate": 1, "max_skill_tokens": 20_000},
             "evaluation": {"gate_mode": "strict", "eval_test": False},
             "env": {"workers": workers},
         }

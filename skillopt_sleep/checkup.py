@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from skillopt_sleep.clients import choose_sources, find_home, read_roots
 from skillopt_sleep.config import Harvest, load
-from skillopt_sleep.errors import UsageError
+from skillopt_sleep.errors import AppError, UsageError
 from skillopt_sleep.findings import Finding, explained
 from skillopt_sleep.found import find_agents, find_backends
 from skillopt_sleep.found_sandboxes import find_sandboxes
@@ -38,6 +38,7 @@ def examine(paths: Paths, env: Mapping[str, str]) -> list[Finding]:
         *_transcripts(paths, env),
         *find_agents(env),
         *find_sandboxes(paths, env),
+        _service(paths, env),
         _local_model(paths),
         *find_backends(paths, env),
     ]
@@ -61,8 +62,8 @@ def _settings(paths: Paths) -> str:
 
 
 def _database(paths: Paths) -> str:
+    from skillopt_sleep.store.counts import count_sessions
     from skillopt_sleep.store.database import connect
-    from skillopt_sleep.store.index import count_sessions
 
     connection = connect(paths.database)
     try:
@@ -131,6 +132,33 @@ def _of_client(source: Source, env: Mapping[str, str], home: Path, *, is_read: b
 def _name_some(things: tuple[str, ...]) -> str:
     more = f", and {len(things) - _NAMED} more" if len(things) > _NAMED else ""
     return ", ".join(things[:_NAMED]) + more
+
+
+def _service(paths: Paths, env: Mapping[str, str]) -> Finding:
+    from skillopt_sleep.holder import find_holder
+    from skillopt_sleep.service.managers import choose_manager
+    from skillopt_sleep.service.record import read_record
+
+    holder = find_holder(paths)
+    runs = f"the daemon runs (pid {holder.pid})" if holder else "no daemon runs"
+    try:
+        installed = read_record(paths)
+        if installed is None:
+            hint = "" if holder else "skillopt-sleep install, or nights are worked by skillopt-sleep run only"
+            return Finding(name="service", ok=holder is not None, detail=f"not installed; {runs}", hint=hint)
+        gone = [file for file in installed.files if not Path(file).exists()]
+        if gone:
+            hint = "skillopt-sleep install writes it anew"
+            return Finding(name="service", ok=False, detail=f"its file is gone: {gone[0]}", hint=hint)
+        manager = choose_manager(paths, env, find_home(env))
+        state = f"{installed.manager}, mode {installed.mode}: {manager.describe(installed.mode)}"
+        advice = " ".join(manager.advise(installed.mode))
+    except AppError as error:
+        return Finding(name="service", ok=False, detail=error.message, hint=error.hint)
+    ok = holder is not None or installed.mode == "timer"
+    detail = state if installed.mode == "timer" else f"{state}; {runs}"
+    hint = advice if ok else "skillopt-sleep start; skillopt-sleep logs may tell why it ended"
+    return Finding(name="service", ok=ok, detail=detail, hint=hint)
 
 
 def _local_model(paths: Paths) -> Finding:

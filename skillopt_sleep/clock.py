@@ -25,8 +25,9 @@ def month_start() -> str:
 
 def seconds_between(earlier: str, later: str) -> float:
     """Return the seconds from one time of `now` to another."""
-    return (_parse(later) - _parse(earlier)).total_seconds()
+    return (parse(later) - parse(earlier)).total_seconds()
 
 
-def _parse(text: str) -> datetime:
+def parse(text: str) -> datetime:
+    """Return a time of `now`, in UTC."""
     return datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=timezone.utc)

@@ -18,6 +18,7 @@ from skillopt_sleep.agents import NAMES
 from skillopt_sleep.clients import check_clients, check_root
 from skillopt_sleep.errors import UsageError
 from skillopt_sleep.files import write_atomically
+from skillopt_sleep.hours import PATTERN as HOURS
 
 if TYPE_CHECKING:
     from tomlkit import TOMLDocument
@@ -292,6 +293,45 @@ class Night(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     min_occurrences: Annotated[int, Meta(ge=2, description="how often an ask must recur")] = 2
 
 
+class Service(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """When the background service works a night."""
+
+    window: Annotated[
+        str, Meta(pattern=HOURS, description="hours of the night by the clock here, such as 23:30-06:00")
+    ] = "01:00-06:00"
+    jitter_minutes: Annotated[float, Meta(ge=0, description="a night begins up to so much later")] = 20.0
+    catch_up: Annotated[
+        bool, Meta(description="make up for a missed night, outside the window and the quiet hours")
+    ] = True
+    quiet_hours: Annotated[
+        tuple[Annotated[str, Meta(pattern=HOURS)], ...],
+        Meta(description="hours in which no night works, each as HH:MM-HH:MM"),
+    ] = ("08:00-18:00",)
+    idle_minutes: Annotated[
+        float, Meta(ge=0, description="how long no agent session may have gone on before a night")
+    ] = 15.0
+    catch_up_idle_minutes: Annotated[
+        float, Meta(ge=0, description="the same before a missed night is made up for")
+    ] = 30.0
+    on_power: Annotated[bool, Meta(description="work only while the machine is plugged in")] = True
+    min_battery: Annotated[
+        int, Meta(ge=0, le=100, description="per cent of battery a night needs when not plugged in")
+    ] = 50
+    max_load: Annotated[
+        float, Meta(ge=0, description="load per core above which no night begins; 0 = any")
+    ] = 0.7
+    min_disk_gb: Annotated[float, Meta(ge=0, description="GB of free disk a night needs")] = 1.0
+    metered: Annotated[bool, Meta(description="work on a metered network, too")] = False
+    notify: Annotated[bool, Meta(description="tell the desktop in the morning what a night brought")] = False
+    webhook: Annotated[
+        str,
+        Meta(
+            pattern=r"^(https?://\S+)?$",
+            description="URL that gets a night's figures, never its texts; empty = none",
+        ),
+    ] = ""
+
+
 class Review(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How proposals are shown and decided."""
 
@@ -334,6 +374,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     mine: Mine = Mine()
     night: Night = Night()
     harvest: Harvest = Harvest()
+    service: Service = Service()
     review: Review = Review()
     prices: Prices = {}
 

@@ -15,13 +15,16 @@ def sync_tree(folder: Path) -> None:
                 os.fsync(file.fileno())
 
 
-def write_atomically(path: Path, text: str, *, mode: int = 0o600) -> None:
-    """Replace the file with `text` (UTF-8). On any error the old file is untouched and no temporary stays."""
+def write_atomically(path: Path, content: str | bytes, *, mode: int = 0o600) -> None:
+    """Replace the file with a text (UTF-8) or bytes.
+
+    On any error the old file is untouched and no temporary stays.
+    """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(descriptor, "wb") as temporary:
-            temporary.write(text.encode())
+            temporary.write(content.encode() if isinstance(content, str) else content)
             temporary.flush()
             os.fsync(temporary.fileno())
         os.chmod(name, mode)  # noqa: PTH101 - the temporary is ours and has no Path yet

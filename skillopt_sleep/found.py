@@ -100,8 +100,8 @@ def _optimizer(settings: Settings, paths: Paths, env: Mapping[str, str]) -> str:
 
 def _pick(settings: Settings, paths: Paths, env: Mapping[str, str]) -> Choice:
     from skillopt_sleep.night.backends import pick_target
+    from skillopt_sleep.store.counts import count_clients
     from skillopt_sleep.store.database import connect
-    from skillopt_sleep.store.index import count_clients
 
     connection = connect(paths.database)
     try:

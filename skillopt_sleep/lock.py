@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from skillopt_sleep.paths import Paths, make_private
 @contextmanager
 def hold(paths: Paths, what: str) -> Iterator[None]:
     """Hold the state folder's lock for a run. Raises Busy, naming who holds it, when another run works."""
-    with _held(paths.lock, what, wait_s=0.0):
+    with hold_file(paths.lock, what):
         yield
 
 
@@ -29,16 +29,18 @@ def hold_decisions(paths: Paths, what: str) -> Iterator[None]:
 
     Waits for another decision. Raises Busy, naming who makes it, when that takes longer than ten seconds.
     """
-    with _held(paths.decisions_lock, what, wait_s=10.0):
+    with hold_file(paths.decisions_lock, what, wait_s=10.0):
         yield
 
 
 @contextmanager
-def _held(file: Path, what: str, *, wait_s: float) -> Iterator[None]:
-    """Hold a lock file.
+def hold_file(
+    file: Path, what: str, *, wait_s: float = 0.0, more: Mapping[str, object] | None = None
+) -> Iterator[None]:
+    """Hold a lock file. Raises Busy, naming who holds it.
 
     The operating system frees the lock when its holder dies, so a stale file never blocks; the note beside
-    it only serves the message.
+    it, which `more` adds to, only tells others.
     """
     make_private(file.parent)
     note = file.with_suffix(".json")
@@ -52,7 +54,9 @@ def _held(file: Path, what: str, *, wait_s: float) -> Iterator[None]:
     try:
         # Without room for the note the message is less telling, and nothing else.
         with contextlib.suppress(OSError):
-            note.write_text(json.dumps({"what": what, "pid": os.getpid(), "since": now()}), encoding="utf-8")
+            told = {"what": what, "pid": os.getpid(), "since": now(), **(more or {})}
+            with os.fdopen(os.open(note, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as out:
+                json.dump(told, out)
         yield
     finally:
         with contextlib.suppress(OSError):

@@ -5,23 +5,22 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
-import msgspec
 from msgspec.structs import replace
 
 from skillopt_replay.skills import Skill
 from skillopt_sleep.deciding import UNDECIDED, Change, drop_branch, require_state
 from skillopt_sleep.errors import NeedsDecision
 from skillopt_sleep.paths import Paths
-from skillopt_sleep.proposing import make_message
+from skillopt_sleep.proposing import restage
 from skillopt_sleep.records import Proposal
 from skillopt_sleep.store.proposals import save_proposal
-from skillopt_staging.branches import branch_name, stage
+from skillopt_staging.branches import branch_name
 from skillopt_staging.files import read_live
 from skillopt_staging.memory import lint_memory, project_memory, user_memory
 from skillopt_staging.plumbing import decode
+from skillopt_staging.proposals import Staged
 from skillopt_staging.regions import write_region
 from skillopt_staging.targets import FILE, vault_path
-from skillopt_staging.vault import Vault
 
 REASON = "it was measured as a skill, and goes into a memory file"
 
@@ -44,20 +43,18 @@ def move_to_memory(connection: sqlite3.Connection, paths: Paths, proposal: Propo
     else:
         live = user_memory(proposal.client)
         root, path = paths.vault, vault_path(live)
-        Vault(root).mirror(live, path)
     base_text = decode(read_live(live) or b"", str(live))
     text = write_region(base_text, proposal.skill, make_entry(proposal.skill, proposal.text))
-    staged = stage(
-        root,
+    place = Staged(
+        repository=str(root),
         branch=branch_name(proposal.note.night, f"{proposal.skill}-memory"),
+        commit="",
+        base="",
         path=path,
-        text=text,
-        message=make_message(proposal.title, proposal.note),
-        note=msgspec.json.encode(proposal.note).decode(),
-        live=live,
-        base_text=base_text,
+        live=str(live),
     )
-    moved = replace(proposal, staged=staged, base_text=base_text, text=text, ungated=REASON)
+    moved = replace(proposal, staged=place, base_text=base_text, text=text, ungated=REASON)
+    moved = replace(moved, staged=restage(paths, moved))
     sentence = f"{proposal.id} goes into {live}"
     told = lint_memory(text, client=proposal.client)
     if told:

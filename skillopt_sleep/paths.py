@@ -37,6 +37,10 @@ class Paths(msgspec.Struct, frozen=True, kw_only=True):
         return self.data / "decisions.lock"
 
     @property
+    def daemon_lock(self) -> Path:
+        return self.data / "daemon.lock"
+
+    @property
     def vault(self) -> Path:
         return self.data / "vault"
 

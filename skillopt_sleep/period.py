@@ -73,7 +73,7 @@ def _read(text: str, now: datetime) -> tuple[datetime, datetime]:
             hour=int(hour), minute=int(minute), second=int(second or 0), microsecond=micros
         )
         if zone is None:
-            return _occurrences(naive)
+            return find_moments(naive)
         moment = naive.replace(tzinfo=_offset(zone)).astimezone(timezone.utc)
         return moment, moment
     raise ValueError(text)
@@ -84,17 +84,17 @@ def _before(now: datetime, number: int, unit: str) -> datetime:
     if unit in "mh":
         return now - timedelta(**{"minutes" if unit == "m" else "hours": number})
     days = number * (7 if unit == "w" else 1)
-    return _occurrences(now.astimezone().replace(tzinfo=None) - timedelta(days=days))[0]
+    return find_moments(now.astimezone().replace(tzinfo=None) - timedelta(days=days))[0]
 
 
 def _bound(day: date) -> tuple[datetime, datetime]:
     """Return the first moment of a local day and the one after its last: 23, 24 or 25 hours, or others."""
     midnight = datetime.combine(day, time.min)
-    return _occurrences(midnight)[0], _occurrences(midnight + timedelta(days=1))[1]
+    return find_moments(midnight)[0], find_moments(midnight + timedelta(days=1))[1]
 
 
-def _occurrences(naive: datetime) -> tuple[datetime, datetime]:
-    """Return the first and the last moment at which local clocks show a time.
+def find_moments(naive: datetime) -> tuple[datetime, datetime]:
+    """Return the first and the last moment, in UTC, at which local clocks show a time without a zone.
 
     The two differ where clocks go back. A time that is jumped over has the moment of the jump.
     """

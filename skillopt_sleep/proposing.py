@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
@@ -16,12 +17,21 @@ from skillopt_staging.vault import Vault
 
 
 def write_branch(
-    paths: Paths, note: Note, *, title: str, repository: str | None, live: str, base_text: str, text: str
+    paths: Paths,
+    note: Note,
+    *,
+    title: str,
+    repository: str | None,
+    live: str,
+    base_text: str,
+    text: str,
+    beside: Mapping[str, str | None] | None = None,
 ) -> Staged:
     """Write the branch `skillopt/<night>-<skill>` with one commit and its evidence; find it if it is there.
 
     `repository` is the project's, or None for a skill of the user's, whose branch goes into the vault.
-    `base_text` is the live file the candidate was measured against ("" for none).
+    `base_text` is the live file the candidate was measured against ("" for none). `beside` are the skill's
+    other files, by their path in its folder; None takes one away.
     """
     branch = branch_name(note.night, note.skill)
     message = make_message(title, note)
@@ -43,6 +53,7 @@ def write_branch(
         note=evidence,
         live=Path(live),
         base_text=base_text,
+        beside=beside,
     )
 
 

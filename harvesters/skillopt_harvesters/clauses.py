@@ -64,8 +64,8 @@ def read_clauses(text: str, lexicons: Sequence[Phrases]) -> list[Act]:
             break
         fitting = next((one for one in lexicons if one.inside["marks"].search(text, start, end)), lexicons[0])
         found = _Clause(text, start, end, stop, fitting, first=first, asks=asks).read()
-        # "In short: ..." says what the next clause is about.
-        heads = text[end : end + 1] == ":" and found == [Act.TELLING] and _GAP.sub("", text[end:stop])
+        # "In short: ..." says what the next clause is about, "the linter says:" what was pasted below.
+        heads = text[end : end + 1] == ":" and found == [Act.TELLING]
         acts.extend([] if heads else found)
     return acts
 

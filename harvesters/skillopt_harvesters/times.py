@@ -54,9 +54,11 @@ def first_and_last(times: Sequence[str | int | float | None]) -> list[str | None
 def _are_usual(times: Sequence[Any]) -> bool:
     """Tell whether times are, by their length and their end, written as nearly all are."""
     try:
-        return set(map(len, times)) == {_ZONE + 1} and not "".join(times)[_ZONE :: _ZONE + 1].strip("Z")
+        together = "".join(times)
     except TypeError:
         return False
+    count = len(times)
+    return len(together) == count * (_ZONE + 1) and together[_ZONE :: _ZONE + 1] == "Z" * count
 
 
 def _is_canonical(time: str) -> bool:

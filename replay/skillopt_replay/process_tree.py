@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import os
 import signal
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import psutil
+
+if TYPE_CHECKING:
+    import asyncio
 
 GRACE_SECONDS = 1.0
 _ROUNDS = 20
@@ -50,6 +53,8 @@ class Tree:
 
     async def end(self, exited: asyncio.Future[None], grace: float) -> None:
         """Ask the group to end, and give it a moment."""
+        import asyncio
+
         self.look()
         if grace > 0:
             self._signal_group(signal.SIGTERM)

@@ -25,7 +25,7 @@ from skillopt_sleep.night.rolls import Roller
 from skillopt_sleep.noise import Calibration
 from skillopt_sleep.paths import Paths
 from skillopt_sleep.store.calibrations import save_calibration
-from skillopt_sleep.store.index import count_clients
+from skillopt_sleep.store.counts import count_clients
 from skillopt_sleep.store.ledger import SqliteLedger
 from skillopt_sleep.store.trials import begin_trial, end_trial
 

@@ -25,7 +25,7 @@ from skillopt_sleep.night.rolls import Roller
 from skillopt_sleep.night.structure import find_objections
 from skillopt_sleep.paths import Paths
 from skillopt_sleep.store.candidates import read_carried
-from skillopt_sleep.store.index import count_clients
+from skillopt_sleep.store.counts import count_clients
 from skillopt_sleep.store.ledger import SqliteLedger
 from skillopt_sleep.store.proposals import find_open
 from skillopt_sleep.store.trials import begin_trial, end_trial

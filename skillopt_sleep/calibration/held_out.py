@@ -19,7 +19,7 @@ from skillopt_sleep.night.past import went_wrong
 from skillopt_sleep.night.places import make_locator
 from skillopt_sleep.night.plan import group_tasks
 from skillopt_sleep.night.planned import Place
-from skillopt_sleep.store.index import read_splits
+from skillopt_sleep.store.splits import read_splits
 
 
 class HeldOut(msgspec.Struct, frozen=True, kw_only=True):

@@ -27,8 +27,8 @@ from skillopt_sleep.night.measure import make_scorer
 from skillopt_sleep.night.roller import make_roller
 from skillopt_sleep.paths import Paths
 from skillopt_sleep.records import Proposal
+from skillopt_sleep.store.counts import count_clients
 from skillopt_sleep.store.database import transaction
-from skillopt_sleep.store.index import count_clients
 from skillopt_sleep.store.ledger import SqliteLedger
 from skillopt_sleep.store.looks import Seen, read_looks, save_looks
 from skillopt_sleep.store.trials import begin_trial, end_trial, is_running

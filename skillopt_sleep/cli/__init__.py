@@ -12,20 +12,26 @@ from skillopt_sleep.cli import (
     apply,
     calibrate,
     config,
+    daemon,
     demo,
     doctor,
     evaluate,
     gate,
     harvest,
+    install,
+    night,
+    plugin,
     reject,
     revert,
     review,
     run,
+    service,
     sessions,
     snooze,
     status,
     tasks,
     train,
+    uninstall,
 )
 
 app = typer.Typer(
@@ -65,6 +71,9 @@ for _module in (
     snooze,
     revert,
     status,
+    install,
+    uninstall,
+    daemon,
     calibrate,
     harvest,
     sessions,
@@ -73,8 +82,12 @@ for _module in (
     train,
 ):
     app.command()(getattr(_module, _module.__name__.rpartition(".")[2]))
+for _command in (service.start, service.stop, service.logs):
+    app.command()(_command)
 app.command("eval")(evaluate.evaluate)
 app.add_typer(gate.app, name="gate")
+app.add_typer(night.app, name="night")
+app.add_typer(plugin.app, name="plugin")
 app.add_typer(config.app, name="config")
 
 

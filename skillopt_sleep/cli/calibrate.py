@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 import typer
 
-from skillopt_sleep.cli.frame import STOPPED, Json, database, explain, show, stoppable
+from skillopt_sleep.cli.frame import STOPPED, Json, complete, database, explain, show, stoppable
 from skillopt_sleep.config import load
 from skillopt_sleep.errors import UsageError
 from skillopt_sleep.noise import Calibration, say_rate
@@ -48,7 +47,7 @@ def calibrate(
         _examine(skill, tasks, as_json=as_json)
         return
     with stoppable(), database() as (paths, connection), hold(paths, "calibrate"), follow() as listen:
-        found = asyncio.run(
+        found = complete(
             run(
                 connection,
                 paths,
@@ -74,7 +73,7 @@ def _examine(skill: str, tasks: int | None, *, as_json: bool) -> None:
 
     with stoppable(), database() as (paths, connection), hold(paths, "calibrate"), follow() as listen:
         settings = load(paths.config)
-        found = asyncio.run(
+        found = complete(
             examine(connection, paths, settings, os.environ, skill=skill, tasks=tasks, listen=listen)
         )
     show(msgspec.to_builtins(found), as_json=as_json, render=lambda: "\n".join(_render_bad(found)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import shlex
 import shutil
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 import typer
 
-from skillopt_sleep.cli.frame import STOPPED, Json, explain, show, stoppable
+from skillopt_sleep.cli.frame import STOPPED, Json, complete, explain, show, stoppable
 from skillopt_sleep.errors import UsageError
 from skillopt_sleep.paths import locate
 
@@ -55,7 +54,7 @@ def demo(
         home = make_home(paths, os.environ)
         if not as_json:
             typer.echo(_introduce(agent, model), err=True)
-        report = asyncio.run(run_demo(home, agent, model, os.environ, listen=listen))
+        report = complete(run_demo(home, agent, model, os.environ, listen=listen))
     show(
         to_json(report),
         as_json=as_json,

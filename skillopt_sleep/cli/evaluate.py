@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 import typer
 
-from skillopt_sleep.cli.frame import Json, explain, show, stoppable
+from skillopt_sleep.cli.frame import Json, complete, explain, show, stoppable
 from skillopt_sleep.cli.training import ConfigFile, Overrides, as_list, open_school
 from skillopt_sleep.events import Event, Listener
 
@@ -47,7 +46,7 @@ def evaluate(
     settings = read(config, as_list(overrides))
     wanted = read_splits(split)
     with stoppable(), follow(quiet=as_json) as listen:
-        found = asyncio.run(_evaluate(settings, skill, against, wanted, samples, listen))
+        found = complete(_evaluate(settings, skill, against, wanted, samples, listen))
     value: dict[str, Any] = msgspec.to_builtins(arrange(found))
     show(value, as_json=as_json, render=lambda: "\n".join(map(_render, found)))
 

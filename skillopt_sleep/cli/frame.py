@@ -9,7 +9,7 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, TypeVar
 
@@ -32,6 +32,7 @@ T = TypeVar("T")
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
 
 NOTHING_TO_DO = 3
+NEEDS_DECISION = 4
 STOPPED = 5
 INTERRUPTED = 130
 _MOST_LINES = 40
@@ -132,6 +133,13 @@ def show_each(values: Iterable[T], *, as_json: bool, render: Callable[[T], str])
         sys.stdout.write("\n]\n" if number else "[]\n")
     sys.stdout.flush()
     return number
+
+
+def complete(work: Coroutine[Any, Any, T]) -> T:
+    """Run asynchronous work to its end, and return what it does. Its library is loaded only then."""
+    import asyncio
+
+    return asyncio.run(work)
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 import typer
 
-from skillopt_sleep.cli.frame import STOPPED, Json, database, explain, show, stoppable
+from skillopt_sleep.cli.frame import STOPPED, Json, complete, database, explain, show, stoppable
 from skillopt_sleep.cli.gate_again import measure_again
 from skillopt_sleep.cli.gate_judges import list_examined
 from skillopt_sleep.config import load
@@ -97,7 +96,7 @@ def release_proposal(
     with stoppable(), database() as (paths, connection), hold(paths, "gate release"), follow() as listen:
         proposal = read_proposal(connection, name)
         settings = load(paths.config)
-        found = asyncio.run(release(connection, paths, settings, os.environ, proposal, listen=listen))
+        found = complete(release(connection, paths, settings, os.environ, proposal, listen=listen))
     show(msgspec.to_builtins(found), as_json=as_json, render=lambda: "\n".join(_render_release(found)))
     if found.stopped:
         raise typer.Exit(STOPPED)

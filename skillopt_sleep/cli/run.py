@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from typing import Annotated
 
 import typer
 
-from skillopt_sleep.cli.frame import NOTHING_TO_DO, STOPPED, Json, database, explain, show, stoppable
+from skillopt_sleep.cli.frame import (
+    NOTHING_TO_DO,
+    STOPPED,
+    Json,
+    complete,
+    database,
+    explain,
+    show,
+    stoppable,
+)
 from skillopt_sleep.config import load
 
 
@@ -18,6 +26,7 @@ def run(
         bool, typer.Option("--dry-run", help="Only harvest and plan: calls no model, stages nothing.")
     ] = False,
     skill: Annotated[str, typer.Option(metavar="NAME", help="Only this skill.")] = "",
+    leash: Annotated[bool, typer.Option("--leash", hidden=True)] = False,
     as_json: Json = False,
 ) -> None:
     """Work one night now. A run that was killed goes on where it stopped, without paying twice."""
@@ -26,14 +35,14 @@ def run(
     from skillopt_sleep.night.report import to_json, to_markdown
     from skillopt_sleep.night.whole import dry_night, whole_night
 
+    if leash:
+        _end_with_input()
     with stoppable(), database() as (paths, connection), hold(paths, "run"), follow() as listen:
         settings = load(paths.config)
         if dry_run:
             report = dry_night(connection, settings, os.environ, only=skill, listen=listen)
         else:
-            report = asyncio.run(
-                whole_night(connection, paths, settings, os.environ, only=skill, listen=listen)
-            )
+            report = complete(whole_night(connection, paths, settings, os.environ, only=skill, listen=listen))
     show(to_json(report), as_json=as_json, render=str, markdown=lambda: to_markdown(report))
     if report.state == "stopped":
         raise typer.Exit(STOPPED)
@@ -41,3 +50,17 @@ def run(
         raise typer.Exit(1)
     if not report.skills:
         raise typer.Exit(NOTHING_TO_DO)
+
+
+def _end_with_input() -> None:
+    """End as by a termination when standard input is closed: whoever started this night is gone."""
+    import signal
+    import threading
+
+    def follow() -> None:
+        # Not through sys.stdin, whose lock a thread that waits would hold when the interpreter ends.
+        while os.read(0, 4096):
+            pass
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=follow, name="leash", daemon=True).start()

@@ -133,7 +133,7 @@ def _line(session: dict[str, Any], short: str) -> str:
 
 
 def _tell_nothing(connection: sqlite3.Connection) -> str:
-    from skillopt_sleep.store.index import count_sessions
+    from skillopt_sleep.store.counts import count_sessions
 
     if count_sessions(connection):
         return "no session fits"

@@ -1,25 +1,40 @@
-"""`status`: last night, spend, what waits for review."""
+"""`status`: last night, the next one, nights missed and why, spend, what waits for review."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
+import typer
 
-from skillopt_sleep.cli.frame import Json, database, explain, show
+from skillopt_sleep.cli.frame import NEEDS_DECISION, Json, database, explain, show
 from skillopt_sleep.config import load
 from skillopt_sleep.period import as_local
 from skillopt_sleep.review.wording import count
 from skillopt_staging.proposals import State
+
+if TYPE_CHECKING:
+    from skillopt_sleep.daemon.standing import Standing
 
 # As much of anything as leaves room for the rest on one screen.
 _MOST = 4
 
 
 @explain
-def status(as_json: Json = False) -> None:
-    """Tell how the last night went, what was spent, what waits."""
-    from skillopt_sleep.store.index import count_sessions
+def status(
+    check: Annotated[
+        bool,
+        typer.Option(
+            "--check",
+            help="Exit with 1 when no service would begin a night or the last one failed, with 4 when"
+            " proposals wait for you, else with 0.",
+        ),
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Tell how the last night went, when the next comes, what waits."""
+    from skillopt_sleep.daemon.standing import find_standing
+    from skillopt_sleep.store.counts import count_sessions
     from skillopt_sleep.store.nights import last_night
     from skillopt_sleep.store.proposals import read_proposals
     from skillopt_sleep.store.spending import read_month, read_spend
@@ -27,12 +42,15 @@ def status(as_json: Json = False) -> None:
     with database() as (paths, connection):
         night = last_night(connection)
         settings = load(paths.config)
+        standing = find_standing(connection, paths, settings.service)
         value: dict[str, Any] = {
             "gate_mode": settings.gate.mode,
             "sessions": count_sessions(connection),
             "last_night": None,
             "month": {"usd": read_month(connection), "ceiling_usd": settings.ceilings.usd_month},
             "pending": [p.id for p in read_proposals(connection, State.PENDING)],
+            "service": standing,
+            "missed": standing.missed,
             "snoozed": [p.id for p in read_proposals(connection, State.SNOOZED)],
             "watched": [
                 {"id": p.id, "skill": p.skill, "said": p.watch}
@@ -53,11 +71,21 @@ def status(as_json: Json = False) -> None:
                 "proposals": report.get("proposals", []),
             }
     show(value, as_json=as_json, render=lambda: _render(value))
+    if check:
+        _judge(standing, value)
+
+
+def _judge(standing: Standing, value: dict[str, Any]) -> None:
+    failed = bool(standing.windows) and standing.windows[0].state == "failed"
+    if standing.next is None or failed:
+        raise typer.Exit(1)
+    if value["pending"]:
+        raise typer.Exit(NEEDS_DECISION)
 
 
 def _render(value: dict[str, Any]) -> str:
     known = ", ".join(f"{n} {kind}" for kind, n in value["sessions"].items()) or "none yet"
-    lines = [f"gate mode: {value['gate_mode']}", f"sessions   {known}"]
+    lines = [f"gate mode: {value['gate_mode']}", f"sessions   {known}", *_describe(value["service"])]
     night = value["last_night"]
     if night:
         spend = night["spend"]
@@ -87,6 +115,33 @@ def _render(value: dict[str, Any]) -> str:
         lines.append(f"watched    {one['skill']}: {one['said']}")
         lines.append(f"           skillopt-sleep revert {one['id']} takes it back")
     return "\n".join(lines)
+
+
+def _describe(service: Standing) -> list[str]:
+    """Return the lines about the service, the next night, and those that were missed."""
+    what = f"{service.manager}, mode {service.mode}" if service.installed else "not installed"
+    if service.running:
+        what += f", running since {as_local(service.since)} (pid {service.pid})"
+    elif service.mode == "timer":
+        what += ", started now and then"
+    else:
+        what += ", nothing runs: skillopt-sleep start" if service.installed else ": skillopt-sleep install"
+    lines = [f"service    {what}"]
+    if service.paused:
+        until = f"until {as_local(service.paused_until)}" if service.paused_until else ""
+        lines.append(f"paused     {until or 'until skillopt-sleep night resume'}")
+    elif service.doing == "working a night":
+        lines.append("next night works now")
+    elif service.waiting:
+        lines.append(f"next night due now, and waits: {service.waiting}")
+    elif service.next:
+        lines.append(f"next night {as_local(service.next)}")
+    else:
+        lines.append("next night none by itself; skillopt-sleep run works one now")
+    if service.missed:
+        lines.append(f"missed     {len(service.missed)} of the last {count(len(service.windows), 'night')}")
+        lines += [f"           {row.window} {row.state}: {row.reason}" for row in service.missed[:_MOST]]
+    return lines
 
 
 def _shorten(names: list[str]) -> str:

@@ -48,7 +48,7 @@ def tasks(
     from skillopt_sleep.night.mining import mine_tasks
     from skillopt_sleep.night.plan import mark_splits
     from skillopt_sleep.store.find import find_names
-    from skillopt_sleep.store.index import read_splits
+    from skillopt_sleep.store.splits import read_splits
 
     with database() as (paths, connection):
         narrowed = bool(client or project or since or until)

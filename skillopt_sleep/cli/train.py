@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 import typer
 
-from skillopt_sleep.cli.frame import Json, explain, show, stoppable
+from skillopt_sleep.cli.frame import Json, complete, explain, show, stoppable
 from skillopt_sleep.cli.training import ConfigFile, Overrides, as_list, open_school
 from skillopt_sleep.clock import now
 from skillopt_sleep.errors import UsageError
@@ -43,10 +42,10 @@ def train(
     settings = read(config, as_list(overrides))
     with stoppable(), follow(quiet=as_json) as listen:
         if dry_run:
-            bounds = asyncio.run(_forecast(settings))
+            bounds = complete(_forecast(settings))
             show(msgspec.to_builtins(bounds), as_json=as_json, render=lambda: _render_forecast(bounds))
             return
-        out, summary = asyncio.run(_train(settings, listen))
+        out, summary = complete(_train(settings, listen))
     value: dict[str, Any] = {"out_root": str(out), **summary.as_json()}
     show(value, as_json=as_json, render=lambda: _render(out, summary))
 

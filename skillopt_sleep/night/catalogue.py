@@ -8,6 +8,7 @@ from pathlib import Path
 from skillopt_harvesters import SkillRecord
 from skillopt_replay.errors import ReplayError
 from skillopt_replay.skills import Skill
+from skillopt_sleep.plugin import NAME as GUIDE_NAME
 from skillopt_staging.targets import FILE, find_project_folders, find_user_folders
 
 _LONGEST = 256 * 1024
@@ -41,6 +42,8 @@ def _read_folder(folder: Path) -> Iterator[tuple[Skill, Path]]:
     except OSError:
         return
     for name in names[:_MOST]:
+        if name == GUIDE_NAME:
+            continue  # ours, written for the agents: there is nothing to learn for it
         path = folder / name / FILE
         try:
             with path.open("rb") as file:

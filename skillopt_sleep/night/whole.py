@@ -34,12 +34,13 @@ from skillopt_sleep.night.workbenches import check_agent
 from skillopt_sleep.paths import Paths
 from skillopt_sleep.review.wording import count
 from skillopt_sleep.store.candidates import is_settled, read_carried, read_rejected_edits
-from skillopt_sleep.store.index import count_clients, read_splits
+from skillopt_sleep.store.counts import count_clients
 from skillopt_sleep.store.memories import read_learned
 from skillopt_sleep.store.nights import begin_night, close_night, find_unfinished
 from skillopt_sleep.store.proposals import find_open
 from skillopt_sleep.store.rulings import find_last_identity
 from skillopt_sleep.store.spending import read_month
+from skillopt_sleep.store.splits import read_splits
 from skillopt_sleep.store.typical import read_typical
 from skillopt_sleep.tending import tend
 

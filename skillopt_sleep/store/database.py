@@ -21,7 +21,11 @@ def connect(path: Path) -> sqlite3.Connection:
     """
     make_private(path.parent)
     try:
-        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+        # Closing a file drops all locks that this process has on it, those of its other connections as well;
+        # so one that is there is left to SQLite.
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    except FileExistsError:
+        pass
     except OSError as error:
         raise _unusable(path, error) from error
     with explained(path):

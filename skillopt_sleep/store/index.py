@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from skillopt_gate.split import SIDES
 from skillopt_harvesters.records import Session
 
 # Goes up when sessions are read otherwise than before: then files are read once more, and a new reading
 # always replaces an old one's. What the clients have deleted since stays as it was read.
-READER = 2
+READER = 3
 
 _session = msgspec.msgpack.Decoder(Session)
 _SAVE_SESSION = (
@@ -87,31 +86,3 @@ def read_folders(connection: sqlite3.Connection, *, kind: str) -> list[str]:
     """Return the folders that sessions of this kind began in."""
     query = "select distinct project from sessions where kind = ? and project is not null order by project"
     return [row["project"] for row in connection.execute(query, (kind,))]
-
-
-def count_sessions(connection: sqlite3.Connection) -> dict[str, int]:
-    """Return how many sessions of each kind are known."""
-    rows = connection.execute("select kind, count(*) n from sessions group by kind order by kind")
-    return {row["kind"]: row["n"] for row in rows}
-
-
-def count_clients(connection: sqlite3.Connection) -> dict[str, int]:
-    """Return how many sessions with a person each client has."""
-    rows = connection.execute("select client, count(*) n from sessions where kind = 'human' group by client")
-    return {row["client"]: row["n"] for row in rows}
-
-
-def read_splits(connection: sqlite3.Connection) -> dict[str, str]:
-    """Return the side of every task a night has looked at."""
-    return {row["task"]: row["split"] for row in connection.execute("select task, split from splits")}
-
-
-def save_splits(connection: sqlite3.Connection, splits: Mapping[str, str]) -> None:
-    """Record the sides of tasks. A task may move to a side that has seen more of it, never back."""
-    for task, side in splits.items():
-        more_seen = SIDES[: SIDES.index(side)]
-        connection.execute(
-            "insert into splits values (?, ?) on conflict (task) do update set split = excluded.split"
-            " where split not in (?, ?, ?)",
-            (task, side, *more_seen, *("",) * (3 - len(more_seen))),
-        )

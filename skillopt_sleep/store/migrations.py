@@ -158,6 +158,20 @@ _LEARNED = (
     "create table memories (place text primary key, at text not null, body blob not null) strict",
 )
 
+_SERVED = (
+    # What the daemon remembers: its schedule, and what it is doing.
+    "create table memos (name text primary key, body blob not null) strict",
+    # What became of each night's window, by the local date it began on.
+    """create table windows (
+        window text primary key, state text not null, reason text not null, at text not null
+    ) strict""",
+    # What the daemon is asked to do, by whoever can write here.
+    """create table commands (
+        id integer primary key autoincrement, name text not null, argument text not null,
+        at text not null, taken text
+    ) strict""",
+)
+
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _FIRST,
     _RESUMABLE,
@@ -173,4 +187,5 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _JOURNALLED,
     _WORKED,
     _LEARNED,
+    _SERVED,
 )

@@ -10,7 +10,7 @@ import msgspec
 
 from skillopt_sleep.clock import now, today
 from skillopt_sleep.store.database import transaction
-from skillopt_sleep.store.index import save_splits
+from skillopt_sleep.store.splits import save_splits
 
 
 class NightRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,6 +73,12 @@ def read_work(connection: sqlite3.Connection, night: str) -> float:
 def save_work(connection: sqlite3.Connection, night: str, seconds: float) -> None:
     """Write down the seconds of work on a night."""
     connection.execute("update nights set worked = ? where id = ?", (seconds, night))
+
+
+def find_last_done(connection: sqlite3.Connection) -> str | None:
+    """Return when a night last ended with nothing left to do, a ceiling included; None when none did."""
+    row = connection.execute("select max(ended) from nights where state in ('done', 'stopped')").fetchone()
+    return None if row[0] is None else str(row[0])
 
 
 def close_night(connection: sqlite3.Connection, night: str, state: str, report: Any) -> None:

@@ -18,8 +18,8 @@ from skillopt_sleep.events import Listener, ignore
 from skillopt_sleep.lock import hold
 from skillopt_sleep.night.harvesting import HarvestReport, update_index
 from skillopt_sleep.paths import Paths
+from skillopt_sleep.store.counts import count_sessions
 from skillopt_sleep.store.database import connect, explained
-from skillopt_sleep.store.index import count_sessions
 from skillopt_sleep.watching.places import Root
 from skillopt_sleep.watching.watcher import Batch, Watcher
 

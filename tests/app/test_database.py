@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sqlite3
 import stat
+import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -22,9 +24,9 @@ from skillopt_sleep.store.candidates import (
     save_settled,
 )
 from skillopt_sleep.store.database import connect, transaction
-from skillopt_sleep.store.index import read_splits
 from skillopt_sleep.store.migrations import MIGRATIONS
 from skillopt_sleep.store.nights import begin_night, close_night, find_unfinished, last_night
+from skillopt_sleep.store.splits import read_splits
 from skillopt_sleep.training.records import RejectedEdit
 
 
@@ -162,3 +164,21 @@ def test_refusals_of_an_older_database_keep_who_they_came_from(tmp_path: Path, m
             RejectedEdit("Be kind.", "by the user: no", by_user=True),
             RejectedEdit("Use tabs.", "worse", effect=-0.5),
         ]
+
+
+def test_a_second_connection_leaves_the_locks_of_the_first_one_alone(tmp_path: Path):
+    path = tmp_path / "state.db"
+    first = connect(path)
+    connect(path).close()
+    # Another program that takes itself for the last one would put the log away when it ends.
+    code = (
+        "import sys; from pathlib import Path; from skillopt_sleep.store.database import connect;"
+        " connect(Path(sys.argv[1])).close()"
+    )
+    subprocess.run([sys.executable, "-c", code, path], check=True)
+    assert path.with_name("state.db-wal").exists()
+    first.execute("insert into titles values ('a', 'b')")
+    first.close()
+    again = connect(path)
+    assert again.execute("select count(*) from titles").fetchone()[0] == 1
+    again.close()

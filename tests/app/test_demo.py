@@ -22,8 +22,8 @@ from skillopt_sleep.demo.night import make_settings
 from skillopt_sleep.errors import AppError
 from skillopt_sleep.lock import hold
 from skillopt_sleep.paths import locate
+from skillopt_sleep.store.counts import count_sessions
 from skillopt_sleep.store.database import connect
-from skillopt_sleep.store.index import count_sessions
 from tests.support.chat_server import RULE, ChatModel
 from tests.support.transcripts import work_for_days
 

@@ -14,7 +14,7 @@ import pytest
 from skillopt_gate.verdicts import MODES, Policy
 from skillopt_sleep.paths import locate
 from skillopt_sleep.store.family import count_in, note_accepted, read_family
-from skillopt_sleep.store.index import read_splits, save_splits
+from skillopt_sleep.store.splits import read_splits, save_splits
 from tests.app.conftest import Sleeper
 from tests.app.test_night import judged
 from tests.conftest import git

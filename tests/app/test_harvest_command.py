@@ -20,8 +20,8 @@ import pytest
 
 from skillopt_sleep.lock import hold
 from skillopt_sleep.paths import locate
+from skillopt_sleep.store.counts import count_sessions
 from skillopt_sleep.store.database import connect
-from skillopt_sleep.store.index import count_sessions
 from tests.app.conftest import Sleeper
 from tests.support.transcripts import write_session
 

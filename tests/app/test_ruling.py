@@ -153,7 +153,8 @@ def test_a_night_asks_the_gate_in_one_place_and_rulings_are_made_there():
 
 def test_branches_are_written_for_what_was_ruled_or_was_a_proposal_before():
     assert find_callers("stage") == {"proposing.py"}
-    assert find_callers("write_branch") == {"night/stage.py", "deciding.py"}
+    assert find_callers("write_branch") == {"night/stage.py"}
+    assert find_callers("restage") == {"deciding.py", "memorising.py"}
     tree = ast.parse((APP / "night/stage.py").read_text(encoding="utf-8"))
     (function,) = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
     first = next(node for node in function.body if not isinstance(node.value, ast.Constant))

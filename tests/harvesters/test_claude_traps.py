@@ -32,6 +32,10 @@ REFUSED = (
         "<ide_opened_file>The user opened a.py</ide_opened_file>",
         "<ide_selection>lines 1-3</ide_selection>",
         "<task-notification>\n<task-id>1</task-id>\n</task-notification>",
+        "<task-notification>\n<task-id>1</task-id>\n</task-notification>\n"
+        "Read the output file to retrieve the result: /tmp/tasks/1.output",
+        "<task-notification>\n<task-id>1</task-id>\n</task-notification>\n"
+        "Full transcript available at: /tmp/tasks/1.jsonl\n",
         "<local-command-stdout>out</local-command-stdout>",
         "<local-command-caveat>Caveat: ...</local-command-caveat>",
         "<bash-stdout>x</bash-stdout><bash-stderr></bash-stderr>",
@@ -50,6 +54,8 @@ def test_a_block_the_client_wrote_is_dropped_and_its_neighbour_kept(injected):
 def test_words_behind_and_before_an_element_in_the_same_block_are_kept():
     assert strip_injected("<ide_opened_file>a</ide_opened_file>\nfix it") == "fix it"
     assert strip_injected("fix it\n<system-reminder>b</system-reminder>") == "fix it"
+    notice = "<task-notification>\n</task-notification>\nRead the output file to retrieve the result: /tmp/1"
+    assert strip_injected(f"{notice}\n\nand then fix it") == "and then fix it"
     assert strip_injected("what does <system-reminder> mean?") == "what does <system-reminder> mean?"
 
 
@@ -168,6 +174,26 @@ def test_records_that_are_not_the_users_open_no_turn(transcript, read):
     assert session.turns[0].answer == "the answer"
     assert (session.kind, session.skipped) == (Kind.HUMAN, 0)
     assert session.tokens.output == 5 + 7
+
+
+def test_the_agents_plan_in_a_fresh_context_is_not_the_users_prompt(transcript, read):
+    plan = "# Plan\n\nNever use npm, use pnpm."
+    t = transcript()
+    t.user(f"Implement the following plan:\n\n{plan}", planContent=plan)
+    t.agent("all done")
+    t.user("now the docs")
+    t.agent("written")
+    session = mark_corrections(read(t))
+    assert session.prompts == ("now the docs",)
+    assert [turn.answer for turn in session.turns] == ["all done", "written"]
+    assert not any(Signal.CORRECTION in turn.signals for turn in session.turns)
+
+
+def test_a_plan_that_the_user_pasted_is_a_prompt(transcript, read):
+    t = transcript()
+    t.user("Implement the following plan:\n\n1. write it")
+    t.agent("all done")
+    assert read(t).prompts == ("Implement the following plan:\n\n1. write it",)
 
 
 def test_what_the_client_says_for_the_model_is_no_answer(transcript, read):

@@ -15,6 +15,7 @@ FIRM = frozenset(["pair", "attribute", "line", "block", "element", "option"])
 _LINE_START = re.compile(
     r"(?:\A|\n|\\n)[ \t+>$#-]{0,16}(?:export |set |setx |declare -x |ENV |ARG |- )?[\"']?\Z"
 )
+_KEY = re.compile(r"\b(?:name|key):[ \t]?\Z")
 _HEADING = re.compile(r"[ \t#*>`-]{0,16}(?:[A-Za-z]{1,20} ){0,3}")
 
 
@@ -70,7 +71,12 @@ def is_offered(candidate: Candidate) -> bool:
             else joint.quoted_name and (strong or candidate.is_first or candidate.is_flag)
         )
     elif kind in {"pair", "attribute"}:
-        offered = joint.quoted_name or plain.startswith("=", start - 1)
+        # In YAML neither is quoted: {name: DB_PASSWORD, value: x}
+        offered = (
+            joint.quoted_name
+            or plain.startswith("=", start - 1)
+            or _KEY.search(plain, max(0, start - 8), start) is not None
+        )
     elif kind == "element":
         offered = joint.quoted_name or plain[max(0, start - 1) : start] in {"<", ">", "/", ":"}
     elif kind == "block":

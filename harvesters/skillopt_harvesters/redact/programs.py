@@ -85,7 +85,8 @@ _COMMANDS: tuple[tuple[str, re.Pattern[str]], ...] = (
     (
         "net us",
         re.compile(
-            r"net use?r? [^\s\\]\S{0,128} (?:\\\\\S{1,256} )?(?:/user:\S{1,64} )?"
+            r"net use?r? (?:[^\s\\]\S{0,128} (?:\\\\\S{1,256} )?|\\\\\S{1,256} (?=/user:))"
+            r"(?:/user:\S{1,64} )?"
             r"(?P<value>[^\s/\"'*\\][^\s\"']{3,128})"
         ),
     ),

@@ -30,6 +30,10 @@ _INJECTED = (
 )
 _TAGS = "|".join(_INJECTED)
 _LEADING = re.compile(rf"\s*<(?P<tag>{_TAGS})\b[^>]*>.*?</(?P=tag)>\s*", re.DOTALL)
+# What the client wrote behind such a notification up to 2.1.
+_NOTIFIED = re.compile(
+    r"\s*(?:Read the output file to retrieve the (?:result|output)|Full transcript available at)\b[^\n]*"
+)
 _TRAILING = re.compile(rf"\s*<(?P<tag>{_TAGS})\b[^>]*>(?:(?!<(?P=tag)\b).)*</(?P=tag)>\s*\Z", re.DOTALL)
 # Behind one that the client wrote stands no blank: then somebody writes about the element.
 _UNCLOSED = re.compile(rf"\s*<(?:{_TAGS})\b(?![^<>]*> )")
@@ -115,6 +119,8 @@ def strip_injected(text: str) -> str:
             if not leading:
                 break
             text = text[leading.end() :]
+            if leading["tag"].endswith("-notification"):
+                text = _NOTIFIED.sub("", text, count=1) if _NOTIFIED.match(text) else text
         if _UNCLOSED.match(text):
             return ""
         while True:
@@ -123,6 +129,11 @@ def strip_injected(text: str) -> str:
                 break
             text = text[: trailing.start()]
     return "" if _CLIENT_SPEAKS.match(text) else text.strip()
+
+
+def hands_over_plan(prompt: str) -> bool:
+    """Tell whether a prompt is the one the client writes around a plan that was accepted."""
+    return prompt.startswith("Implement the following plan:")
 
 
 def _find_command(text: str) -> tuple[str, str] | None:

@@ -1,0 +1,64 @@
+"""The guide for agents: where it goes, that it goes again, and that nights leave it alone."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from skillopt_replay.skills import Skill
+from skillopt_sleep.night.catalogue import find_skills
+from skillopt_sleep.plugin import CLIENTS, GUIDE
+from skillopt_staging.lint import lint
+from tests.app.test_cli import invoke
+from tests.app.test_service_install import photograph
+
+PLACES = {"claude": ".claude/skills", "codex": ".agents/skills", "copilot": ".copilot/skills"}
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_the_guide_is_a_skill_of_the_client_and_goes_without_a_trace(client: str, private_home: Path):
+    folder = private_home / PLACES[client]
+    folder.mkdir(parents=True)
+    before = photograph(private_home)
+    done = invoke("plugin", "install", client, "--json")
+    assert done.exit_code == 0, done.output
+    path = folder / "skillopt-sleep" / "SKILL.md"
+    assert json.loads(done.stdout) == {"client": client, "path": str(path), "state": "installed"}
+    assert path.read_text() == GUIDE
+    assert json.loads(invoke("plugin", "install", client, "--json").stdout)["state"] == "unchanged"
+    path.write_text(GUIDE.replace("Sum them up", "Tell"))
+    assert json.loads(invoke("plugin", "install", client, "--json").stdout)["state"] == "upgraded"
+    assert invoke("plugin", "uninstall", client).exit_code == 0
+    assert photograph(private_home) == before
+    assert invoke("plugin", "uninstall", client).exit_code == 3
+
+
+def test_a_skill_of_the_users_by_that_name_stays(private_home: Path):
+    path = private_home / ".claude/skills/skillopt-sleep/SKILL.md"
+    path.parent.mkdir(parents=True)
+    path.write_text("mine")
+    assert invoke("plugin", "install", "claude").exit_code == 4
+    assert invoke("plugin", "uninstall", "claude").exit_code == 3
+    assert path.read_text() == "mine"
+
+
+def test_nights_never_learn_for_the_guide(private_home: Path):
+    invoke("plugin", "install", "claude")
+    other = private_home / ".claude/skills/other/SKILL.md"
+    other.parent.mkdir(parents=True)
+    other.write_text("---\nname: other\ndescription: d\n---\n\n- x\n")
+    found = find_skills([], env=os.environ, home=private_home)
+    assert [record.name for record in found] == ["other"]
+
+
+def test_an_unknown_client_is_wrong_usage():
+    assert invoke("plugin", "install", "emacs").exit_code == 2
+
+
+def test_the_guide_keeps_to_the_format_of_skills():
+    for client in CLIENTS:
+        assert lint(GUIDE, folder="skillopt-sleep", client=client) == ()
+    assert len(Skill("skillopt-sleep", GUIDE).description) <= 1024
