@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from skillopt_sleep.training import first_rules
 from skillopt_sleep.training.analyst_prompts import (
     Brief,
     Kind,
@@ -70,17 +71,20 @@ async def reflect(optimizer: Optimizer, brief: Brief, batch: Minibatch) -> Insig
 
     whole = brief.mode == "full_rewrite_minibatch"
     files = bool(brief.skill.files)
+    first = first_rules.is_first(brief)
 
     def find_fault(value: Mapping[str, Any]) -> str:
         if whole:
             return read_draft(value.get("skill_candidates"))[1]
         edits, faults = read_payload(value, brief.mode, batch, files=files)
-        misses = [*_find_copies(edits, batch)[1], *find_misses(brief, edits)]
-        return "; ".join([*faults, *misses])
+        general, copies = _find_copies(edits, batch)
+        # A rule that cannot be used costs that rule only, as long as there is another.
+        unfit = [] if first and general else [*faults, *copies]
+        return "; ".join([*unfit, *find_misses(brief, edits)])
 
-    reply = await ask(
-        optimizer, brief, batch, build_messages(brief, batch), make_schema(brief), check=find_fault
-    )
+    messages = first_rules.build_messages(brief, batch) if first else build_messages(brief, batch)
+    schema = first_rules.make_schema(brief) if first else make_schema(brief)
+    reply = await ask(optimizer, brief, batch, messages, schema, check=find_fault)
     if isinstance(reply, Insight):
         return reply
     value = reply.value
