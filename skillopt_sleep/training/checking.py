@@ -22,6 +22,7 @@ _LEAST = {
     },
     "gradient": {
         "minibatch_size": 1,
+        "minibatches": 0,
         "merge_batch_size": 2,
         "analyst_workers": 1,
         "trace_tokens": 200,
