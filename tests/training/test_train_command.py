@@ -99,6 +99,12 @@ def test_train_runs_and_its_skill_is_evaluated(place):
     assert json.loads(again.stdout)["total_accepts"] > 0
 
 
+def test_a_ceiling_that_is_no_number_is_refused(place):
+    done = call("train", "--config", "run.yaml", *SHORT, "model.max_usd=.nan")
+    assert done.exit_code != 0
+    assert "model.max_usd is nan" in done.output + done.stderr
+
+
 def test_two_evaluations_do_not_use_one_folder_at_once(place):
     out = place / "out" / "eval"
     out.mkdir(parents=True)
