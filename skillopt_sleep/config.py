@@ -529,10 +529,11 @@ def _convert(raw: dict[str, Any], path: Path) -> Settings:
 
 def _explain(said: str, raw: dict[str, Any], path: Path) -> UsageError:
     """Put into words what msgspec says, which for a list of choices is a pattern."""
-    found = re.fullmatch(r"Expected `str` matching regex .* - at `\$\.(\w+)\.(\w+)`", said, re.DOTALL)
+    found = re.fullmatch(r"Expected (.*) - at `\$\.(\w+)\.(\w+)(?:\[.*\])?`", said, re.DOTALL)
     takes = {(section, name): text for _, section, name, text in _keys()}
-    if found is None or found.groups() not in takes:
+    if found is None or found.groups()[1:] not in takes:
         return UsageError(f"{path}: {said}", hint="skillopt-sleep config show lists the settings")
-    section, name = found.groups()
+    wanted, section, name = found.groups()
     key, value = f"{section}.{name}", raw[section][name]
-    return UsageError(f"{path}: {key} cannot be {value!r}", hint=f"{key}: {takes[section, name]}")
+    why = "" if "matching regex" in wanted else f": it takes {wanted.partition(', got')[0].replace('`', '')}"
+    return UsageError(f"{path}: {key} cannot be {value!r}{why}", hint=f"{key}: {takes[section, name]}")

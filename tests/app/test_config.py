@@ -61,6 +61,13 @@ def test_a_bad_value_is_refused_and_nothing_is_written(tmp_path: Path, key: str,
     assert not path.exists()
 
 
+def test_a_number_out_of_bounds_is_answered_with_the_bounds(tmp_path: Path):
+    with pytest.raises(UsageError) as caught:
+        set_value(tmp_path / "config.toml", "gate.alpha", "3")
+    assert caught.value.message.endswith("gate.alpha cannot be 3: it takes float < 1.0")
+    assert caught.value.hint == "gate.alpha: chance of accepting a useless skill"
+
+
 def test_a_choice_that_is_not_there_is_answered_with_those_that_are(tmp_path: Path):
     with pytest.raises(UsageError) as caught:
         set_value(tmp_path / "config.toml", "target.agent", "claud")
