@@ -67,11 +67,12 @@ def classify_reply(text: str, *, asked: str = "", answer: str = "", outright: bo
         return Reply.ASK
     # A path, a number or a name in code alone tells nothing of what is to be done with it.
     telling_counts = (
-        not outright
+        Act.TELLING in acts
+        and not outright
         and len(said) <= _MAX_TELLING
         and _is_known(said, asked)
         and (" " in said or bool(content_words(normalise(said))))
-        and (not asked or _is_about(said, asked + "\n" + answer[:_MAX_COMPARED], readers))
+        and (not asked or _is_about(said, f"{asked[:_MAX_COMPARED]}\n{answer[:_MAX_COMPARED]}", readers))
     )
     if Act.AGAIN in acts and _offers(answer):
         # "Shall I fix it?" - "fix it".

@@ -136,20 +136,20 @@ class TurnDraft(msgspec.Struct):
 
     def say_all(self, pieces: list[tuple[str, str, str]]) -> None:
         """Add several pieces of text, each as `say_once` does."""
-        if len(pieces) > 2 and self._are_new(pieces):
-            pieces = pieces[-2:]
+        if len(pieces) > 1:
+            *before, one, other = [message for message, _, _ in pieces]
+            if one != other and not (one in before or other in before):
+                latest = [
+                    TextDraft(keep_id(message), clip(text, MAX_ANSWER), keep_id(source))
+                    for message, text, source in pieces[-2:]
+                ]
+                known = [piece.message for piece in self.texts]
+                if not (latest[0].message in known or latest[1].message in known):
+                    # Of two messages by themselves no other one stays.
+                    self.texts = latest
+                    return
         for message, text, source in pieces:
             self.say_once(message, text, source)
-
-    def _are_new(self, pieces: list[tuple[str, str, str]]) -> bool:
-        """Tell whether the last two pieces are messages by themselves: then no other one stays."""
-        *before, one, other = [message for message, _, _ in pieces]
-        latest = {keep_id(one), keep_id(other)}
-        return (
-            len(latest) == 2
-            and not (one in before or other in before)
-            and latest.isdisjoint([piece.message for piece in self.texts])
-        )
 
     def add_call(self, call: CallDraft) -> None:
         """Add a tool call; beyond `MAX_CALLS`, or `MAX_TURN` characters, only their number is kept."""

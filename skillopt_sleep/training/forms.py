@@ -18,6 +18,7 @@ from skillopt_sleep.training.wordings import say_pattern
 _SHARED = 3  # what so many tasks have is the form of the kind, not the answer of one
 _LONGEST = 160
 _PIECE = re.compile(r"[^\W\d]+|\d+(?:\.\d+)?|\s+|.", re.DOTALL)
+_WORDS = re.compile(r"[^\W\d]+")
 _MANY = re.compile(r"<\w+>(?: <\w+>){2,}")
 _TYPES = {str: "text", bool: "true or false", int: "number", float: "number", type(None): "null"}
 
@@ -60,6 +61,13 @@ def _tell(checks: Sequence[Check]) -> list[tuple[Check, str]]:
 
 
 _ALONE = "the final answer must be {}, with nothing before or after it"
+_PLAIN = {
+    "<number>": "one number alone",
+    "<word>": "one word alone",
+    "<Word>": "one word alone, with a capital letter",
+    "<WORD>": "one word alone, in capital letters",
+    "<words>": "a few words alone",
+}
 
 
 def _say(pattern: str, otherwise: str) -> str:
@@ -68,13 +76,16 @@ def _say(pattern: str, otherwise: str) -> str:
 
 
 def _quote(form: str, sentence: str) -> str:
-    return sentence.format(f"`{form}`") if re.search(r"<[\w ]+>", form) else ""
+    if not re.search(r"<[\w ]+>", form):
+        return ""
+    return sentence.format(_PLAIN.get(form, f"`{form}`"))
 
 
 def _find_common(texts: set[str]) -> frozenset[str]:
     if len(texts) < _SHARED:
         return frozenset()
-    return frozenset.intersection(*(frozenset(_PIECE.findall(text)) for text in texts))
+    # A number that a few texts share is more often chance than form.
+    return frozenset.intersection(*(frozenset(_WORDS.findall(text)) for text in texts))
 
 
 def _abstract(text: str, common: frozenset[str], *, cased: bool) -> str:

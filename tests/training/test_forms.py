@@ -25,8 +25,17 @@ def test_of_an_exact_text_only_marks_and_kinds_of_words_are_told():
         "the final answer must be `=<WORD>(<WORD><number>:<WORD><number>)`, with nothing before or after it"
     )
     assert "<WORD>-<5 digits>" in tell(Exact(text="ROM-00007"))[0]
-    assert "`<Word>`" in tell(Exact(text="Rome"))[0]
-    assert "`<word>`" in tell(Exact(text="Rome", ignore_case=True))[0]
+    assert "be `<Word> <number>`, " in tell(Exact(text="Rome 7"))[0]
+    assert "be `<word>.`, " in tell(Exact(text="Rome.", ignore_case=True))[0]
+
+
+def test_a_bare_word_or_number_is_told_in_words():
+    assert tell(Exact(text="Rome", ignore_case=True), Exact(text="1987")) == [
+        "the final answer must be one word alone, with nothing before or after it",
+        "the final answer must be one number alone, with nothing before or after it",
+    ]
+    assert "in capital letters" in tell(Exact(text="BUG"))[0]
+    assert "a few words alone" in tell(Exact(text="the cat sat down"))[0]
 
 
 def test_a_long_text_is_told_as_words():
@@ -38,6 +47,7 @@ def test_words_that_the_texts_of_three_tasks_have_are_their_form():
     assert "`total: <number>`" in told[0]
     told = tell(*[Exact(text=f"total: {number}") for number in (3, 5, 5)])
     assert "total" not in told[0]
+    assert "7" not in tell(*[Exact(text=f"{word}7") for word in ("b", "c", "d")])[0]
 
 
 def test_one_answer_of_all_tasks_stays_hidden():
@@ -51,7 +61,7 @@ def test_a_text_of_marks_alone_has_no_form_apart_from_itself():
 @given(st.lists(st.text(min_size=1, max_size=12), min_size=1, max_size=2))
 def test_no_word_or_number_of_an_answer_is_told(answers):
     for answer, told in zip(answers, tell(*[Exact(text=answer) for answer in answers]), strict=True):
-        shown = (told or "").partition("`")[2].rpartition("`")[0]
+        shown = (told or "").partition("`")[2].rpartition("`")[0]  # a few forms are told in words alone
         rest = re.sub(r"<(word|WORD|Word|words|number|\d+ digits)>", "", shown)
         assert not any(map(str.isalnum, rest)), answer
 
