@@ -26,12 +26,14 @@ def write_branch(
     base_text: str,
     text: str,
     beside: Mapping[str, str | None] | None = None,
+    beside_base: Mapping[str, str | None] | None = None,
 ) -> Staged:
     """Write the branch `skillopt/<night>-<skill>` with one commit and its evidence; find it if it is there.
 
     `repository` is the project's, or None for a skill of the user's, whose branch goes into the vault.
     `base_text` is the live file the candidate was measured against ("" for none). `beside` are the skill's
-    other files, by their path in its folder; None takes one away.
+    other files, by their path in its folder; None takes one away. `beside_base` are those the candidate was
+    measured against; without it, the live ones as they are now.
     """
     branch = branch_name(note.night, note.skill)
     message = make_message(title, note)
@@ -54,6 +56,7 @@ def write_branch(
         live=Path(live),
         base_text=base_text,
         beside=beside,
+        beside_base=beside_base,
     )
 
 
@@ -72,6 +75,7 @@ def restage(paths: Paths, proposal: Proposal) -> Staged:
         live=Path(staged.live),
         base_text=proposal.base_text,
         beside={file.name: file.text for file in proposal.files},
+        beside_base={file.name: file.base_text for file in proposal.files},
     )
 
 

@@ -13,12 +13,12 @@ from skillopt_sleep.deciding import drop_branch
 from skillopt_sleep.lock import hold_decisions
 from skillopt_sleep.paths import Paths
 from skillopt_sleep.proposing import make_message
-from skillopt_sleep.records import Proposal
+from skillopt_sleep.records import FileChange, Proposal
 from skillopt_sleep.settling import settle
 from skillopt_sleep.store.proposals import read_proposals, save_proposal
-from skillopt_staging.branches import read
+from skillopt_staging.branches import read, read_others
 from skillopt_staging.errors import StagingError
-from skillopt_staging.proposals import State
+from skillopt_staging.proposals import Staged, State
 from skillopt_staging.rebasing import Standing, rebase
 from skillopt_staging.targets import vault_path
 from skillopt_staging.vault import Vault
@@ -70,10 +70,25 @@ def _tend(connection: sqlite3.Connection, proposal: Proposal) -> str:
     base_text, text = read(found.staged)
     merged = found.standing is Standing.MERGED
     why = "the skill was changed after it was measured" if merged else proposal.ungated
-    moved = replace(proposal, staged=found.staged, base_text=base_text, text=text, ungated=why)
+    moved = replace(
+        proposal,
+        staged=found.staged,
+        base_text=base_text,
+        text=text,
+        files=_read_files(proposal, found.staged),
+        ungated=why,
+    )
     detail = f"carried over to {found.staged.base[:12] or 'an empty history'}"
     save_proposal(connection, moved, action="rebase", detail=detail)
     return f"{proposal.id} was carried over to your edits of {proposal.staged.live}" if merged else ""
+
+
+def _read_files(proposal: Proposal, staged: Staged) -> tuple[FileChange, ...]:
+    others = read_others(staged) if proposal.files else ()
+    return tuple(
+        replace(file, base_text=base_text, text=text)
+        for file, (base_text, text) in zip(proposal.files, others, strict=True)
+    )
 
 
 def _notice_edits(connection: sqlite3.Connection, paths: Paths) -> list[str]:

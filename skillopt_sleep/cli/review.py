@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from typing import Annotated
@@ -20,14 +21,14 @@ def review(
     everything: Annotated[bool, typer.Option("--all", help="Show decided proposals as well.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Look at the proposals and decide. In a pipe, or with --plain, they are printed."""
+    """Look at the proposals and decide. In a pipe, with --plain or TERM=dumb, they are printed."""
     from skillopt_sleep.desk import StoreDesk
     from skillopt_sleep.review.plain import as_json as to_json
     from skillopt_sleep.review.plain import render_plain
 
     paths = locate()
     desk = StoreDesk(paths)
-    if not (plain or as_json) and sys.stdin.isatty() and sys.stdout.isatty():
+    if not (plain or as_json) and _has_screen():
         from skillopt_sleep.review.app import ReviewApp
         from skillopt_sleep.review.keys import read_keys
 
@@ -52,6 +53,10 @@ def review(
     )
     if not proposals:
         raise typer.Exit(NOTHING_TO_DO)
+
+
+def _has_screen() -> bool:
+    return sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM") not in {"dumb", "unknown"}
 
 
 def run_now(skill: str) -> None:

@@ -32,24 +32,34 @@ def stage(
     live: Path,
     base_text: str | None = None,
     beside: Mapping[str, str | None] | None = None,
+    beside_base: Mapping[str, str | None] | None = None,
 ) -> Staged:
     """Create `branch` with one commit on top of HEAD in which `path` holds `text`; nothing else changes.
 
     `note` (JSON) is attached to the commit under refs/notes/skillopt. `base_text` is the text the change
     starts from ("" for none); without it, the live file as it is now. `beside` are further files of the
-    skill, by their path from the folder of `path`; None takes one away. Staging the same again returns what
-    is there, so that a killed run can go on. Raises StagingError when the branch holds something else, when
-    a path leads through a link, or when git refuses the repository; Busy when it is locked.
+    skill, by their path from the folder of `path`; None takes one away. `beside_base` are the texts those
+    start from (None: no file), each without one from the live file as it is now. Staging the same again
+    returns what is there, so that a killed run can go on. Raises StagingError when the branch holds
+    something else, when a path leads through a link, or when git refuses the repository; Busy when it is
+    locked.
     """
     repo = Repository(repository)
-    files = [_read_file(repo, path, live, text, base_text)]
+    _require_place(repo, path)
+    base = read_live(live) if base_text is None else (encode(base_text) or None)
+    files = [_make_file(path, live, base, text)]
     _refuse_renaming(files[0])
     for name, content in (beside or {}).items():
         split_path(name)
-        folder = path.rpartition("/")[0]
-        files.append(
-            _read_file(repo, f"{folder}/{name}" if folder else name, live.parent / name, content, None)
-        )
+        folder, other = path.rpartition("/")[0], live.parent / name
+        place = f"{folder}/{name}" if folder else name
+        _require_place(repo, place)
+        if beside_base and name in beside_base:
+            known = beside_base[name]
+            base = None if known is None else encode(known)
+        else:
+            base = read_live(other)
+        files.append(_make_file(place, other, base, content))
     if all(file.base == file.text for file in files):
         raise StagingError(f"the proposed text is what {live} holds already")
     with repo.locked():
@@ -102,6 +112,16 @@ def read(staged: Staged) -> tuple[str, str]:
     """Return the text the change starts from ("" if there was none) and the proposed text."""
     first = read_texts(Repository(Path(staged.repository)), staged)[0]
     return decode(first.base or b"", staged.live), decode(first.text or b"", staged.path)
+
+
+def read_others(staged: Staged) -> tuple[tuple[str | None, str | None], ...]:
+    """Return the same of each further file, in the order of `staged.parts`; None stands for no file."""
+    others = read_texts(Repository(Path(staged.repository)), staged)[1:]
+    return tuple((_decode_file(file.base, file.path), _decode_file(file.text, file.path)) for file in others)
+
+
+def _decode_file(data: bytes | None, path: str) -> str | None:
+    return None if data is None else decode(data, path)
 
 
 def read_note(staged: Staged) -> str:
@@ -157,10 +177,12 @@ def _only_parent(repo: Repository, commit: str, branch: str) -> str:
     return parents[0] if parents else ""
 
 
-def _read_file(repo: Repository, path: str, live: Path, text: str | None, base_text: str | None) -> FileText:
+def _require_place(repo: Repository, path: str) -> None:
     split_path(path)
     refuse_links(repo.root, path)
-    base = read_live(live) if base_text is None else (encode(base_text) or None)
+
+
+def _make_file(path: str, live: Path, base: bytes | None, text: str | None) -> FileText:
     decode(base or b"", str(live))
     return FileText(path, live, base, None if text is None else encode(text))
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from skillopt_sleep.paths import locate
 from skillopt_sleep.records import FileChange, Proposal
 from skillopt_sleep.store.proposals import read_proposal, save_proposal
+from skillopt_sleep.tending import tend
 from skillopt_staging import apply as applying
 from skillopt_staging.branches import discard
 from skillopt_staging.branches import stage as stage_branch
@@ -92,3 +94,24 @@ def test_hunks_of_other_files_can_be_taken_rejected_and_brought_back(
     desk.carry_out("apply", several.id, None, commit=True)
     assert read(live) == NEW
     assert len(git(repository, "show", "--format=", "--name-only").split("\n")) == 3
+
+
+@pytest.mark.parametrize("carried", [True, False], ids=["carried over", "as staged"])
+def test_what_the_user_wrote_into_another_file_outlives_a_rejection_taken_back(
+    carried, desk, database, several, live
+):
+    notes = live.parent / "notes.md"
+    notes.write_text("zero\none\ntwo\n")
+    if carried:
+        tend(database, locate())
+        assert read_proposal(database, several.id).files[1] == FileChange(
+            name="notes.md", base_text="zero\none\ntwo\n", text="zero\none\n2\n"
+        )
+        notes.write_text("null\none\ntwo\n")
+    desk.carry_out("reject", several.id, "no")
+    desk.carry_out("reopen", several.id)
+    first = "null" if carried else "zero"
+    desk.carry_out("apply", several.id, None, merge=True)
+    assert read(live) == (COMMITS_TEXT, "make check\n", f"{first}\none\n2\n")
+    desk.carry_out("revert", several.id)
+    assert read(live) == (COMMITS_BASE, "", f"{first}\none\ntwo\n")

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from skillopt_replay.tasks import Origin
+from skillopt_sleep.cli.frame import NOTHING_TO_DO
 from skillopt_sleep.records import EditEvidence, FileChange
 from skillopt_sleep.review.plain import as_json, render_plain
 from skillopt_sleep.review.visible import hides, show, show_line
@@ -178,3 +180,22 @@ def test_other_files_of_the_skill_are_shown_with_hunks_counted_on():
     (value,) = as_json([made])
     assert [hunk["file"] for hunk in value["hunks"]] == ["SKILL.md", "SKILL.md", "scripts/check.sh", "old.md"]
     assert "+++ b/.claude/skills/commit-messages/scripts/check.sh" in value["diff"]
+
+
+def test_a_terminal_that_can_only_print_gets_the_text():
+    ours, theirs = os.openpty()
+    done = subprocess.run(
+        [sys.executable, "-m", "skillopt_sleep", "review"],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        env={**os.environ, "TERM": "dumb"},
+        check=False,
+        timeout=100,
+    )
+    os.close(theirs)
+    shown = os.read(ours, 100_000)
+    os.close(ours)
+    assert done.returncode == NOTHING_TO_DO
+    assert shown
+    assert b"\x1b" not in shown
