@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Collection
 from functools import lru_cache
 from typing import TypeAlias
 
@@ -31,6 +32,13 @@ _is_plain_id = re.compile(
 ).fullmatch
 
 
+# Several ids, each with a line end behind it. There is one way to read each, so that this is linear.
+_are_plain_ids = re.compile(
+    r"(?:(?:msg|toolu|call|resp|fc|req)_"
+    r"(?:[0-9a-f]{0,20}(?:\n|-[0-9a-f-]{0,19}\n|[_g-zA-Z][0-9A-Za-z_]{0,59}\n)|[0-9a-f]{21,40}\n))*"
+).fullmatch
+
+
 def clip(text: str, limit: int) -> str:
     """Cut a text to what redaction looks at before it cuts to `limit`; bounds the memory of a draft."""
     return text if len(text) <= limit + _SLACK else text[: limit + _SLACK]
@@ -51,8 +59,8 @@ def _redact_repeated(text: str, limit: int) -> str:
     return redact_within(text, limit)
 
 
-def _redact(text: str, limit: int) -> str:
-    """Redact; of commands and paths, which come again and again, the latest are remembered."""
+def redact_known(text: str, limit: int) -> str:
+    """Redact; of short texts such as commands and paths, which come again and again, the latest are known."""
     return _redact_repeated(text, limit) if len(text) <= _REPEATED else redact_within(text, limit)
 
 
@@ -70,6 +78,17 @@ def keep_id(name: str) -> str:
     if len(name) < _SHORT_ID or _is_plain_id(name):
         return name
     return f"#{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
+
+
+def is_digest(name: str) -> bool:
+    """Tell whether an id may be the digest that `keep_id` returned for another one."""
+    return name.startswith("#")
+
+
+def are_plain(names: Collection[str]) -> bool:
+    """Tell whether `keep_id` leaves all these ids as they are; for rare ones it does and this says no."""
+    lines = "\n".join([*names, ""])
+    return _are_plain_ids(lines) is not None and lines.count("\n") == len(names)
 
 
 def redact_name(name: str) -> str:
@@ -100,12 +119,16 @@ class CallDraft(msgspec.Struct, gc=False, array_like=True):
 
     def clip(self) -> int:
         """Cut every text to what can be kept; return about how many characters that are."""
-        if len(self.name) > MAX_NAME:
-            self.name = clip(self.name, MAX_NAME)
         if not _is_plain_id(self.id):
             self.id = keep_id(self.id)
         if not _is_plain_id(self.source):
             self.source = keep_id(self.source)
+        return self.clip_texts()
+
+    def clip_texts(self) -> int:
+        """Do what `clip` does for a call whose ids are kept as they are."""
+        if len(self.name) > MAX_NAME:
+            self.name = clip(self.name, MAX_NAME)
         size = len(self.name) + len(self.id)
         command, files = self.command, self.files
         if command is not None:
@@ -127,16 +150,19 @@ class CallDraft(msgspec.Struct, gc=False, array_like=True):
 
     def redact(self) -> None:
         """Redact in place; doing it again changes nothing."""
-        self.name = redact_name(self.name)
+        # Most calls are of a few tools, with arguments of which only the digest is kept.
+        self.name = (
+            _redact_repeated(self.name, MAX_NAME) if len(self.name) <= _REPEATED else redact_name(self.name)
+        )
         command = self.command
         if command is not None:
-            usual = len(command) <= _REPEATED
-            self.command = (_redact_repeated if usual else redact_within)(command, MAX_COMMAND)
+            self.command = redact_known(command, MAX_COMMAND)
         if self.error is not None:
-            self.error = _redact(self.error, MAX_ERROR)
+            self.error = redact_known(self.error, MAX_ERROR)
         if self.files:
-            self.files = [_redact(path, MAX_ERROR) for path in self.files]
-        if self.exit_code is not None and not -_MAX_CODE <= self.exit_code < _MAX_CODE:
+            self.files = [redact_known(path, MAX_ERROR) for path in self.files]
+        code = self.exit_code
+        if code is not None and not -_MAX_CODE <= code < _MAX_CODE:
             self.exit_code = None
 
     @property

@@ -50,6 +50,11 @@ class Cursors(Mapping[str, FileCursor]):
     def marks_of(self, path: str) -> Marks | None:
         """Return what the file's marks were, None when it was never read."""
 
+    @property
+    def is_new(self) -> bool:
+        """Whether no file was ever read: then none was given another name since."""
+        return False
+
     def find_moved(self, inode: int, prefix_hash: str) -> list[FileCursor]:
         """Return cursors of files that had the inode, or of which what was read has this hash.
 
@@ -101,6 +106,8 @@ def _may_have_grown(cursor: FileCursor, now: Marks) -> bool:
 
 def find_moved(path: Path, file: BinaryIO, cursors: Cursors, marks: Marks) -> FileCursor | None:
     """Return the cursor of a file that was given this name since; None when the open file is a new one."""
+    if cursors.is_new:
+        return None
     for cursor in cursors.find_moved(marks.inode, hash_prefix(file, marks.size)):
         is_read = 0 < cursor.offset <= marks.size and not os.path.lexists(cursor.path)
         if is_read and hash_prefix(file, cursor.offset) == cursor.prefix_hash:

@@ -357,8 +357,12 @@ def _is_repeated(last: TurnDraft, turn: TurnDraft) -> bool:
 def _measure(turn: Turn) -> int:
     """Return about how many characters a turn holds."""
     size = _TURN_SIZE + len(turn.prompt) + len(turn.answer) + sum(map(len, turn.refusals))
+    size += _CALL_SIZE * len(turn.tool_calls)
     for call in turn.tool_calls:
-        size += _CALL_SIZE + len(call.command or "") + len(call.error or "")
+        if call.command is not None:
+            size += len(call.command)
+        if call.error is not None:
+            size += len(call.error)
         if call.files:
             size += sum(map(len, call.files))
     return size

@@ -15,6 +15,8 @@ _ALL = (1 << 64) - 1
 _REST = (1 << 48) - 1
 # Multiplying by an odd number spreads marks over the buckets, whatever ids are like, and can be undone.
 _SPREAD = 0x9E3779B97F4A7C15
+# A UUID and a line end.
+_LINE = 37
 _GATHER = pow(_SPREAD, -1, 1 << 64)
 
 
@@ -27,17 +29,26 @@ def mark_of(record: str) -> int:
 
 def marks_of(records: Sequence[str]) -> list[int]:
     """Return the marks of records: of a UUID both halves combined, of anything else a hash."""
-    digits = "".join(records).replace("-", "")
-    if len(digits) == 32 * len(records) and set(map(len, records)) == {36}:
-        try:
-            return _fold(bytes.fromhex(digits))
-        except ValueError:
-            pass
-    return list(map(mark_of, records))
+    numbers = read_uuids(records)
+    return list(map(mark_of, records)) if numbers is None else fold(numbers)
 
 
-def _fold(numbers: bytes) -> list[int]:
-    """Return for every 16 bytes the exclusive or of their halves; one step for all."""
+def read_uuids(records: Sequence[str]) -> bytes | None:
+    """Return the numbers that records have as ids, 16 bytes each; None when one is no UUID in lower case."""
+    lines, count = "\n".join(records), len(records)
+    is_even = len(lines) == _LINE * count - 1 and lines[_LINE - 1 :: _LINE] == "\n" * (count - 1)
+    if not is_even or lines[8::_LINE] != "-" * count:
+        return None
+    digits = lines.replace("-", "")
+    try:
+        numbers = bytes.fromhex(digits)
+    except ValueError:
+        return None
+    return numbers if numbers.hex("\n", 16) == digits else None
+
+
+def fold(numbers: bytes) -> list[int]:
+    """Return the marks of UUIDs: the exclusive or of both halves, in one step for all."""
     halves = array("q", numbers)
     first, second = halves[0::2].tobytes(), halves[1::2].tobytes()
     both = int.from_bytes(first, "little") ^ int.from_bytes(second, "little")
@@ -86,7 +97,10 @@ class MarkSet(Collection[int]):
             return False
         if self._older and any(map(self._is_older, new)):
             return False
-        self._latest |= new
+        if self._latest:
+            self._latest |= new
+        else:
+            self._latest = new
         if len(self._latest) >= _PLAIN:
             self._settle()
         return True

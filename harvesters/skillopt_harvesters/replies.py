@@ -2,8 +2,9 @@
 
 The general rule: a prompt that follows an answer and tells the agent something about the same thing corrects
 it, unless it accepts the work, goes on from it, asks something or opens a task of its own. Explicit words
-("that's wrong", "don't", "must") decide first; a plain instruction or statement counts only when it is short
-and in a language there is a lexicon for. A reply to a question of the agent's is an answer, no correction.
+("that's wrong", "don't", "must") decide first; a plain instruction or statement counts only when it is
+short, in a language there is a lexicon for, and about the work. A reply to a question of the agent's is an
+answer, no correction.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ _MAX_AUTOMATIC = 80
 _SAME_TEMPLATE = 0.5
 _TAIL = 400
 _MAX_COMPARED = 1_000
+# Code, a value or a name in code.
+_SHOWN = re.compile(r"[`#_=<>{}]|\w/\w|/\w|\w\.\w{1,4}\b|\"[^\"]+\"|\b[a-z]+[A-Z]\w*|\b[A-Z]{2,}\d|, not \w")
 # What somebody else said, in quotes: 'my boss wrote "..."'. What I said is not among it.
 _REPORTED = re.compile(
     r"((?<!\bi )(?<!\bwe )\b(?:wrote|writes|said|says|commented|comments|replied|replies|asked|asks)"
@@ -62,7 +65,15 @@ def classify_reply(text: str, *, asked: str = "", answer: str = "", outright: bo
     acts = read_clauses(said, readers)
     if asked and not _OUTRIGHT & set(acts) and _is_same_template(said, fold_marks(asked)):
         return Reply.ASK
-    telling_counts = _is_known(said, asked) and len(said) <= _MAX_TELLING and not outright
+    # A path, a number or a name in code alone tells nothing of what is to be done with it.
+    telling_counts = (
+        Act.TELLING in acts
+        and not outright
+        and len(said) <= _MAX_TELLING
+        and _is_known(said, asked)
+        and (" " in said or bool(content_words(normalise(said))))
+        and (not asked or _is_about(said, f"{asked[:_MAX_COMPARED]}\n{answer[:_MAX_COMPARED]}", readers))
+    )
     if Act.AGAIN in acts and _offers(answer):
         # "Shall I fix it?" - "fix it".
         acts = [Act.CONSENT if act is Act.AGAIN else act for act in acts]
@@ -74,6 +85,18 @@ def classify_reply(text: str, *, asked: str = "", answer: str = "", outright: bo
     if plain is not Reply.CORRECTION and continues_series(said, fold_marks(asked), readers):
         return Reply.ASK
     return plain if stands_alone(said, fold_marks(asked), readers) else reply
+
+
+def _is_about(said: str, work: str, readers: list[Phrases]) -> bool:
+    """Whether a plain statement is about the work: it says what to change, shows code or names what is there.
+
+    Where a language does not say what words of change are, every statement is.
+    """
+    if any(not one.lexicon.changes or one.inside["changes"].search(said) for one in readers):
+        return True
+    if _SHOWN.search(said):
+        return True
+    return not set(content_words(normalise(said))).isdisjoint(content_words(normalise(work)))
 
 
 def is_automatic(text: str) -> bool:

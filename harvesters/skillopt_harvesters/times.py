@@ -45,7 +45,8 @@ def first_and_last(times: Sequence[str | int | float | None]) -> list[str | None
     """Return times as `to_utc` does, the first and the last of them among them, perhaps no others."""
     if len(times) > 1 and _are_usual(times):
         # Their order is that of the alphabet.
-        earliest, latest = min(cast("Sequence[str]", times)), max(cast("Sequence[str]", times))
+        ordered = sorted(cast("Sequence[str]", times))
+        earliest, latest = ordered[0], ordered[-1]
         if to_utc(earliest) == earliest and to_utc(latest) == latest:
             return [earliest, latest]
     return [to_utc(time) for time in times]
@@ -54,9 +55,11 @@ def first_and_last(times: Sequence[str | int | float | None]) -> list[str | None
 def _are_usual(times: Sequence[Any]) -> bool:
     """Tell whether times are, by their length and their end, written as nearly all are."""
     try:
-        return set(map(len, times)) == {_ZONE + 1} and not "".join(times)[_ZONE :: _ZONE + 1].strip("Z")
+        together = "".join(times)
     except TypeError:
         return False
+    count = len(times)
+    return len(together) == count * (_ZONE + 1) and together[_ZONE :: _ZONE + 1] == "Z" * count
 
 
 def _is_canonical(time: str) -> bool:

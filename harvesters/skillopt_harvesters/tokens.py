@@ -88,7 +88,17 @@ def add_tokens(parts: Iterable[Tokens]) -> Tokens:
 
 def bound_all(usage: Mapping[str, Counts]) -> dict[str, Spent]:
     """Return the tokens of model calls, within bounds."""
-    return {call: counts if type(counts) is Spent else bound(counts) for call, counts in usage.items()}
+    bounded: dict[str, Spent] = {}
+    for call, counts in usage.items():
+        if type(counts) is Spent:
+            bounded[call] = counts
+            continue
+        given, fresh = counts.input or 0, counts.output or 0
+        read, written = counts.cache_read or 0, counts.cache_write or 0
+        # Nearly all are; a call of `bound` for each would take as long.
+        is_bound = not (given | fresh | read | written) >> _TOKEN_BITS
+        bounded[call] = Spent(given, fresh, read, written) if is_bound else bound(counts)
+    return bounded
 
 
 def bound(counts: Counts) -> Spent:

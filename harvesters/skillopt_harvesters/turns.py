@@ -13,12 +13,14 @@ import msgspec
 from skillopt_harvesters.calls import (
     MAX_COMMAND,
     MAX_ERROR,
+    MAX_NAME,
     MAX_NAMES,
     CallDraft,
     CallHandle,
     clip,
     digest_of,
     keep_id,
+    redact_known,
     redact_name,
 )
 from skillopt_harvesters.records import Signal, Tokens, Turn
@@ -27,7 +29,7 @@ from skillopt_harvesters.tokens import MAX_OPEN_CALLS, Counts, Spent, add_counts
 from skillopt_harvesters.verify import is_verification
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
 __all__ = [
     "MAX_ANSWER",
@@ -48,6 +50,7 @@ MAX_CALLS = 5_000
 # Characters of all commands, errors and paths of a turn.
 MAX_TURN = 4 * 1024 * 1024
 _LATE = 64
+_MAX_AT_ONCE = 16
 _REPEATED = 512
 
 
@@ -124,6 +127,30 @@ class TurnDraft(msgspec.Struct):
             if texts[0].message != message and texts[0].message != before:
                 self.texts = [piece for piece in texts if piece.message in {message, before}]
 
+    def say_once(self, message: str, text: str, source: str) -> None:
+        """Add text unless it was told before: some writers tell a growing message anew."""
+        for piece in self.texts:
+            if piece.text == text and piece.message == keep_id(message):
+                return
+        self.say(message, text, source)
+
+    def say_all(self, pieces: list[tuple[str, str, str]]) -> None:
+        """Add several pieces of text, each as `say_once` does."""
+        if len(pieces) > 1:
+            *before, one, other = [message for message, _, _ in pieces]
+            if one != other and not (one in before or other in before):
+                latest = [
+                    TextDraft(keep_id(message), clip(text, MAX_ANSWER), keep_id(source))
+                    for message, text, source in pieces[-2:]
+                ]
+                known = [piece.message for piece in self.texts]
+                if not (latest[0].message in known or latest[1].message in known):
+                    # Of two messages by themselves no other one stays.
+                    self.texts = latest
+                    return
+        for message, text, source in pieces:
+            self.say_once(message, text, source)
+
     def add_call(self, call: CallDraft) -> None:
         """Add a tool call; beyond `MAX_CALLS`, or `MAX_TURN` characters, only their number is kept."""
         if len(self.calls) < MAX_CALLS and self.size < MAX_TURN:
@@ -131,6 +158,26 @@ class TurnDraft(msgspec.Struct):
             self.size += call.clip()
         else:
             self.calls_left_out += 1
+
+    def add_calls(self, calls: list[CallDraft]) -> None:
+        """Add several tool calls, whose ids are kept as they are."""
+        size = 0
+        for call in calls:
+            if call.command is None and not call.files and len(call.name) <= MAX_NAME:
+                size += len(call.name) + len(call.id)
+            else:
+                size += call.clip_texts()
+        if len(self.calls) + len(calls) <= MAX_CALLS and self.size + size < MAX_TURN:
+            self.calls += calls
+            self.size += size
+        else:
+            for call in calls:
+                self.add_call(call)
+
+    def latest_ids(self, more: Sequence[CallDraft] = ()) -> list[str]:
+        """Return the ids of the latest calls, as many as one message makes; `more` come behind the others."""
+        latest = [*self.calls[-_MAX_AT_ONCE:], *more[-_MAX_AT_ONCE:]]
+        return [call.id for call in latest[-_MAX_AT_ONCE:]]
 
     def find_call(self, call_id: str) -> CallDraft | None:
         """Return the latest call with the client's id."""
@@ -182,7 +229,8 @@ class TurnDraft(msgspec.Struct):
         self.command = self.command and redact_name(self.command)
         self.refusals = [redact_within(words, MAX_PROMPT) for words in self.refusals[:MAX_NAMES] if words]
         for piece in self.texts:
-            piece.text = redact_within(piece.text, MAX_ANSWER)
+            piece.text = redact_known(piece.text, MAX_ANSWER)
+        # Of most calls there is only the name.
         names: dict[str, str] = {}
         for call in self.calls:
             if call.command or call.error or call.files or call.exit_code:
@@ -236,7 +284,7 @@ class TurnDraft(msgspec.Struct):
             refusals=tuple(self.refusals),
             signals=tuple(sorted(signals, key=lambda signal: signal.value)),
             skills=tuple(self.skills),
-            tokens=self.tokens,
+            tokens=self.counted.plus(add_tokens(self.usage.values())),
             started=self.started,
             typed=self.typed,
             abandoned=self.abandoned,

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from skillopt_replay.rollouts import Usage
 
-    Take = Callable[[Usage | None, str], None]
+    Take = Callable[[Usage | None, str, Usage | None], None]
 
 _TAKE: ContextVar[Take | None] = ContextVar("take", default=None)
 
@@ -29,14 +29,15 @@ def listening(take: Take) -> Iterator[None]:
         _TAKE.reset(token)
 
 
-def begin_another(usage: Usage | None, why: str) -> bool:
+def begin_another(usage: Usage | None, why: str, bound: Usage | None = None) -> bool:
     """Say that a request ended, `why` it was not the last, and that another one begins.
 
-    `usage` is what it used, None when that is not known. Returns whether a ledger has written it down.
+    `usage` is what it used, None when that is not known, and `bound` what the other one may use at most
+    (None: as much as the first). Returns whether a ledger has written it down.
     Raises CeilingReached when the other one would pass a ceiling.
     """
     take = _TAKE.get()
     if take is None:
         return False
-    take(usage, why)
+    take(usage, why, bound)
     return True

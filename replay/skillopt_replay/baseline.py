@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import shutil
 import stat
 from pathlib import Path
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from skillopt_replay.copying import copy_tree
-from skillopt_replay.folders import PRIVATE_PREFIX, make_folder, remove_tree
+from skillopt_replay.folders import PRIVATE_PREFIX, make_folder, remove_tree, walk
 from skillopt_replay.git import EMPTY_TREE, GitFailed, run_git
 
 if TYPE_CHECKING:
@@ -180,7 +179,7 @@ def _choose(root: Path, names: list[str]) -> tuple[list[str], list[str]]:
 def _remove_traps(root: Path) -> list[str]:
     """Remove what git would wait for or choke on where it expects its own small files; return the names."""
     removed = []
-    for folder, names, files in os.walk(root):
+    for folder, names, files in walk(root):
         if ".git" in names:
             names.remove(".git")
         for name in {".gitignore", ".gitattributes", ".gitmodules"}.intersection(files):

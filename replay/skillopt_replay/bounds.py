@@ -13,7 +13,7 @@ import msgspec
 import psutil
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterator, Sequence
     from pathlib import Path
 
 _GB = 1e9
@@ -75,24 +75,41 @@ class DiskWatch:
         if limit is None:
             return None
         started = time.monotonic()
-        total = written_since(self._bounds.folders, self._since, limit)
+        try:
+            total = written_since(self._bounds.folders, self._since, limit)
+        except NestedTooDeep:
+            return "folders nested deeper than a path can name"
         ended = time.monotonic()
         self._next = ended + (ended - started) / _DISK_SHARE
         return f"more than {limit / _GB:.1f} GB written to disk" if total > limit else None
+
+
+class NestedTooDeep(OSError):
+    """A folder has no path that the system would take."""
+
+
+@contextlib.contextmanager
+def _unless_too_deep() -> Iterator[None]:
+    """Pass over what is gone or closed to us."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            raise NestedTooDeep(error.errno, error.strerror) from None
 
 
 def written_since(folders: Sequence[Path], since: float, enough: int) -> int:
     """Return the bytes on disk of files below the folders changed after `since`; stops beyond `enough`.
 
     The time of the last change of any kind counts, which a program cannot set. Links are not followed, and
-    holes in files take no room.
+    holes in files take no room. Raises NestedTooDeep where files may lie that nobody could count.
     """
     total = 0
     waiting: list[str | os.PathLike[str]] = list(folders)
     while waiting and total <= enough:
-        with contextlib.suppress(OSError), os.scandir(waiting.pop()) as entries:
+        with _unless_too_deep(), os.scandir(waiting.pop()) as entries:
             for entry in entries:
-                with contextlib.suppress(OSError):
+                with _unless_too_deep():
                     if entry.is_dir(follow_symlinks=False):
                         waiting.append(entry.path)
                         continue

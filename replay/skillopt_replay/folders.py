@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
 import shutil
 import stat
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 RUN_PREFIX = "skillopt-replay-"  # harvesters know our runs by this part of the working directory
 PRIVATE_PREFIX = "skillopt-private-"
 _TRIES = 4
+# A run can nest folders deeper than a path can name, or Python's own removal can follow.
+_DEEPEST, _LONGEST_PATH = 100, 2000
+_MOVED = ".skillopt-moved-"
 
 
 def make_folder(root: Path, prefix: str) -> Path:
@@ -21,7 +27,7 @@ def make_folder(root: Path, prefix: str) -> Path:
 
 
 def remove_tree(path: Path) -> None:
-    """Remove a folder with everything in it, also what is read-only or still being written to.
+    """Remove a folder with everything in it, also what is read-only, nested without end, or being written to.
 
     Links are removed, never followed. Raises OSError when something stays behind.
     """
@@ -31,8 +37,26 @@ def remove_tree(path: Path) -> None:
             return
         if attempt == _TRIES - 1:
             raise error
-        _make_writable(path)
+        _loosen(path)
         time.sleep(0.05 * attempt)
+
+
+def walk(root: Path) -> Iterator[tuple[str, list[str], list[str]]]:
+    """Walk like `os.walk`, top down, through folders nested as deep as a path can name.
+
+    That one calls itself for each, until Python lets it no more.
+    """
+    waiting = [str(root)]
+    while waiting:
+        folder = waiting.pop()
+        names: list[str] = []
+        others: list[str] = []
+        with contextlib.suppress(OSError), os.scandir(folder) as entries:
+            for entry in entries:
+                (names if entry.is_dir() else others).append(entry.name)
+        yield folder, names, others
+        paths = (os.path.join(folder, name) for name in names)  # noqa: PTH118 - as os.walk gives them
+        waiting += [path for path in paths if not os.path.islink(path)]  # noqa: PTH114
 
 
 def clear_leftovers(root: Path, older_than: float = 24 * 3600.0) -> int:
@@ -53,12 +77,29 @@ def _try_to_remove(path: Path) -> OSError | None:
         shutil.rmtree(path)
     except OSError as error:
         return error if path.exists() else None
+    except RecursionError:
+        return OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG), str(path))
     return None
 
 
-def _make_writable(path: Path) -> None:
-    for folder, _, _ in os.walk(path, onerror=lambda _: None):
-        Path(folder).chmod(stat.S_IRWXU)
-        for entry in os.scandir(folder):
-            if entry.is_dir(follow_symlinks=False):
-                Path(entry.path).chmod(stat.S_IRWXU)
+def _loosen(root: Path) -> None:
+    """Make all folders writable, and hang those that lie too deep to be named further up."""
+    root.chmod(stat.S_IRWXU)
+    waiting = [(str(root), 0)]
+    longest = len(os.fsencode(root)) + _LONGEST_PATH
+    number = 0
+    while waiting:
+        folder, depth = waiting.pop()
+        with contextlib.suppress(OSError), os.scandir(folder) as entries:
+            for entry in list(entries):
+                if not entry.is_dir(follow_symlinks=False):
+                    continue
+                with contextlib.suppress(OSError):
+                    Path(entry.path).chmod(stat.S_IRWXU)
+                    if depth < _DEEPEST and len(os.fsencode(entry.path)) < longest:
+                        waiting.append((entry.path, depth + 1))
+                        continue
+                    number += 1
+                    place = f"{root}/{_MOVED}{number}"
+                    os.rename(entry.path, place)  # noqa: PTH104 - made for deep trees, so without objects
+                    waiting.append((place, 1))

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
+from skillopt_replay.account import Account
 from skillopt_replay.attempts import listening
-from skillopt_replay.errors import CeilingReached, ServiceRefused
+from skillopt_replay.errors import ServiceRefused
 from skillopt_replay.rollouts import Fault, Outcome, Rollout, Usage
 
 if TYPE_CHECKING:
@@ -36,12 +37,8 @@ class MemoryLedger:
     def __init__(
         self, *, max_usd: float | None = None, max_tokens: int | None = None, max_calls: int | None = None
     ) -> None:
-        self._max_usd = max_usd
-        self._max_tokens = max_tokens
-        self._max_calls = max_calls
+        self._account = Account(max_usd=max_usd, max_tokens=max_tokens, max_calls=max_calls)
         self._entries: list[Entry] = []
-        self._ended = Usage()
-        self._running: dict[int, Usage] = {}
         self._results: dict[tuple[str, str], object] = {}
         self._locks: dict[tuple[str, str], asyncio.Lock] = {}
         self._refused: ServiceRefused | None = None
@@ -54,10 +51,7 @@ class MemoryLedger:
     @property
     def spent(self) -> Usage:
         """What the ended calls cost and the running ones may cost."""
-        total = self._ended
-        for estimate in self._running.values():
-            total = total.plus(estimate)
-        return total
+        return self._account.spent
 
     async def once(
         self,
@@ -76,52 +70,43 @@ class MemoryLedger:
         async with lock:
             if name in self._results:
                 return _typed(self._results[name], result_type)
-            if self._refused is not None:
-                raise self._refused
-            index = self._reserve(kind, key, estimate)
+            number = await self._account.admit(kind, estimate, self._refuse)
+            index = self._note(kind, key, estimate)
 
-            def again(usage: Usage | None, why: str) -> None:
-                nonlocal index
-                after = self._reserve(kind, key, estimate)
-                self._close(index, "failed", estimate if usage is None else _priced(usage, estimate))
-                index = after
+            def again(usage: Usage | None, why: str, bound: Usage | None) -> None:
+                nonlocal index, number
+                number, spent = self._account.begin_another(number, usage, bound)
+                self._close(index, "failed", spent)
+                index = self._note(kind, key, bound or estimate)
 
             try:
                 with listening(again):
                     result = await make()
             except BaseException:
                 # What a call that was cut off has cost is not known.
-                self._close(index, "failed", estimate)
+                self._close(index, "failed", self._account.close(number, None))
                 raise
             failed = is_infrastructure_failure(result)
-            self._close(index, "failed" if failed else "done", _priced(result.usage, estimate))
+            refused = find_refusal(kind, result)
             if not failed:
                 self._results[name] = result
-            refused = find_refusal(kind, result)
             if refused is not None:
                 self._refused = refused
+            spent = self._account.close(number, result.usage)
+            self._close(index, "failed" if failed else "done", spent)
+            if refused is not None:
                 raise refused
             return result
 
-    def _reserve(self, kind: str, key: str, estimate: Usage) -> int:
-        after = self.spent.plus(estimate)
-        if self._max_calls is not None and len(self._entries) + 1 > self._max_calls:
-            raise CeilingReached(f"the ceiling of {self._max_calls} calls is reached")
-        if self._max_usd is not None and (after.cost_usd or 0.0) > self._max_usd + 1e-9:
-            raise CeilingReached(
-                f"the next call could bring the cost to ${after.cost_usd:.2f}, above ${self._max_usd:.2f}"
-            )
-        if self._max_tokens is not None and after.tokens > self._max_tokens:
-            raise CeilingReached(
-                f"the next call could bring the tokens to {after.tokens}, above {self._max_tokens}"
-            )
+    def _refuse(self) -> None:
+        if self._refused is not None:
+            raise self._refused
+
+    def _note(self, kind: str, key: str, estimate: Usage) -> int:
         self._entries.append(Entry(kind=kind, key=key, state="started", estimate=estimate))
-        self._running[len(self._entries) - 1] = estimate
         return len(self._entries) - 1
 
     def _close(self, index: int, state: Literal["done", "failed"], usage: Usage) -> None:
-        del self._running[index]
-        self._ended = self._ended.plus(usage)
         self._entries[index] = msgspec.structs.replace(self._entries[index], state=state, usage=usage)
 
 
@@ -148,12 +133,6 @@ def find_refusal(kind: str, result: object) -> ServiceRefused | None:
     said = getattr(result, "error", None) or "no reason given"
     message = f"{_WHO.get(kind, kind)} is refused ({fault.value}): {said}"
     return ServiceRefused(message, kind=kind, fault=fault, hint=_REMEDIES[fault])
-
-
-def _priced(usage: Usage, estimate: Usage) -> Usage:
-    if usage.cost_usd is not None:
-        return usage
-    return msgspec.structs.replace(usage, cost_usd=estimate.cost_usd)
 
 
 def _typed(result: object, result_type: type[PricedT]) -> PricedT:

@@ -5,17 +5,20 @@ Patterns know the keys of known services. What a run prints of any other is know
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 from enum import Enum
 from typing import TYPE_CHECKING, Any, TypeVar, cast
+from urllib.parse import quote
 
 import msgspec
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
 MASK = "[redacted:credential]"
+_URL_SAFE = str.maketrans("+/", "-_")
 _SHORTEST = 8  # anything shorter stands in many texts that have nothing to do with it
 _SECRET_NAME = re.compile(r"key|token|secret|password|passwd|auth|credential|headers|cookie", re.IGNORECASE)
 _USERINFO = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*://[^/@\s]*:([^/@\s]+)@")
@@ -46,11 +49,27 @@ def keep_long(values: Iterable[str]) -> tuple[str, ...]:
 
 
 def mask(value: T, secrets: tuple[str, ...]) -> T:
-    """Return the record with every secret masked in all of its texts, also as JSON would write it."""
+    """Return the record with every secret masked in all of its texts.
+
+    Also as JSON, a URL or base64 would write it, the last one wherever in a text it begins.
+    """
     if not secrets:
         return value
-    forms = [(form, MASK) for secret in secrets for form in dict.fromkeys((secret, json.dumps(secret)[1:-1]))]
+    forms = [(form, MASK) for secret in secrets for form in dict.fromkeys(_write(secret))]
     return cast("T", _mask(value, forms))
+
+
+def _write(secret: str) -> Iterator[str]:
+    yield secret
+    yield json.dumps(secret)[1:-1]
+    yield quote(secret, safe="")
+    raw = secret.encode("utf-8", "surrogatepass")
+    for before in range(3):
+        # Without the characters that what stands before and after takes part in.
+        encoded = base64.b64encode(bytes(before) + raw).decode()
+        whole = encoded[(before * 8 + 5) // 6 : (before + len(raw)) * 8 // 6]
+        yield whole
+        yield whole.translate(_URL_SAFE)
 
 
 def _mask(value: Any, forms: list[tuple[str, str]]) -> Any:

@@ -20,7 +20,7 @@ from skillopt_replay.baseline import renew
 from skillopt_replay.bounds import Bounds
 from skillopt_replay.copying import copy_tree
 from skillopt_replay.errors import ReplayError
-from skillopt_replay.folders import PRIVATE_PREFIX, make_folder, remove_tree
+from skillopt_replay.folders import PRIVATE_PREFIX, make_folder, remove_tree, walk
 from skillopt_replay.sandbox.reach import Endpoint
 from skillopt_replay.workspace import Workspace, prepare
 
@@ -143,7 +143,7 @@ async def _run(
 
 def _list(root: Path) -> dict[str, tuple[int, int, int]]:
     found = {}
-    for folder, names, files in os.walk(root):
+    for folder, names, files in walk(root):
         if ".git" in names:
             names.remove(".git")
         for name in (*files, *(name for name in names if Path(folder, name).is_symlink())):

@@ -33,7 +33,9 @@ def stop(as_json: Json = False) -> None:
 
 @explain
 def logs(
-    lines: Annotated[int, typer.Option("--lines", "-n", min=1, max=100_000, help="How many.")] = 50,
+    lines: Annotated[
+        int, typer.Option("--lines", "-n", metavar="N", min=1, max=100_000, help="How many.")
+    ] = 50,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on as more comes.")] = False,
 ) -> None:
     """Print what the background service has logged."""

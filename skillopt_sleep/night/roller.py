@@ -11,14 +11,15 @@ from skillopt_replay.executors.contract import Job
 from skillopt_replay.judging.judge import Judge
 from skillopt_replay.protocols import Ledger, Limits
 from skillopt_replay.replay import replay_key
+from skillopt_replay.reserves import bound_run
 from skillopt_replay.rollouts import Called, Fault, Outcome, Rollout
 from skillopt_replay.skills import Skill
 from skillopt_replay.tasks import Task, needs_judge
 from skillopt_replay.throttle import PASSING, Throttle
-from skillopt_sleep.config import Settings
 from skillopt_sleep.night.backends import Backends
 from skillopt_sleep.night.rolls import Roller
 from skillopt_sleep.night.setups import choose_setup
+from skillopt_sleep.settings import Settings
 
 _GB = 1_000_000_000
 
@@ -51,8 +52,9 @@ def make_roller(
 
         key = replay_key(task, skill, agent.identity, repeat, setup.command if setup else "")
         for _ in range(settings.replay.attempts):
+            most = bound_run(agent, task, skill)
             async with free.slot():
-                rollout = await ledger.once("rollout", key, agent.estimate, make, Rollout)
+                rollout = await ledger.once("rollout", key, most, make, Rollout)
             free.note(rollout.fault)
             if rollout.fault not in PASSING:
                 break

@@ -11,6 +11,7 @@ from skillopt_harvesters.redact import redact
 from skillopt_harvesters.titles import clip_title
 from skillopt_replay.errors import CeilingReached
 from skillopt_replay.protocols import ChatModel, Completion, Ledger, Message
+from skillopt_replay.reserves import bound_call
 from skillopt_sleep.night.planned import SkillPlan
 
 _PROMPTS, _CHARACTERS = 12, 300
@@ -71,7 +72,8 @@ async def _ask(model: ChatModel, ledger: Ledger, skill: SkillPlan) -> Completion
         return await model.complete(messages, schema=_SCHEMA, max_tokens=_REPLY_TOKENS)
 
     key = hashlib.sha256(f"{model.identity}\n{_TASK}\n{said}".encode()).hexdigest()
-    return await ledger.once("titler", key, model.estimate, ask, Completion)
+    most = bound_call(model, messages, schema=_SCHEMA, max_tokens=_REPLY_TOKENS)
+    return await ledger.once("titler", key, most, ask, Completion)
 
 
 def _read(completion: Completion) -> tuple[str, str]:

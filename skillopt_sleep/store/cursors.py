@@ -26,10 +26,15 @@ class StoreCursors(Cursors):
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
-        # Of a first harvest no file was known by another name.
-        self._has_any = bool(connection.execute("select exists (select 1 from files)").fetchone()[0])
+        self._is_new = not connection.execute("select exists (select 1 from files)").fetchone()[0]
+
+    @property
+    def is_new(self) -> bool:
+        return self._is_new
 
     def marks_of(self, path: str) -> Marks | None:
+        if self._is_new:
+            return None
         query = "select marks from files where path = ? and reader = ?"
         row = self._connection.execute(query, (path, READER)).fetchone()
         return None if row is None else _unpack_marks(row["marks"])
@@ -41,8 +46,6 @@ class StoreCursors(Cursors):
         return _unpack(row)
 
     def find_moved(self, inode: int, prefix_hash: str) -> list[FileCursor]:
-        if not self._has_any:
-            return []
         like = (READER, f"{inode}:", f"{inode};", _MANY)
         rows = self._connection.execute(f"{_FIND} marks > ? and marks < ? limit ?", like).fetchall()
         begun = (READER, prefix_hash, _MANY)

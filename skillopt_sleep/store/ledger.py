@@ -6,25 +6,20 @@ import asyncio
 import sqlite3
 import time
 from collections.abc import Awaitable, Callable
-from typing import NamedTuple
 
 import msgspec
 
+from skillopt_replay.admission import Admission, Amount, find_bound, take_told
 from skillopt_replay.attempts import listening
 from skillopt_replay.errors import CeilingReached, ServiceRefused
 from skillopt_replay.ledger import find_refusal, is_infrastructure_failure
 from skillopt_replay.protocols import PricedT
 from skillopt_replay.rollouts import Usage
 from skillopt_sleep.clock import now
-from skillopt_sleep.config import Ceilings
+from skillopt_sleep.settings import Ceilings
 from skillopt_sleep.store.database import transaction
 from skillopt_sleep.store.nights import read_work, save_work
-from skillopt_sleep.store.spending import Spend, find_dearest, read_month, read_spend, take_told
-
-
-class _Bound(NamedTuple):
-    usd: float
-    tokens: int
+from skillopt_sleep.store.spending import Spend, find_dearest, read_month, read_spend
 
 
 class SqliteLedger:
@@ -40,9 +35,7 @@ class SqliteLedger:
         self._ceilings = ceilings
         self._began = time.monotonic() - read_work(connection, night)
         self._refused: ServiceRefused | None = None
-        # What was reserved for the calls of this process that are under way.
-        self._running: dict[tuple[str, str], _Bound] = {}
-        self._ended = asyncio.Event()
+        self._admission = Admission()
         self._under_way: dict[tuple[str, str], asyncio.Lock] = {}
         self._share = ""
 
@@ -78,8 +71,12 @@ class SqliteLedger:
             return msgspec.msgpack.decode(stored["result"], type=result_type)
         await self._admit(kind, key, estimate)
 
-        def again(usage: Usage | None, why: str) -> None:
-            self._begin_another(kind, key, estimate, usage, why)
+        bound = estimate
+
+        def again(usage: Usage | None, why: str, most: Usage | None) -> None:
+            nonlocal bound
+            bound = most or bound
+            self._begin_another(kind, key, bound, usage, why)
 
         try:
             with listening(again):
@@ -101,9 +98,7 @@ class SqliteLedger:
                 priced=estimate.cost_usd is not None,
             )
         finally:
-            del self._running[kind, key]
-            self._ended.set()
-            self._ended = asyncio.Event()
+            self._admission.end((kind, key))
         refused = find_refusal(kind, result)
         if refused is not None:
             self._refused = refused
@@ -144,41 +139,34 @@ class SqliteLedger:
 
         Raises CeilingReached and ServiceRefused.
         """
-        while True:
-            if self._refused is not None:
-                raise self._refused
-            # Of calls without a known price the first goes alone: what it tells is kept for the others.
-            alone = estimate.cost_usd is None and not self.count(kind)
-            if not (alone and self._running):
-                try:
-                    self._reserve(kind, key, estimate)
-                except CeilingReached:
-                    if not self._running:
-                        raise
-                else:
-                    return
-            await self._ended.wait()
+        await self._admission.admit(
+            lambda: self._reserve(kind, key, estimate),
+            is_unpriced=lambda: estimate.cost_usd is None and not self.count(kind),
+            refuse=self._refuse,
+        )
+
+    def _refuse(self) -> None:
+        if self._refused is not None:
+            raise self._refused
 
     def _begin_another(self, kind: str, key: str, estimate: Usage, usage: Usage | None, why: str) -> None:
         """Close the attempt under way, which used this (None: as much as was reserved), and begin another.
 
         Raises CeilingReached; then that attempt is still under way.
         """
-        bound = self._running.pop((kind, key))
+        name, bound = self._admission.pause((kind, key))
         try:
             with transaction(self._connection):
                 priced = estimate.cost_usd is not None
                 self._close(kind, key, "failed", usage=usage, error=why, priced=priced)
                 self._reserve(kind, key, estimate)
         except BaseException:
-            self._running[kind, key] = bound
+            self._admission.begin((kind, key), name, bound)
             raise
 
     def _reserve(self, kind: str, key: str, estimate: Usage) -> None:
         with transaction(self._connection):
-            # A client may pass its own bound by a request; what one did tonight, the next may do as well.
-            dearest = find_dearest(self._connection, self._night, kind)
-            bound = _Bound(max(estimate.cost_usd or 0.0, dearest.usd), estimate.tokens)
+            bound = find_bound(estimate, self._find_dearest(kind))
             self._hold(bound)
             # A failed or lost attempt at the same call keeps its row: it was paid for.
             attempts = self._connection.execute(
@@ -195,13 +183,13 @@ class SqliteLedger:
                 " values (?, ?, ?, ?, 'started', ?, ?, ?)",
                 (self._night, self._share, kind, key, now(), bound.usd, bound.tokens),
             )
-        self._running[kind, key] = bound
+        self._admission.begin((kind, key), kind, bound)
 
-    def _hold(self, bound: _Bound) -> None:
+    def _hold(self, bound: Amount) -> None:
         """Raise CeilingReached when a call with this bound might pass a ceiling."""
         limits = self._ceilings
         spent = read_spend(self._connection, self._night)
-        over = self._find_margin()
+        over = self._admission.find_margin(self._find_dearest)
         if spent.calls + 1 > limits.calls:
             raise CeilingReached(
                 f"the night's {limits.calls} calls are used up", hint="raise ceilings.calls to allow more"
@@ -224,18 +212,8 @@ class SqliteLedger:
                 hint="raise ceilings.minutes to allow more",
             )
 
-    def _find_margin(self) -> _Bound:
-        """Return by how much the calls under way may pass what was reserved for them.
-
-        Each by a request, and none of that kind took more than the dearest call so far; while none has told
-        what it took, as much again as was reserved. So only the call that is begun last may pass a ceiling.
-        """
-        usd, tokens = 0.0, 0
-        for (kind, _), bound in self._running.items():
-            dearest = find_dearest(self._connection, self._night, kind)
-            usd += min(bound.usd, dearest.usd or bound.usd)
-            tokens += min(bound.tokens, dearest.tokens or bound.tokens)
-        return _Bound(usd, tokens)
+    def _find_dearest(self, kind: str) -> Amount:
+        return find_dearest(self._connection, self._night, kind)
 
     def _note_work(self) -> float:
         """Write down the seconds of work on this night, and return them."""

@@ -1,17 +1,13 @@
-"""What nights have spent, as the database knows it: pure readings, and what a call told of its cost."""
+"""What nights have spent, as the database knows it: pure readings."""
 
 from __future__ import annotations
 
-import math
 import sqlite3
-from typing import NamedTuple
 
 import msgspec
 
-from skillopt_replay.rollouts import Usage
+from skillopt_replay.admission import Amount
 from skillopt_sleep.clock import month_start
-
-_MOST_TOKENS = 1 << 40  # more than any call can use
 
 
 class Spend(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,34 +22,13 @@ class Spend(msgspec.Struct, frozen=True, kw_only=True):
     reserved_usd: float = 0.0
 
 
-def take_told(usage: Usage | None) -> tuple[float | None, int | None]:
-    """Return dollars and tokens as they were told, None for what no call can cost: then its reserve counts.
-
-    A run can write into what its client tells us.
-    """
-    if usage is None:
-        return None, None
-    usd = usage.cost_usd
-    if usd is not None and not 0.0 <= usd < math.inf:
-        usd = None
-    counts = (usage.input_tokens, usage.output_tokens, usage.cache_read_tokens, usage.cache_write_tokens)
-    return usd, sum(counts) if all(0 <= count < _MOST_TOKENS for count in counts) else None
-
-
-class Dearest(NamedTuple):
-    """The most that a call took, in US dollars and tokens; 0 while none has told."""
-
-    usd: float
-    tokens: int
-
-
-def find_dearest(connection: sqlite3.Connection, night: str, kind: str) -> Dearest:
-    """Return what the dearest calls of this kind told tonight."""
+def find_dearest(connection: sqlite3.Connection, night: str, kind: str) -> Amount:
+    """Return what the dearest calls of this kind told tonight; 0 while none has told."""
     row = connection.execute(
         "select coalesce(max(usd), 0.0), coalesce(max(tokens), 0) from calls where night = ? and kind = ?",
         (night, kind),
     ).fetchone()
-    return Dearest(float(row[0]), int(row[1]))
+    return Amount(float(row[0]), int(row[1]))
 
 
 def read_spend(connection: sqlite3.Connection, night: str) -> Spend:

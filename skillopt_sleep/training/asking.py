@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from skillopt_replay.protocols import ChatModel, Completion, Ledger, Message
+from skillopt_replay.reserves import bound_call
 from skillopt_replay.rollouts import Usage
 from skillopt_sleep.training.replies import ReplyMalformed, find_object
 
@@ -147,8 +148,9 @@ class Optimizer:
         parts = [model.identity, messages, schema, tokens, temperature, self._seed, salt]
         key = f"{stage}/{hashlib.sha256(msgspec.json.encode(parts, order='sorted')).hexdigest()}"
         for _ in range(self._attempts):
+            most = bound_call(model, messages, schema=schema, max_tokens=tokens)
             async with self._slots:
-                completion = await self._ledger.once("optimizer", key, model.estimate, make, Completion)
+                completion = await self._ledger.once("optimizer", key, most, make, Completion)
             if completion.error is None:
                 self.note(stage, completion.usage)
                 return completion

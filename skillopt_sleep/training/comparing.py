@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
+from filelock import FileLock, Timeout
 
 from skillopt_replay.ledger import MemoryLedger
 from skillopt_replay.protocols import Ledger
 from skillopt_replay.skills import Skill
 from skillopt_replay.tasks import Task
+from skillopt_sleep.errors import Busy
 from skillopt_sleep.files import write_atomically
 from skillopt_sleep.training.config import Config
 from skillopt_sleep.training.contract import Environment, TrainingError
@@ -43,7 +45,7 @@ async def compare_skills(
     """Return how the skill does on each of the splits beside the other (None: an empty one).
 
     With `env.out_root` the runs are kept in its `evaluations.db`, and `eval_summary.json` is written there.
-    Raises TrainingError, CeilingReached, ServiceRefused.
+    Raises TrainingError, Busy, CeilingReached, ServiceRefused.
     """
     loaded = load_splits(environment, config)
     if not any(loaded[split] for split in splits):
@@ -52,7 +54,14 @@ async def compare_skills(
     two = make_initial(other, environment.name, config)
     model, root = config.model, Path(config.env.out_root) if config.env.out_root else None
     stored = None
+    lock = None
     if root is not None:
+        root.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(root / "evaluations.lock")
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            raise Busy(f"another process evaluates in {root}") from None
         stored = RunLedger(
             root / "evaluations.db",
             max_usd=model.max_usd,
@@ -79,6 +88,8 @@ async def compare_skills(
     finally:
         if stored is not None:
             stored.close()
+        if lock is not None:
+            lock.release()
     if root is not None:
         text = msgspec.json.format(msgspec.json.encode(arrange(found)), indent=2).decode()
         write_atomically(root / "eval_summary.json", text + "\n")

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
+from skillopt_replay.agents.chat import ChatAgent
 from skillopt_replay.executors.contract import Executor, Job
 from skillopt_replay.protocols import Agent, Limits
+from skillopt_replay.reserves import bound_run
 from skillopt_replay.setup import Setup
 from skillopt_replay.tasks import Task
 from skillopt_sleep.errors import UsageError
@@ -127,6 +129,10 @@ class FileTasks:
     def estimate(self) -> Usage:
         return self._model.estimate
 
+    def bound(self, task: Task, skill: Skill | None) -> Usage:
+        """Return the most that the answer to this task may use."""
+        return ChatAgent(self._model, max_tokens=self._max_tokens).bound(task, skill)
+
     def load(self, split: str) -> Sequence[Task]:
         """Return the tasks of the split."""
         return self._splits[split]
@@ -148,6 +154,10 @@ class AgentTasks:
         self.estimate = target.agent.estimate
         self._splits = splits
         self._target = target
+
+    def bound(self, task: Task, skill: Skill | None) -> Usage:
+        """Return the most that a run of this task may use."""
+        return bound_run(self._target.agent, task, skill)
 
     def load(self, split: str) -> Sequence[Task]:
         """Return the tasks of the split."""

@@ -84,7 +84,8 @@ class Reflector:
         alone = gradient.failure_only or self._witness is not None
         shown = traces if self._witness is None else self._witness.leave_backed(traces)
         mixed = seed + variant * _VARIANT
-        return cut(shown, size=gradient.minibatch_size, seed=mixed, failure_only=alone)
+        batches = cut(shown, size=gradient.minibatch_size, seed=mixed, failure_only=alone)
+        return batches[: gradient.minibatches] if gradient.minibatches else batches
 
     async def _reflect(self, brief: Brief, batch: Minibatch) -> Insight:
         if self._witness is not None:
@@ -102,6 +103,7 @@ class Reflector:
             notes_of_success=optimizer.skill_aware_appendix_source == "both",
             trace_tokens=gradient.trace_tokens,
             show_gold=gradient.show_gold,
+            show_form=gradient.show_form,
             mode=self._mode,
             variant=variant,
             temperature=gradient.temperature,

@@ -10,6 +10,7 @@ from typing import NoReturn
 
 from skillopt_replay.protocols import Ledger
 from skillopt_replay.replay import replay_key
+from skillopt_replay.reserves import bound_run
 from skillopt_replay.rollouts import Rollout
 from skillopt_replay.skills import Skill
 from skillopt_replay.tasks import Task
@@ -89,7 +90,8 @@ class Runner:
         else:
             key = replay_key(task, skill, f"{environment.name}/{environment.identity}", sample)
             for _ in range(self._attempts):
-                rollout = await self._ledger.once("rollout", key, environment.estimate, make, Rollout)
+                most = bound_run(environment, task, skill)
+                rollout = await self._ledger.once("rollout", key, most, make, Rollout)
                 if not is_failed(rollout):
                     break
         if self._optimizer is not None:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from skillopt_replay.account import Account
 from skillopt_replay.attempts import listening
-from skillopt_replay.errors import CeilingReached, ServiceRefused
+from skillopt_replay.errors import ServiceRefused
 from skillopt_replay.ledger import find_refusal, is_infrastructure_failure
 from skillopt_replay.rollouts import Usage
 
@@ -55,16 +56,13 @@ class RunLedger:
         max_tokens: int | None = None,
         max_calls: int | None = None,
     ) -> None:
-        self._max_usd, self._max_tokens, self._max_calls = max_usd, max_tokens, max_calls
+        self._account = Account(max_usd=max_usd, max_tokens=max_tokens, max_calls=max_calls)
         path.parent.mkdir(parents=True, exist_ok=True)
         self._connection = sqlite3.connect(path, isolation_level=None)
         self._connection.executescript("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;" + _SCHEMA)
         self._connection.execute("UPDATE calls SET state = 'failed' WHERE state = 'started'")
-        self._calls, self._spent = 0, Usage()
-        for (usage,) in self._connection.execute("SELECT usage FROM calls"):
-            self._calls += 1
-            self._spent = self._spent.plus(msgspec.json.decode(usage, type=Usage))
-        self._running: dict[int, Usage] = {}
+        for kind, state, usage in self._connection.execute("SELECT kind, state, usage FROM calls"):
+            self._account.add(kind, msgspec.json.decode(usage, type=Usage), is_told=state == "done")
         self._locks: dict[tuple[str, str], _Lock] = {}
         self._refused: ServiceRefused | None = None
 
@@ -75,15 +73,12 @@ class RunLedger:
     @property
     def spent(self) -> Usage:
         """What the ended calls cost and the running ones may cost."""
-        total = self._spent
-        for estimate in self._running.values():
-            total = total.plus(estimate)
-        return total
+        return self._account.spent
 
     @property
     def calls(self) -> int:
         """How many calls were started, failed ones included."""
-        return self._calls
+        return self._account.calls
 
     async def once(
         self,
@@ -121,66 +116,47 @@ class RunLedger:
         ).fetchone()
         if row is not None:
             return msgspec.json.decode(row[0], type=result_type)
-        if self._refused is not None:
-            raise self._refused
-        number = self._reserve(kind, key, estimate)
+        number = await self._account.admit(kind, estimate, self._refuse)
+        row_id = self._begin(kind, key, self._account.find_estimate(number))
 
-        def again(usage: Usage | None, why: str) -> None:
-            nonlocal number
-            after = self._reserve(kind, key, estimate)
-            self._close(number, "failed", _priced(usage or estimate, estimate))
-            number = after
+        def again(usage: Usage | None, why: str, bound: Usage | None) -> None:
+            nonlocal number, row_id
+            number, spent = self._account.begin_another(number, usage, bound)
+            self._close(row_id, "failed", spent)
+            row_id = self._begin(kind, key, self._account.find_estimate(number))
 
         try:
             with listening(again):
                 result = await make()
         except BaseException:
             # What a call that was cut off has cost is not known.
-            self._close(number, "failed", estimate)
+            self._close(row_id, "failed", self._account.close(number, None))
             raise
-        usage = _priced(result.usage, estimate)
         failed = is_infrastructure_failure(result)
-        self._close(
-            number, "failed" if failed else "done", usage, None if failed else msgspec.json.encode(result)
-        )
         refused = find_refusal(kind, result)
         if refused is not None:
             self._refused = refused
+        spent = self._account.close(number, result.usage)
+        self._close(
+            row_id, "failed" if failed else "done", spent, None if failed else msgspec.json.encode(result)
+        )
+        if refused is not None:
             raise refused
         return result
 
-    def _reserve(self, kind: str, key: str, estimate: Usage) -> int:
-        after = self.spent.plus(estimate)
-        if self._max_calls and self._calls + 1 > self._max_calls:
-            raise CeilingReached(f"the ceiling of {self._max_calls} calls is reached")
-        if self._max_usd and (after.cost_usd or 0.0) > self._max_usd + 1e-9:
-            raise CeilingReached(
-                f"the next call could bring the cost to ${after.cost_usd:.2f}, above ${self._max_usd:.2f}"
-            )
-        if self._max_tokens and after.tokens > self._max_tokens:
-            raise CeilingReached(
-                f"the next call could bring the tokens to {after.tokens}, above {self._max_tokens}"
-            )
+    def _refuse(self) -> None:
+        if self._refused is not None:
+            raise self._refused
+
+    def _begin(self, kind: str, key: str, estimate: Usage) -> int:
         cursor = self._connection.execute(
             "INSERT INTO calls (kind, key, state, usage) VALUES (?, ?, 'started', ?)",
             (kind, key, msgspec.json.encode(estimate)),
         )
-        number = int(cursor.lastrowid or 0)
-        self._calls += 1
-        self._running[number] = estimate
-        return number
+        return int(cursor.lastrowid or 0)
 
-    def _close(self, number: int, state: str, usage: Usage, result: bytes | None = None) -> None:
-        del self._running[number]
-        self._spent = self._spent.plus(usage)
+    def _close(self, row_id: int, state: str, usage: Usage, result: bytes | None = None) -> None:
         self._connection.execute(
             "UPDATE calls SET state = ?, usage = ?, result = ? WHERE id = ?",
-            (state, msgspec.json.encode(usage), result, number),
+            (state, msgspec.json.encode(usage), result, row_id),
         )
-
-
-def _priced(usage: Usage, estimate: Usage) -> Usage:
-    """Return the usage with a cost: the estimate's where it tells none."""
-    if usage.cost_usd is not None:
-        return usage
-    return msgspec.structs.replace(usage, cost_usd=estimate.cost_usd)

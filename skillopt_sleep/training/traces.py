@@ -7,13 +7,14 @@ the configuration says that the optimizer may see it.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
 from skillopt_replay.rollouts import Called, Outcome, Rollout, RolloutCall
-from skillopt_replay.tasks import Exact, Task
+from skillopt_replay.tasks import Check, Exact, Task
 from skillopt_sleep.training.evidence import DATA, USER, Quote, describe_check, fit, mark
+from skillopt_sleep.training.forms import find_forms
 
 WITHHELD = "[withheld]"
 _SHORT = 3  # an exact answer of fewer characters is only masked when it is the whole line
@@ -36,14 +37,20 @@ class Trace(msgspec.Struct, frozen=True):
 
 
 def render(
-    traces: Sequence[Trace], max_tokens: int, *, show_gold: bool = False, quotes: Sequence[Quote] = ()
+    traces: Sequence[Trace],
+    max_tokens: int,
+    *,
+    show_gold: bool = False,
+    show_form: bool = False,
+    quotes: Sequence[Quote] = (),
 ) -> str:
     """Return the traces as text of about `max_tokens` (characters / 4); long parts lose their middle.
 
     Each begins with its id, t1 and on; lines of the task, the agent and its tools begin with a bar. With
     `quotes`, what the user said about the tasks, these follow under their ids, and what the user typed
-    begins with an angle bracket instead.
+    begins with an angle bracket instead. With `show_form` the form of what a check wants is told.
     """
+    forms = find_forms([trace.task for trace in traces]) if show_form else {}
     size = max_tokens * 4
     words = fit([mark(USER, quote.origin.quote) for quote in quotes], size // 2)
     asked = USER if quotes else DATA
@@ -60,7 +67,7 @@ def render(
         lines += ["What the agent did:", steps] if steps else []
         lines += ["What it answered:", answer or f"{DATA}(nothing)"]
         lines += ["What it changed:", diff] if diff else []
-        shown.append("\n".join([*lines, *_say_checks(trace, quotes, show_gold=show_gold)]))
+        shown.append("\n".join([*lines, *_say_checks(trace, quotes, forms, show_gold=show_gold)]))
     return "\n\n".join([*shown, *_head(quotes, words)])
 
 
@@ -83,13 +90,19 @@ def _say_outcome(trace: Trace) -> str:
     return f"Failed{run}, with {soft:.0%} of what was asked{limit}"
 
 
-def _say_checks(trace: Trace, quotes: Sequence[Quote], *, show_gold: bool) -> list[str]:
+def _say_checks(
+    trace: Trace, quotes: Sequence[Quote], forms: Mapping[Check, str], *, show_gold: bool
+) -> list[str]:
     results = trace.rollout.score.results if trace.rollout.score else ()
     lines = []
     for check, result in zip(trace.task.checks, results, strict=False):
         if not result.passed:
             detail = f" {' '.join(result.detail.split())}: {_wanted(check)}" if show_gold else ""
-            lines.append(f"Not met: {describe_check(check, quotes)}{detail}")
+            wanted = f"{forms[check]}." if check in forms else describe_check(check, quotes)
+            lines.append(f"Not met: {wanted}{detail}")
+    # What an environment scores by itself it also explains by itself.
+    told = [result.detail for result in results[len(trace.task.checks) :] if not result.passed]
+    lines += [f"Not met:\n{mark(DATA, detail)}" for detail in dict.fromkeys(told) if detail.strip()]
     return lines
 
 

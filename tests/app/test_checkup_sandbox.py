@@ -86,6 +86,7 @@ def clients(tmp_path, monkeypatch):
         '[ "$1" = --version ] && echo codex-cli 0.171.0 && exit\n'
         f'[ "$1" = sandbox ] && [ -e {folder}/holds ] && echo x > inside && exit\n'
         f'[ "$1" = sandbox ] && [ -e {folder}/leaks ] && echo x > inside && cat ../outside/secret && exit\n'
+        f'[ "$1" = sandbox ] && [ -e {folder}/rooted ] && touch inside && echo the kernel listens && exit\n'
         "echo 'error: no Landlock here' >&2; exit 1\n"
     )
     copilot = folder / "copilot"
@@ -122,6 +123,12 @@ def test_a_clients_own_that_does_not_start_or_does_not_hold_is_not_believed(bwra
     leaky = look_at_all()["codex sandbox"]
     assert not leaky.ok
     assert "lets commands get at files outside" in leaky.detail
+    (clients / "leaks").unlink()
+    (clients / "rooted").touch()
+    rooted = look_at_all()["codex sandbox"]
+    assert not rooted.ok
+    assert "for root it holds nothing" in rooted.detail
+    assert "another user than root" in rooted.hint
 
 
 def test_a_system_that_works_serves_every_agent_and_is_told_once(bwrap, clients):

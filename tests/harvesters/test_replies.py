@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from hypothesis import given
@@ -99,6 +100,36 @@ def test_an_english_ask_makes_no_english_of_the_reply(text):
         "good, never seen it this clean",
         "it's not a problem, all fine",
         "have a nice weekend",
+        "lol",
+        "haha nice",
+        "np",
+        "let me check",
+        "one sec",
+        "let's continue tomorrow",
+        "that makes sense now",
+        "works on my machine",
+        "I don't know",
+        "not sure yet",
+        "not a problem",
+        "not too bad!",
+        "I don't have anything to add",
+        "never mind the formatting",
+        "can't wait to use it",
+        "you never disappoint",
+        "I never expected it to be this easy",
+        "that must be it, thanks!",
+        "you're right, my test was wrong",
+        "sorry, I pasted the wrong link earlier",
+        "src/net.py",
+        "https://example.com/spec",
+        "先这样吧",
+        "不是问题",
+        "不急",
+        "等一下我看看",
+        "这次没有错",
+        "不要紧",
+        "别的没有了",
+        "好的，不要动了，就这样",
         "the linter says:\n> never use fixtures, use factories\n\nwhat do you think?",
         'my boss wrote "No, that is wrong, always use tabs, not spaces". any thoughts?',
         'the docs say: fine. He said "you forgot the tests". is he right?',
@@ -117,6 +148,13 @@ def test_chat_and_what_others_said_correct_nothing(text):
         'you wrote "retires", that is wrong',
         'the reviewer said "use tenacity". you forgot that',
         "never use npm",
+        "in src/http.py please, not net.py",
+        "lol, that's wrong",
+        "let me check: no, it still fails",
+        "I never asked for a test",
+        "not a loop, a decorator",
+        "测试没过",
+        "不是这个问题，应该用 tenacity",
         "you must stop using print",
         "µ is wrong, use the Greek letter",
         'it should say "no retries left" instead',
@@ -125,6 +163,31 @@ def test_chat_and_what_others_said_correct_nothing(text):
 def test_words_in_quotes_do_not_hide_a_correction(text):
     reply = classify_reply(text, asked="add a retry to the http client", answer="Added a retry and a test.")
     assert reply is Reply.CORRECTION
+
+
+CHAT = (
+    "top notch / you saved my day / that was quick / I'll buy you a beer / the demo was a success / hm...\n"
+    "the accountants will be thrilled / accounting signed off on it / Maria says hi / back from vacation\n"
+    "the printer is jammed, unrelated / happy friday / we're all set / over to you / surprise me / noted\n"
+    "whatever works / that's out of scope / parking this for now / let's park it / I'm done for today\n"
+    "metrics look healthy / rolled out to 10% / CI takes forever today / dinner time / meeting in 5, later"
+)
+WORK = (
+    "amounts need two decimals / the footer overlaps the table / page numbers are missing / use weasyprint\n"
+    "put the logo top right / the total is off by one cent / sort by date / A4, not letter / bold the total\n"
+    "write to a temp file first / file names should carry the invoice number / this crashes on empty invoices"
+)
+
+
+def test_a_plain_statement_corrects_only_when_it_is_about_the_work():
+    asked = "build the export of invoices as PDF in billing/export.py"
+    answer = "The export is in place: each invoice is rendered with reportlab, a test covers two pages."
+
+    def corrects(text):
+        return classify_reply(text, asked=asked, answer=answer) is Reply.CORRECTION
+
+    assert [text for text in re.split(r" / |\n", CHAT) if corrects(text)] == []
+    assert [text for text in re.split(r" / |\n", WORK) if not corrects(text)] == []
 
 
 def test_a_pasted_failure_is_a_correction_in_any_language():

@@ -7,11 +7,13 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
 from skillopt_replay import process
-from skillopt_replay.bounds import Bounds, written_since
+from skillopt_replay.bounds import Bounds, DiskWatch, written_since
+from skillopt_replay.folders import RUN_PREFIX, clear_leftovers, remove_tree
 from skillopt_replay.sandbox.none import NoSandbox
 from tests.replay.test_process import is_gone
 
@@ -178,3 +180,35 @@ async def test_the_end_of_an_unconfined_program_is_told_as_it_was(tmp_path):
     argv = sandbox.wrap(["/nonexistent/program"], writable=[], readable=[], cwd=tmp_path)
     finished = await process.run(argv, cwd=tmp_path, env=ENV, seconds=10)
     assert (finished.returncode, "does not start" in finished.stderr) == (127, True)
+
+
+@pytest.mark.parametrize("name", ["d", "d" * 200], ids=["short", "long"])
+def test_folders_nested_too_deep_to_be_counted_are_an_excess(tmp_path, name):
+    nest(tmp_path / "inside", name, 4_200)
+    watch = DiskWatch(Bounds(disk_bytes=1 << 30, folders=(tmp_path,)))
+    try:
+        assert watch.look() == "folders nested deeper than a path can name"
+    finally:
+        remove_tree(tmp_path / "inside")
+    assert not (tmp_path / "inside").exists()
+    assert watch.look() is None
+
+
+def test_what_a_run_nested_without_end_is_removed_with_the_leftovers_and_links_are_not_followed(tmp_path):
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "kept").write_text("kept")
+    runs = tmp_path / "runs"
+    nest(runs / f"{RUN_PREFIX}x", "d", 1_500)
+    (runs / f"{RUN_PREFIX}x" / "d" / "out").symlink_to(tmp_path / "outside")
+    (runs / f"{RUN_PREFIX}x" / "d").chmod(0o500)
+    assert clear_leftovers(runs, older_than=-1.0) == 1
+    assert list(runs.iterdir()) == []
+    assert (tmp_path / "outside" / "kept").read_text() == "kept"
+
+
+def nest(root: Path, name: str, depth: int) -> None:
+    """Make folders in folders, and a file in the last one."""
+    root.mkdir(parents=True)
+    code = "import os, sys\nos.chdir(sys.argv[1])\nfor _ in range(int(sys.argv[3])):\n"
+    code += " os.mkdir(sys.argv[2])\n os.chdir(sys.argv[2])\nopen('f', 'w').write('x')"
+    subprocess.run([sys.executable, "-I", "-S", "-c", code, str(root), name, str(depth)], check=True)

@@ -187,6 +187,30 @@ async def test_a_run_without_any_service_has_no_network_at_all(escape, service):
 
 
 @needs_python
+@pytest.mark.parametrize("reaches", [True, False], ids=["a-run", "a-check"])
+async def test_sockets_that_no_network_of_its_own_holds(escape, service, reaches):
+    """Those of virtual machines (40) lead to the host; io_uring (425) opens sockets without such calls."""
+    script = f"""{PYTHON} - <<'END'
+import ctypes, socket
+for family in (40, 38, 17, 31, 1, 2, 10, 16):
+    try:
+        socket.socket(family, socket.SOCK_STREAM if family not in (16, 38, 17) else socket.SOCK_RAW).close()
+        print(family, "opened")
+    except OSError as error:
+        print(family, error.errno)
+libc = ctypes.CDLL(None, use_errno=True)
+print("io_uring", libc.syscall(425, 8, 0), ctypes.get_errno())
+END"""
+    reach = (Endpoint("127.0.0.1", service("x").port),) if reaches else ()
+    finished = await escape(script, reach=reach)
+    assert finished.stdout.splitlines() == [
+        *(f"{family} 97" for family in (40, 38, 17, 31)),
+        *(f"{family} opened" for family in (1, 2, 10, 16)),
+        "io_uring -1 38",
+    ], finished.stderr
+
+
+@needs_python
 async def test_sockets_of_ssh_gpg_and_desktop_agents(escape, outside, monkeypatch, private_home):
     agents = {
         "path": str(outside / "home/.ssh/agent.sock"),

@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 
+from skillopt_replay.attempts import begin_another
 from skillopt_replay.errors import CeilingReached, ServiceRefused
 from skillopt_replay.ledger import MemoryLedger
 from skillopt_replay.protocols import Completion, Ledger
@@ -61,7 +62,7 @@ async def test_a_call_that_could_pass_the_ceiling_is_not_started():
     assert ledger.spent.cost_usd == 0.25
 
 
-async def test_running_calls_hold_their_estimate():
+async def test_a_call_waits_while_it_is_in_doubt_what_the_running_ones_cost():
     ledger = MemoryLedger(max_usd=1.5)
     gate = asyncio.Event()
 
@@ -70,13 +71,81 @@ async def test_running_calls_hold_their_estimate():
         return paid()
 
     running = asyncio.ensure_future(ledger.once("replay", "1", ESTIMATE, slow, Rollout))
-    await asyncio.sleep(0)
-    with pytest.raises(CeilingReached):
-        await ledger.once("replay", "2", ESTIMATE, Maker(paid()), Rollout)
+    waiting = asyncio.ensure_future(ledger.once("replay", "2", ESTIMATE, Maker(paid()), Rollout))
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert [entry.state for entry in ledger.entries] == ["started"]
     gate.set()
-    await running
-    await ledger.once("replay", "2", ESTIMATE, Maker(paid()), Rollout)
+    await asyncio.gather(running, waiting)
     assert [entry.state for entry in ledger.entries] == ["done", "done"]
+
+
+@pytest.mark.parametrize("together", [2, 3, 8])
+@pytest.mark.parametrize("over", [0.0, 0.4, 1.0])
+async def test_only_the_call_begun_last_may_pass_a_ceiling(together, over):
+    ledger = MemoryLedger(max_usd=4.5)
+
+    async def loop(name):
+        for n in range(6):
+            await ledger.once("replay", f"{name}/{n}", ESTIMATE, Maker(paid(1.0 + over)), Rollout)
+
+    ended = await asyncio.gather(*(loop(n) for n in range(together)), return_exceptions=True)
+    assert {type(one) for one in ended} == {CeilingReached}
+    assert 4.5 - (2.0 + over) < ledger.spent.cost_usd <= 4.5 + over
+
+
+@pytest.mark.parametrize("together", [2, 8])
+async def test_calls_that_take_more_tokens_than_they_should_pass_a_ceiling_by_one(together):
+    ledger = MemoryLedger(max_tokens=1_000)
+
+    async def loop(name):
+        for n in range(9):
+            await ledger.once("replay", f"{name}/{n}", ESTIMATE, Maker(paid(tokens=200)), Rollout)
+
+    await asyncio.gather(*(loop(n) for n in range(together)), return_exceptions=True)
+    assert ledger.spent.tokens <= 1_000 + 200
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        Usage(100, 20, cost_usd=-50.0),
+        Usage(-1_000_000, 20, cost_usd=0.5),
+        Usage(100, 20, cost_usd=float("nan")),
+        Usage(1 << 62, 1 << 62, cost_usd=float("inf")),
+    ],
+    ids=["negative-cost", "negative-tokens", "no-number", "endless"],
+)
+async def test_a_call_that_tells_nonsense_about_its_cost_makes_no_room_for_others(told):
+    ledger = MemoryLedger()
+    liar = Completion(text="hello", model="m", usage=told)
+    await ledger.once("rollout", "k", ESTIMATE, Maker(liar), Completion)
+    assert ledger.spent.cost_usd in {0.5, 1.0}
+    assert ledger.spent.tokens in {100, 120}
+
+
+@pytest.mark.parametrize("cost", [float("inf"), float("nan")])
+async def test_a_price_that_is_no_number_is_above_every_ceiling(cost):
+    ledger = MemoryLedger(max_usd=1e9)
+    with pytest.raises(CeilingReached):
+        await ledger.once("replay", "k", Usage(1, cost_usd=cost), Maker(), Rollout)
+
+
+async def test_an_attempt_that_may_take_more_than_the_first_is_held_to_the_ceiling_with_that():
+    ledger = MemoryLedger(max_usd=2.0)
+
+    async def work():
+        with pytest.raises(CeilingReached):
+            begin_another(Usage(cost_usd=0.5), "it only reasoned", Usage(cost_usd=1.6))
+        assert begin_another(Usage(cost_usd=0.5), "it only reasoned", Usage(cost_usd=1.5))
+        return paid(1.5)
+
+    await ledger.once("replay", "k", ESTIMATE, work, Rollout)
+    assert ledger.spent.cost_usd == 2.0
+    assert [(entry.state, entry.usage.cost_usd) for entry in ledger.entries] == [
+        ("failed", 0.5),
+        ("done", 1.5),
+    ]
 
 
 @pytest.mark.parametrize("ceilings", [{"max_tokens": 150}, {"max_calls": 1}])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import json
+from urllib.parse import quote
 
 import msgspec
 import pytest
@@ -108,3 +110,16 @@ def test_no_text_of_a_rollout_holds_it_whatever_it_looks_like(secret):
     texts += [masked.steps[0].text, masked.calls[0].command, masked.calls[0].output]
     assert set(texts) == {masked.answer}
     assert masked.outcome is Outcome.LIMIT
+
+
+@pytest.mark.parametrize("before", ["", "u", "u:", "user:"])
+@pytest.mark.parametrize("after", ["", "\n", "@host"])
+def test_a_secret_is_masked_as_base64_and_urls_write_it(before, after):
+    secret = "sk/fa~ke+key?42>>~~"
+    written = base64.b64encode(f"{before}{secret}{after}".encode()).decode()
+    safe = base64.urlsafe_b64encode(f"{before}{secret}{after}".encode()).decode()
+    for text in (written, safe, quote(secret, safe="")):
+        masked = mask(f"Basic {text} it says", (secret,))
+        assert MASK in masked
+        left = masked.replace(MASK, "").removeprefix("Basic ").removesuffix(" it says")
+        assert len(left) <= len(before) * 2 + len(after) * 2 + 6

@@ -147,6 +147,8 @@ def as_edit(written):
 def name_stage(schema):
     """Return which question a schema belongs to."""
     keys = set(schema["properties"])
+    if set(schema["properties"].get("edits", {}).get("items", {}).get("properties", ())) == {"rule"}:
+        return "analyst"
     for key, stage in (
         ("selected_indices", "ranking"),
         ("learning_rate", "lr_autonomous"),

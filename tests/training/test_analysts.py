@@ -60,11 +60,32 @@ async def test_a_rule_whose_place_is_not_found_twice_is_added_at_the_end():
     assert "not in the skill" in insight.problem
 
 
+EMPTY = new_skill("sums", "Use for sums.", "# Sums")
+
+
 async def test_of_an_empty_skill_there_is_only_to_add():
-    _, _, (schema, *_) = await ask([edit()], skill=new_skill("sums", "Use for sums.", "# Sums"))
+    _, _, (schema, *_) = await ask([edit()], skill=EMPTY, skill_aware=True)
     assert schema["properties"]["edits"]["items"]["properties"]["op"] == {"enum": ["add"]}
     _, _, (schema, *_) = await ask([edit()])
     assert "replace" in json.dumps(schema)
+
+
+async def test_while_the_skill_says_nothing_only_rules_are_asked_for():
+    insight, teacher, (schema,) = await ask([{"rule": "Carry the one."}], skill=EMPTY)
+    assert list(schema["properties"]["edits"]["items"]["properties"]) == ["rule"]
+    assert [(e.op, e.content, e.support) for e in insight.edits] == [("add", "Carry the one.", 1)]
+    asked = teacher.asked[0][1][1].content
+    assert "What it answered:" in asked
+    assert "Write 1 to 4 rules" in asked
+
+
+async def test_a_first_rule_that_cannot_be_used_costs_that_rule_only():
+    insight, teacher, _ = await ask([{"rule": " "}, {"rule": "Carry the one."}], skill=EMPTY)
+    assert [e.content for e in insight.edits] == ["Carry the one."]
+    assert len(teacher.asked) == 1
+    insight, teacher, _ = await ask([{"rule": " "}], [{"rule": "Carry the one."}], skill=EMPTY)
+    assert [e.content for e in insight.edits] == ["Carry the one."]
+    assert "says nothing" in teacher.asked[1][1][-1].content
 
 
 async def test_the_example_is_no_edit():
@@ -83,6 +104,16 @@ async def test_a_rule_that_repeats_one_task_is_told_back_and_left_out():
     shared = edit(content="To write the command that runs the tests of the module, use make.")
     insight, teacher, _ = await ask(*[[copied, shared]] * 2, traces=tasks)
     assert [e.content for e in insight.edits] == [shared["content"]]
+    assert "about a single task" in teacher.asked[1][1][-1].content
+
+
+async def test_the_answer_of_one_task_gets_into_no_rule():
+    tasks = [
+        Trace(make_task(f"{n}", f"Sum column {n}?", Exact(text=f"=SUM({n}:{n})")), FAILED) for n in ("B", "C")
+    ]
+    copied, general = edit(content="Write =SUM(B:B), not a sentence."), edit(content="Write =SUM(X:X) alone.")
+    insight, teacher, _ = await ask(*[[copied, general]] * 2, traces=tasks)
+    assert [e.content for e in insight.edits] == [general["content"]]
     assert "about a single task" in teacher.asked[1][1][-1].content
 
 

@@ -91,3 +91,27 @@ async def test_a_refused_service_is_asked_no_more(tmp_path):
         await ask(ledger, "b", calls=calls)
     assert calls == ["a"]
     ledger.close()
+
+
+async def test_calls_at_once_pass_a_ceiling_by_one_at_most_also_after_a_restart(tmp_path):
+    async def make():
+        await asyncio.sleep(0)
+        return Completion(text="x", model="m", usage=Usage(input_tokens=4, cost_usd=0.9))
+
+    for number in range(2):
+        ledger = RunLedger(tmp_path / "calls.db", max_usd=3.0)
+        asked = [ledger.once("rollout", f"{number}/{n}", ESTIMATE, make, Completion) for n in range(8)]
+        ended = await asyncio.gather(*asked, return_exceptions=True)
+        assert CeilingReached in {type(one) for one in ended}
+        assert 2.0 < ledger.spent.cost_usd <= 3.0 + 0.4
+        ledger.close()
+
+
+async def test_a_call_whose_cost_is_told_as_less_than_nothing_counts_with_its_estimate(tmp_path):
+    async def make():
+        return Completion(text="x", model="m", usage=Usage(input_tokens=-4, cost_usd=-9.0))
+
+    ledger = RunLedger(tmp_path / "calls.db")
+    await ledger.once("rollout", "k", ESTIMATE, make, Completion)
+    assert ledger.spent == ESTIMATE
+    ledger.close()

@@ -214,6 +214,24 @@ async def test_several_candidates_are_raced_on_the_batch(tmp_path):
     assert summary.best_test.hard == 1.0
 
 
+async def test_each_candidate_learns_from_as_many_minibatches_as_are_set(tmp_path):
+    asked = []
+
+    def analyst(messages):
+        asked.append(messages[1].content)
+        return Teacher().analyst(messages)
+
+    await run(
+        tmp_path,
+        teacher=Teacher(answers={"analyst": analyst}),
+        train={"candidates": 3, "num_epochs": 1, "batch_size": 8},
+        gradient={"minibatch_size": 2, "minibatches": 1},
+    )
+    assert len(asked) == 3
+    assert len(set(asked)) > 1
+    assert all(text.count("Failed") == 2 for text in asked)
+
+
 async def test_patience_ends_a_run_that_learns_nothing(tmp_path):
     teacher = Teacher(write=lambda family: f"Think about every {family}.")
     summary, _, _ = await run(tmp_path, teacher=teacher, train={"patience": 2, "num_epochs": 9})

@@ -72,7 +72,8 @@ _FRONTS = (
     "assents absences steps deeds things adds known manners remarks pairs_alone asides leaning backward"
 ).split()
 _INSIDE = (
-    "too complaints instead obligations asides offers backward marks foreign negations voids keepings joints"
+    "changes too complaints instead obligations asides offers backward marks foreign negations voids "
+    "keepings joints"
 ).split()
 _PIECES = "praise consent drops fillers repeats sequels".split()
 _FORMS = "pairs wanted unwanted unwanted_commands facts printed".split()

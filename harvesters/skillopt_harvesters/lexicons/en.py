@@ -20,15 +20,17 @@ _FOREIGN = (
     "niet van voor esta hay sin pero mais gracias grazie obrigado merci danke nada "
     "nein kein keine keinen alles weiter passt sieht mach machen genau klar gern gerne jetzt noch auch "
     "nochmal doch aber wenn wie weil falsch richtig fertig stimmt prima perfekt ich wir wunderbar laeuft "
-    "oui non c'est d'accord vas-y bien tout rien souci encore aussi maintenant parfait "
-    "bueno vale claro perfecto muy ahora adelante sigue gusta bien listo bene va perfetto ottimo avanti "
-    "niente tutto perfeito obrigada certo sim goed dank bedankt klopt geen tak dobrze evet tamam"
+    "oui non c'est d'accord vas-y bien tout rien souci aussi maintenant parfait "
+    "bueno claro perfecto muy ahora adelante sigue gusta bien listo bene va perfetto ottimo avanti "
+    "niente tutto perfeito obrigada certo goed dank bedankt klopt geen tak dobrze evet tamam"
 )
 _GOOD = (
     r"(?:good|great|fine|nice|ok(?:ay)?|perfect|right|correct|better|awesome|excellent|clear|beautiful|lovely"
     r"|amazing|solid|clean|green|done|it|all|sufficient|enough|impressive|brilliant|fantastic|wonderful|sweet"
     r"|helpful|neat|cool|gorgeous|superb|stellar|elegant|slick|spot on|terrific|outstanding|delightful|handy"
     r"|tidy|crisp|readable|smooth|fast|quick|useful|accurate|sensible|reasonable|acceptable|complete|fixed"
+    r"|clever|smart|nifty|genius|ingenious|wild|reassuring|promising|thorough|quite something"
+    r"|deployed|live|merged|released|shipped|approved|published|happy|pleased|delighted|satisfied"
     r"|solved|resolved|sorted|ready|incredible|marvell?ous|splendid|phenomenal|magic|pretty|sharp|consistent"
     r"|up to date|in order|on point|top|ace|dope)"
 )
@@ -57,7 +59,7 @@ LEXICON = Lexicon(
         *_FOREIGN.split(),
         r"(?-i:\w*[\u00c0-\u024f]\w*)",
         r"(?-i:\w*[\u0370-\u1fff\u3040-\u30ff\uac00-\ud7af]{2}\w*)",
-        r"\Aja(?=\W*(?:\Z|[,.!]))",
+        r"\A(?:ja|si|da|vale|sim)(?=\W*(?:\Z|[,.!]))",
     ),
     fillers=phrases(
         r"""
@@ -66,6 +68,9 @@ LEXICON = Lexicon(
         kindly / better / i think / i guess / i believe / to be clear / maybe / perhaps / one thing
         small thing / nit / in general / next time / from now on / in (?:the )?future / for the record
         as i said / remember / btw / by the way / damn / man / dude / sigh / come on / unfortunately
+        lo+l / lmao / rofl / omg / ha(?:ha)+ / he(?:he)+ / np / gg / wtf / interesting / funny / anyway / aha
+        al+right / yay+ / woo+(?: ?hoo+)? / hooray / hurray / whee+ / phew / whoa / yikes / oops / til / meh
+        whatever / just a heads up / heads up / good (?:morning|evening|afternoon) / ooh+ / mhm / huh
         """
     ),
     requests=phrases(
@@ -160,11 +165,36 @@ LEXICON = Lexicon(
         no+[, ]+(?:leave|keep) it(?: as(?: it)? is)? / no+[, ]+i(?:'m| am) (?:good|fine|done|ok)
         (?:leave|keep) it(?: (?:as(?: it)? is|like (?:this|that)))?
         nothing (?:else|to (?:add|change|complain(?: about)?|object)|more)(?: from me| for now)?
-        not (?:bad|too shabby)(?: at all)?
+        not (?:too )?(?:bad|shabby)(?: at all)? / hell,? ye(?:s|ah)
+        (?:{_THAT} )?makes? (?:sense|perfect sense)(?: now| to me)?
+        works on my (?:machine|side|end|laptop|box)
+        i don't have (?:anything|much)(?: else| more)? to (?:add|say|change|complain about)(?: here| now)?
+        (?:i )?(?:can't|cannot) wait(?: (?:to|for) [\w' -]{{1,40}})? / you never (?:disappoint|fail)(?: me)?
+        (?:{_THAT} )?must (?:have been|be) (?:hard|fun|tricky|difficult|a lot of work|it)
+        i should (?:thank you|(?:go to )?(?:bed|sleep)|have (?:known|thought of (?:it|that)))
+        you should be proud / you (?:really )?(?:rock|rule|did it|made my day|saved me [\w' -]{{1,30}})
+        sounds? (?:like (?:a plan|fun)|about right|fair|reasonable|sensible) / neat(?: trick| idea)?
+        nice (?:trick|touch|idea|find|catch) / good (?:to know|thinking|news|riddance)
+        (?:i )?(?:didn't|never) kn[oe]w (?:that|this|about (?:that|this)|you could (?:do )?(?:that|this))
+        (?:reviewed|merged|deployed|pushed|approved|committed|tagged|released|shipped)(?: and \w+)*\
+        (?: (?:it|that|this))?(?: (?:myself|now|already))?
+        (?:the |our |my )?(?:\w+ )?(?:deploy(?:ment)?|release|merge|upload|migration|review|demo) \
+        (?:went (?:through|well|fine|live)|is (?:out|done|through|live)|worked)
+        (?:the |our |my )?(?:\w+ )?(?:customers?|clients?|boss|manager|team|colleagues?|users?|everyone\
+        |everybody) \
+        (?:(?:is|are|was|were) (?:very |really )?(?:happy|pleased|delighted|satisfied|impressed)|\
+        (?:really )?(?:likes?|loves?|liked|loved) (?:it|this|that))
+        (?:all|everything) (?:is )?(?:green|good|fine|clean|quiet|well) (?:here|now|on my (?:side|end))
+        (?:i )?(?:never|didn't) (?:expect(?:ed)?|thought|think) (?:it|that|this) (?:to|would|could) be \
+        (?:so|this|that) (?:easy|simple|short|{_GOOD})
+        (?:it|that|this) wasn't (?:broken|wrong|a bug|your fault)(?: after all)?
+        my (?:own )?(?:\w+ )?\w+ was (?:wrong|broken|outdated|off|the problem)
+        (?:the |that )?(?:bug|error|mistake|problem|fault|issue) was (?:on my (?:side|end)|mine)
+        i (?:pasted|sent|copied|opened|typed) the wrong [\w' -]{{1,40}}
         (?:{_THAT} |i )?(?:can't|cannot|can not|couldn't|could not) (?:complain|be (?:better|happier)\
         |ask for more)
         {_THAT} not (?:wrong|bad|incorrect|broken)(?: at all)?
-        {_THAT} not (?:an? )?(?:(?:real|big) )?(?:problem|issue|deal|blocker|concern)(?: at all\
+        (?:{_THAT} )?not (?:an? )?(?:(?:real|big) )?(?:problem|issue|deal|blocker|concern)(?: at all\
         | for (?:me|us|now))?
         i (?:have|see) no (?:more |further )?(?:objections?|complaints?|problems?|issues?)
         (?:(?:the|that|all|those|these|this|your|my) )?(?:\w+ ){{0,2}}(?:errors?|bugs?|problems?|issues?\
@@ -206,13 +236,32 @@ LEXICON = Lexicon(
         (?:the )?(?:first|second|third|last|former|latter|both)(?: one| option)? / with (?:it|that) / please
         now / and / stop / wait / never mind that
         (?:whatever|what) you (?:think|prefer|like|want)(?: is best)? / your (?:call|choice) / up to you
+        let me (?:check|see|look|think|test|try|read|have a look)(?: (?:at )?(?:it|that|this)| first| again)*
+        (?:just )?(?:one|a|give me a) (?:sec(?:ond)?|min(?:ute)?|moment)
+        hold on / hang on / reading / looking
+        let's (?:continue|stop|pause|call it (?:a day|done)|leave it)(?: (?:here|there|at that|tomorrow|later\
+        |now|for (?:now|today)|on \w+day))*
+        let's (?:see|wait(?: for [\w' -]{1,40})?|talk(?: later| tomorrow)?)
+        do (?:what(?:ever)?|as) you (?:think(?: is)? (?:best|right)|like|prefer|want|see fit)
+        take (?:your time|a break|it easy) / (?:time for )?(?:a )?(?:lunch|coffee|tea|quick|short)? ?break
+        back in (?:\w+ )?(?:\d+|an? (?:min\w*|hour|sec\w*)|ten|five)(?: min\w*)?
+        no (?:stress|harm(?: done)?|big deal|pressure|offen[cs]e|matter|sweat) / same here / see attached
+        i need (?:to (?:think|check|ask|read|sleep)|a (?:break|coffee|moment|minute))(?: [\w' -]{1,40})?
+        not (?:urgent|important|today|now|tonight)(?: though)? / (?:maybe )?(?:another|some other|next) time
+        (?:the |a |my )?(?:screenshot|screen ?shot|log|file|image|picture)s? (?:is|are) attached
+        we (?:can|could|should|might|will|'ll) (?:revisit|discuss|talk|celebrate|think|look|see|come back)\
+        (?: [\w' -]{1,40})?
+        that(?:'ll| will) be (?:all|it)(?: for (?:now|today))?
+        i don't (?:know|mind|care)(?: yet)? / not sure(?: yet| about (?:it|that))? / n
+        (?:i have )?no (?:idea|opinion|clue|preference)s?(?: yet| about (?:it|that))?
+        no (?:hurry|rush)(?: with [\w' -]{1,40})? / never ?mind the [\w' -]{1,40}
         brb / afk / (?:good ?)?bye(?: bye)? / good night
-        (?:i'll be )?(?:right )?back(?: soon| later| now)?
+        (?:i'll )?(?:be )?(?:right )?back(?: soon| later| now)?
         see (?:you|ya)(?: later| soon| tomorrow| then| around)? / talk (?:to you )?(?:later|soon|tomorrow)
         (?:i(?:'ve)? (?:have|got|need) to|i must|(?:i )?gotta) (?:go|run|leave|stop)(?: (?:now|soon|here\
         |home|for today))*
         have a (?:nice|good|great) (?:day|one|evening|night|weekend)
-        either(?: one| is fine)? / go back / not (?:yet|now|sure) / later / you
+        either(?: one| is fine)? / go back / not (?:yet|sure) / later / you
         """
     ),
     drops=phrases(
@@ -322,6 +371,36 @@ LEXICON = Lexicon(
         i(?:'m| am|'ll| will|'ve| have| was| had| just| know| see| read| saw| found| think) / my
         we(?:'re| are|'ll| will|'ve| have) / fyi / note(?: that)? / there(?:'s| is| are)
         good (?:morning|night|evening) / by the way
+        i (?:already |also |now |then |just |have |finally |myself )*(?:\w+ed|trust|should (?:thank|go|sleep)\
+        |ran|put|sent|took|made|went|got rid|hope|guess|wonder|assume|suppose|agree|understand|will|might|may\
+        |love|enjoy)
+        (?:just |already )?(?:pushed|merged|committed|deployed|renamed|tested|fixed) (?:it|that|this) myself
+        """
+    ),
+    changes=phrases(
+        r"""
+        use / using / make / keep / put / rename / remove / move / drop / change / replace / sort / order
+        group / limit / return / handle / call / name / cut / swap / round / pin / exclude / include
+        validate / plot / encrypt / sign / follow / stick / split / shorten / trim / strip / wrap / quote
+        escape / cap / log / retry / skip / raise / catch / throw / extract / inline / inject / mock / read
+        write / store / cache / load / save / pass / give / set / unset / add / append / insert / delete
+        hide / show / start / begin / end / stop / avoid / prefer / align / center / indent / format
+        capitali[sz]e / phrase / word / spell / mention / cite / link / point / refer / mark / label / tag
+        highlight / bold / style / resize / scale / crop / pad / fill / clear / reset / turn / switch / flip
+        reverse / invert / toggle / enable / disable / allow / forbid / restrict / require / check / assert
+        verify / compare / count / sum / average / compute / filter / map / join / import / export / expose
+        declare / define / register / emit / print / render / cast / convert / vectori[sz]e / encode / parse
+        match / merge / combine / reuse / share / copy / clone / initiali[sz]e / assume / treat / expect
+        respect / stay / leave / go with / get rid / base / build / run / rerun / fix / tighten / loosen
+        simplify / flatten / nest / expand / collapse / polish / shorter / longer / smaller / bigger
+        larger / simpler / cleaner / clearer / friendlier / nicer / faster / slower / darker / lighter
+        higher / lower / earlier / later than / stricter / looser / fewer / less / more / only / just the
+        without / instead / rather / first / last / before / after / above / below / under / everywhere
+        nowhere / twice / too / again / both / each / every / max / min / maximum / minimum
+        at (?:most|least) / up to / no longer / exactly / either / \w+ case / spelling / headline / title
+        wording / missing / ignored / unused / lost / gone / overlaps? / duplicate[sd]? / stretched / hides?
+        does nothing / conflicts? / breaks? / wants? to / needs? / should / must / misleading / confusing
+        unclear / redundant / inconsistent / swallows? / leaks? / blocks?
         """
     ),
     complaints=phrases(

@@ -73,6 +73,9 @@ class Lexicon(msgspec.Struct, frozen=True, kw_only=True):
     remarks: tuple[str, ...] = ()  # I'm, by the way: neither asks nor tells
 
     # What may stand anywhere in a clause.
+    changes: tuple[
+        str, ...
+    ] = ()  # keep, shorter, without: a plain instruction; left out: anything may be one
     complaints: tuple[str, ...] = ()  # too long, is missing, does not work
     instead: tuple[str, ...] = ()  # instead: the other way than it was done
     obligations: tuple[str, ...] = ()  # must, should, has to

@@ -120,6 +120,8 @@ class LinedSource(ABC, Generic[MemoryT]):
         except (OverflowError, UnicodeEncodeError):
             # A number or text that no client writes: then the next reading begins at the start again.
             state = b""
+        # A reader and its parts hold each other: what they know would stay until somebody looks for such.
+        vars(reader).clear()
         yield Reading(session=session, offset=offset, state=state)
 
     def _feed(self, reader: Reader[MemoryT], stream: BinaryIO, offset: int = 0) -> int:

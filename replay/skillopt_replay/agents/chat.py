@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from skillopt_replay.commands import list_written
 from skillopt_replay.protocols import Message
+from skillopt_replay.reserves import bound_call
 from skillopt_replay.rollouts import Fault, Outcome, Rollout, RolloutCall
 from skillopt_replay.skill_files import render_files
 
@@ -48,6 +49,10 @@ class ChatAgent:
     def estimate(self) -> Usage:
         return self._model.estimate
 
+    def bound(self, task: Task, skill: Skill | None) -> Usage:
+        """Return the most that a run of this task may use."""
+        return bound_call(self._model, write_messages(task, skill), max_tokens=self._max_tokens)
+
     @property
     def secrets(self) -> tuple[str, ...]:
         return ()  # nothing that runs is lent any
@@ -55,7 +60,7 @@ class ChatAgent:
     async def run(self, task: Task, skill: Skill | None, workspace: Path, limits: Limits) -> Rollout:
         """Return the model's answer; see Agent.run. Nothing is read or written in the workspace."""
         started = time.monotonic()
-        messages = [Message("system", frame(skill)), Message("user", task.prompt)]
+        messages = write_messages(task, skill)
         completion = await self._model.complete(messages, max_tokens=self._max_tokens)
         return Rollout(
             task=task.id,
@@ -72,6 +77,11 @@ class ChatAgent:
             fault=completion.fault if completion.error is not None else None,
             notes=(_CUT,) if completion.error is None and completion.fault is Fault.CUT else (),
         )
+
+
+def write_messages(task: Task, skill: Skill | None) -> list[Message]:
+    """Return what the model is told."""
+    return [Message("system", frame(skill)), Message("user", task.prompt)]
 
 
 def _find_outcome(completion: Completion) -> Outcome:

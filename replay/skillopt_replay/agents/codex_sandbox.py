@@ -28,8 +28,12 @@ _ATTEMPTS = """
 echo x > inside || echo "the workspace cannot be written to"
 cat ../outside/secret 2> /dev/null
 (echo x > ../outside/written) 2> /dev/null
+test -w /proc/sys/kernel/core_pattern && echo "the kernel listens"
 exit 0
 """
+# Its /proc is a new one, and the kernel asks who the user is outside. One of the settings there names a
+# program that the kernel starts outside of any sandbox.
+AS_ROOT = "for root it holds nothing: commands can write to the settings of the kernel"
 
 
 class CodexSandbox:
@@ -89,6 +93,8 @@ class CodexSandbox:
         if trouble is None:
             return Probe(name=self.name, works=True, detail=f"{self._cli.binary}; commands have no network")
         hint = "see what this says: codex sandbox -- true"
+        if trouble == AS_ROOT:
+            hint = "run as another user than root, or where the system's sandbox works"
         return Probe(name=self.name, works=False, detail=trouble, hint=hint)
 
     def _try(self, folder: Path) -> str | None:
@@ -110,6 +116,8 @@ class CodexSandbox:
             return (said[-1:] or [f"it ended with {finished.returncode}"])[0][:300]
         if _SECRET in finished.stdout or (outside / "written").exists():
             return "it lets commands get at files outside of the workspace"
+        if "the kernel listens" in finished.stdout:
+            return AS_ROOT
         return None
 
 

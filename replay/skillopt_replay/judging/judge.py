@@ -18,6 +18,7 @@ from skillopt_replay.judging.prompts import (
 )
 from skillopt_replay.judging.work import Work, show
 from skillopt_replay.protocols import Completion
+from skillopt_replay.reserves import bound_call
 from skillopt_replay.rollouts import CheckResult, Fault, Outcome, make_score
 from skillopt_replay.tasks import Pairwise, Rubric
 
@@ -122,8 +123,9 @@ class Judge:
                 return msgspec.structs.replace(completion, text="", error=said, fault=Fault.REPLY)
             return completion
 
+        most = bound_call(self._model, messages, schema=schema, max_tokens=_MAX_TOKENS)
         for attempt in range(2):
-            reply = await self._ledger.once("judge", digest, self._model.estimate, make, Completion)
+            reply = await self._ledger.once("judge", digest, most, make, Completion)
             value = _read(reply, field, values) if reply.error is None else None
             if value is not None:
                 return value

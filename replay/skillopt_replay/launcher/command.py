@@ -1,9 +1,10 @@
-"""The launcher's command line: `[--parent PID] [--inside | --proxy] [--reach HOST:PORT]... -- PROGRAM ...`.
+"""The launcher's command line: `[--parent PID] [MODE] [--reach HOST:PORT]... -- PROGRAM ...`.
 
 `--inside`: PROGRAM is bwrap with a network of its own, in which the launcher listens in place of the named
-services and passes on what comes to them. `--proxy`: the same by an HTTP proxy, for systems without network
-namespaces; "@proxy" in the arguments becomes its port. Ends as the program did, or with 125 when the network
-could not be laid out; then the program was never started.
+services and passes on what comes to them. `--filter`: PROGRAM is bwrap, kept to the usual kinds of sockets,
+as with `--inside`. `--proxy`: as `--inside`, by an HTTP proxy, where there are no network namespaces;
+"@proxy" in the arguments becomes its port. Ends as the program did, or with 125 when the network could not
+be laid out; then the program was never started.
 """
 
 from __future__ import annotations
@@ -32,6 +33,10 @@ def main(arguments: list[str]) -> NoReturn:
             from skillopt_replay.launcher.inside import start_inside
 
             child = start_inside(program, reach)
+        elif "--filter" in options:
+            from skillopt_replay.launcher.families import start_filtered
+
+            child = start_filtered(program)
         elif "--proxy" in options:
             from skillopt_replay.launcher.proxy import start_behind_proxy
 

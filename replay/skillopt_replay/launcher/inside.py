@@ -14,6 +14,7 @@ import struct
 import time
 
 from skillopt_replay.launcher import tree
+from skillopt_replay.launcher.families import open_filter
 from skillopt_replay.launcher.relay import serve
 from skillopt_replay.launcher.upstream import LOOPBACK, Address, strip_proxies
 
@@ -47,8 +48,12 @@ def start_inside(program: list[str], reach: list[Address]) -> int:
         "/etc/hosts",
     ]
     env = strip_proxies(dict(os.environ))
-    child = tree.start([program[0], *options, *program[1:]], env, (info_end, gate, names))
-    for descriptor in (info_end, gate, names):
+    sieve = open_filter()
+    handed = (info_end, gate, names) if sieve is None else (info_end, gate, names, sieve)
+    if sieve is not None:
+        options += ["--seccomp", str(sieve)]
+    child = tree.start([program[0], *options, *program[1:]], env, handed)
+    for descriptor in handed:
         os.close(descriptor)
     inner = _read_child(info)
     os.close(info)

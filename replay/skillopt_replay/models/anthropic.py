@@ -104,7 +104,9 @@ class AnthropicModel(RemoteModel):
         async def ask(room: int) -> Completion:
             return await self._complete(messages, schema, max_tokens + room, temperature)
 
-        done, room = await complete_with_room(self._room, ask)
+        done, room = await complete_with_room(
+            self._room, ask, lambda room: self._bound(messages, schema, max_tokens + room)
+        )
         self._room = max(self._room, room)
         return done
 
@@ -128,7 +130,10 @@ class AnthropicModel(RemoteModel):
                 break
             sent = again
         seconds = time.monotonic() - started
-        return self._conclude(answer, read_message, schema, lost=lost, seconds=seconds, max_tokens=max_tokens)
+        most = self._bound(messages, schema, max_tokens)
+        return self._conclude(
+            answer, read_message, schema, lost=lost, seconds=seconds, max_tokens=max_tokens, most=most
+        )
 
     def _build(
         self,

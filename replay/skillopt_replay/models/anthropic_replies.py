@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from skillopt_replay.models.prices import Price
-from skillopt_replay.models.replies import Reply, ReplyUnreadable
+from skillopt_replay.models.replies import Reply, ReplyUnreadable, read_tokens
 from skillopt_replay.rollouts import Fault, Usage
 
 TOOL = "reply"
@@ -31,7 +31,7 @@ class _Message(msgspec.Struct):
     content: list[_Block]
     model: str = ""
     stop_reason: str | None = None
-    usage: _Tokens | None = None
+    usage: Any = None
 
 
 def read_message(body: bytes, *, price: Price | None = None) -> Reply:
@@ -55,7 +55,7 @@ def read_message(body: bytes, *, price: Price | None = None) -> Reply:
         refused=message.stop_reason == "refusal",
         thought=any(block.type in {"thinking", "redacted_thinking"} for block in message.content),
         model=message.model,
-        usage=_count(message.usage, price),
+        usage=_count(read_tokens(message.usage, _Tokens), price),
     )
 
 

@@ -20,6 +20,7 @@ from skillopt_replay.folders import PRIVATE_PREFIX, make_folder
 from skillopt_replay.masking import mask
 from skillopt_replay.models.completing import conclude, decline
 from skillopt_replay.protocols import Completion
+from skillopt_replay.reserves import bound_prompt
 from skillopt_replay.rollouts import Fault, Usage
 from skillopt_replay.sandbox.contract import SYSTEM_PATH
 from skillopt_replay.sandbox.launching import launch
@@ -101,6 +102,13 @@ class ClaudeModel:
     def estimate(self) -> Usage:
         """What one call typically uses."""
         return self._estimate
+
+    def bound(
+        self, messages: Sequence[Message], *, schema: Mapping[str, Any] | None = None, max_tokens: int = 2048
+    ) -> Usage:
+        """Return what one call may use at most: the client keeps to its dollars, whatever the prompt."""
+        read = self._estimate.input_tokens + bound_prompt(messages, schema)
+        return msgspec.structs.replace(self._estimate, input_tokens=read)
 
     async def complete(
         self,

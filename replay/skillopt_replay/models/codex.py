@@ -27,6 +27,7 @@ from skillopt_replay.models.claude import ENTRYPOINT, render
 from skillopt_replay.models.completing import conclude, decline
 from skillopt_replay.models.schemas import simplify
 from skillopt_replay.protocols import Completion
+from skillopt_replay.reserves import bound_prompt
 from skillopt_replay.rollouts import Fault, Usage
 from skillopt_replay.sandbox.contract import SYSTEM_PATH
 from skillopt_replay.sandbox.launching import launch
@@ -124,6 +125,13 @@ class CodexModel:
     def estimate(self) -> Usage:
         """What one call typically uses, priced when the price is known."""
         return self._priced(self._estimate)
+
+    def bound(
+        self, messages: Sequence[Message], *, schema: Mapping[str, Any] | None = None, max_tokens: int = 2048
+    ) -> Usage:
+        """Return what one call may use at most, beside the prompt as much as one typically does."""
+        read = self._estimate.input_tokens + bound_prompt(messages, schema)
+        return self._priced(msgspec.structs.replace(self._estimate, input_tokens=read))
 
     async def complete(
         self,

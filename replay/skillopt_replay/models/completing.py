@@ -19,18 +19,18 @@ ROOM_TO_THINK = 8_192
 
 
 async def complete_with_room(
-    room: int, ask: Callable[[int], Awaitable[Completion]]
+    room: int, ask: Callable[[int], Awaitable[Completion]], bound: Callable[[int], Usage]
 ) -> tuple[Completion, int]:
     """Return the completion of `ask(room)`, and the room to give from now on.
 
     A reply that reached its longest length before there was any answer shows a model that reasons: it is
-    asked once more with room for that, and both calls are paid for.
+    asked once more with room for that, and both calls are paid for. `bound` tells what one may use at most.
     """
     first = await ask(room)
     if room or first.fault is not Fault.CUT or first.error is None or not first.usage.output_tokens:
         return first, room
     try:
-        noted = begin_another(first.usage, first.error)
+        noted = begin_another(first.usage, first.error, bound(ROOM_TO_THINK))
     except CeilingReached:
         return first, ROOM_TO_THINK
     second = await ask(ROOM_TO_THINK)
@@ -48,6 +48,14 @@ def charge(usage: Usage | None, estimate: Usage, lost: Sequence[object]) -> Usag
         # As input alone: nothing of an output was seen, and only that shows a model that reasons.
         total = total.plus(Usage(input_tokens=estimate.tokens, cost_usd=estimate.cost_usd))
     return total
+
+
+def fill_in(told: Usage, most: Usage) -> Usage:
+    """Return what a reply told that it used; where it told no tokens, as many as it may have used at most."""
+    if told.tokens:
+        return told
+    cost = most.cost_usd if told.cost_usd is None or most.cost_usd else told.cost_usd
+    return Usage(input_tokens=most.tokens, cost_usd=cost)
 
 
 def decline(text: str, *, model: str, usage: Usage, seconds: float) -> Completion:

@@ -12,6 +12,7 @@ from skillopt_replay.models.prices import FREE
 from skillopt_replay.models.retries import Patience
 from skillopt_replay.models.serving import Server, ServerSettings
 from skillopt_replay.protocols import Completion
+from skillopt_replay.reserves import bound_prompt
 from skillopt_replay.rollouts import Fault, Usage
 
 if TYPE_CHECKING:
@@ -55,6 +56,13 @@ class LocalModel:
     def estimate(self) -> Usage:
         """One slot's context, free of charge."""
         return Usage(self._settings.context_per_slot, 1024, cost_usd=0.0)
+
+    def bound(
+        self, messages: Sequence[Message], *, schema: Mapping[str, Any] | None = None, max_tokens: int = 2048
+    ) -> Usage:
+        """Return the most that one call may use: a slot's context holds prompt and reply."""
+        read = min(bound_prompt(messages, schema), self._settings.context_per_slot)
+        return Usage(read, max_tokens, cost_usd=0.0)
 
     async def __aenter__(self) -> LocalModel:
         await self.start()

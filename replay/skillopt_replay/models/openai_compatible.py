@@ -109,20 +109,29 @@ class OpenAICompatible(RemoteModel):
                     messages, schema=schema, max_tokens=longest, temperature=temperature, seed=seed
                 )
 
-            return await self._complete(build, schema, longest)
+            most = self._bound(messages, schema, longest)
+            return await self._complete(build, schema, longest, most)
 
-        done, room = await complete_with_room(self._room, ask)
+        done, room = await complete_with_room(
+            self._room, ask, lambda room: self._bound(messages, schema, max_tokens + room)
+        )
         self._room = max(self._room, room)
         return done
 
     async def _complete(
-        self, build: Callable[[], dict[str, Any]], schema: Mapping[str, Any] | None, max_tokens: int
+        self,
+        build: Callable[[], dict[str, Any]],
+        schema: Mapping[str, Any] | None,
+        max_tokens: int,
+        most: Usage,
     ) -> Completion:
         started = time.monotonic()
         lost: list[Failure] = []
         answer = await self._ask(build, lost)
         seconds = time.monotonic() - started
-        return self._conclude(answer, read_reply, schema, lost=lost, seconds=seconds, max_tokens=max_tokens)
+        return self._conclude(
+            answer, read_reply, schema, lost=lost, seconds=seconds, max_tokens=max_tokens, most=most
+        )
 
     async def _ask(self, build: Callable[[], dict[str, Any]], lost: list[Failure]) -> bytes | Failure:
         sent = build()

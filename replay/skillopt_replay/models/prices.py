@@ -44,6 +44,11 @@ class Price(msgspec.Struct, frozen=True):
             into * (self.long_input if long else 1.0) + out * (self.long_output if long else 1.0)
         ) / _MILLION
 
+    def bound(self, read: int, written: int) -> float:
+        """Return the most that a request of so many tokens costs, however the service's cache takes them."""
+        ways = (Usage(read, written), Usage(0, written, read), Usage(0, written, 0, read))
+        return max(self.cost(usage) for usage in ways)
+
 
 FREE = Price(0.0, 0.0, 0.0, 0.0)
 

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
-from skillopt_replay.models.completing import charge, conclude, decline
+from skillopt_replay.models.completing import charge, conclude, decline, fill_in
 from skillopt_replay.models.replies import Reply, ReplyUnreadable
 from skillopt_replay.models.service import Failure, Service
 from skillopt_replay.protocols import Completion
+from skillopt_replay.reserves import bound_prompt
 from skillopt_replay.rollouts import Fault, Usage
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     from skillopt_replay.models.prices import Price
+    from skillopt_replay.protocols import Message
 
     class Reader(Protocol):
         """Decodes the body of a reply. Raises ReplyUnreadable."""
@@ -52,12 +54,23 @@ class RemoteModel:
 
     @property
     def estimate(self) -> Usage:
-        """What one call may use at most, priced when the price is known."""
+        """What one call of the usual size uses, priced when the price is known; see `bound`."""
         output = self._estimate.output_tokens + self._room
         usage = msgspec.structs.replace(self._estimate, output_tokens=output)
         if self._price is None:
             return usage
         return msgspec.structs.replace(usage, cost_usd=self._price.cost(usage))
+
+    def bound(
+        self, messages: Sequence[Message], *, schema: Mapping[str, Any] | None = None, max_tokens: int = 2048
+    ) -> Usage:
+        """Return the most that one call may use, priced when the price is known."""
+        return self._bound(messages, schema, max_tokens + self._room)
+
+    def _bound(self, messages: Sequence[Message], schema: Mapping[str, Any] | None, longest: int) -> Usage:
+        read = bound_prompt(messages, schema)
+        cost = None if self._price is None else self._price.bound(read, longest)
+        return Usage(read, longest, cost_usd=cost)
 
     async def __aenter__(self: _Model) -> _Model:
         return self
@@ -80,22 +93,26 @@ class RemoteModel:
         lost: Sequence[Failure],
         seconds: float,
         max_tokens: int,
+        most: Usage,
     ) -> Completion:
-        """Return what came of a call: its answer, and the tries before it that were `lost`."""
+        """Return what came of a call: its answer, and the tries before it that were `lost`.
+
+        `most` is the most that one try may have used: so much counts where nothing was told.
+        """
         if isinstance(answer, Failure):
-            return self._failed(answer.message, answer.fault, seconds, charge(None, self.estimate, lost))
+            return self._failed(answer.message, answer.fault, seconds, charge(None, most, lost))
         try:
             reply = read(answer, price=self._price)
         except ReplyUnreadable as error:
             # An answer that cannot be read was paid for, unlike an error told in its place.
-            usage = charge(self.estimate if error.fault is Fault.REPLY else None, self.estimate, lost)
+            usage = charge(most if error.fault is Fault.REPLY else None, most, lost)
             return self._failed(self._service.advise(str(error), error.fault), error.fault, seconds, usage)
         return conclude(
             reply.text,
             schema,
             value=reply.value,
             model=reply.model or self._model,
-            usage=charge(reply.usage, self.estimate, lost),
+            usage=charge(fill_in(reply.usage, most), most, lost),
             seconds=seconds,
             truncated=reply.truncated,
             refused=reply.refused,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -17,6 +17,8 @@ _FENCE = re.compile(r"```[A-Za-z0-9_-]*[ \t]*\r?\n(.*?)```", re.DOTALL)
 # What a model thinks before it answers. Where the chat template has opened the block, only its end is there.
 _OPENED = re.compile(r"\A\s*(?:<(think|thinking)>|\[(THINK)\])")
 _CLOSED = re.compile(r"</think>|</thinking>|\[/THINK\]")
+
+_Form = TypeVar("_Form")
 
 
 class Reply(msgspec.Struct, frozen=True):
@@ -83,7 +85,7 @@ class _Status(msgspec.Struct):
 class _Payload(msgspec.Struct):
     choices: list[_Choice] | None = None
     model: str | None = None
-    usage: _Tokens | None = None
+    usage: Any = None
     base_resp: _Status | None = None
     error: Any = None
 
@@ -118,7 +120,7 @@ def read_reply(body: bytes, *, price: Price | None = None) -> Reply:
         text or answer.refusal or "",
         truncated,
         payload.model or "",
-        _count_tokens(payload.usage, price),
+        _count_tokens(read_tokens(payload.usage, _Tokens), price),
         refused=choice.finish_reason == "content_filter" or (not text and bool(answer.refusal)),
         thought=bool(told) or text != (content or ""),
     )
@@ -144,6 +146,14 @@ def drop_thoughts(text: str) -> str:
     if closed is None:
         return "" if opened else text
     return text[closed.end() :].lstrip("\n")
+
+
+def read_tokens(told: Any, form: type[_Form]) -> _Form | None:
+    """Return the usage in a reply, None when it is not told or not to be read: the reply was paid for."""
+    try:
+        return msgspec.convert(told, form | None, strict=False)
+    except (msgspec.ValidationError, OverflowError):
+        return None
 
 
 def _count_tokens(tokens: _Tokens | None, price: Price | None) -> Usage:

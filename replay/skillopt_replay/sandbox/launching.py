@@ -26,7 +26,7 @@ def find_failure(stderr: str) -> str | None:
 
 
 def launch(argv: Sequence[str], *, mode: str = "", reach: Sequence[Endpoint] = ()) -> list[str]:
-    """Return the command line that starts `argv` by the launcher; `mode` is --inside, --proxy or nothing."""
+    """Return the command line that starts `argv` by the launcher; `mode` as its module `command` tells."""
     command = [*LAUNCHER, "--parent", str(os.getpid())]
     if mode:
         command.append(mode)

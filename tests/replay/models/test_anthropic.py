@@ -190,7 +190,7 @@ async def test_a_refusal_costs_nothing_and_a_reply_that_was_lost_as_much_as_it_m
 ):
     for price in (Price(1.0, 2.0), None):
         async with client(chat_server(answer), price=price) as model:
-            most = model.estimate
+            most = model.bound(ASK)
             done = await model.complete(ASK)
         assert done.error
         assert done.usage.tokens == tries * most.tokens
@@ -202,7 +202,7 @@ async def test_a_refusal_costs_nothing_and_a_reply_that_was_lost_as_much_as_it_m
 
 async def test_a_reply_that_came_at_the_second_try_costs_both(chat_server):
     async with client(chat_server((0, None, {}), say("hi"))) as model:
-        most = model.estimate
+        most = model.bound(ASK)
         done = await model.complete(ASK)
     async with client(chat_server(fail(429, "slow", "rate_limit_error"), say("hi"))) as model:
         once = await model.complete(ASK)

@@ -87,7 +87,7 @@ async def test_rate_limits_server_errors_and_broken_connections_are_tried_again(
 
 
 async def ask_through(ledger, model):
-    return await ledger.once("optimizer", "k", model.estimate, lambda: model.complete(ASK), Completion)
+    return await ledger.once("optimizer", "k", model.bound(ASK), lambda: model.complete(ASK), Completion)
 
 
 async def test_each_try_that_may_have_been_paid_for_is_in_the_ledger_before_the_next(chat_server):
@@ -114,17 +114,17 @@ async def test_each_try_that_may_have_been_paid_for_is_in_the_ledger_before_the_
         ["failed", "failed", "started"],
     ]
     lost, again, last = ledger.entries
-    assert lost.usage == again.usage == model.estimate
+    assert lost.usage == again.usage == model.bound(ASK)
     assert last.usage == done.usage, "what is in the ledger already is not told once more"
 
 
 async def test_where_a_ceiling_allows_no_other_try_the_lost_one_stands(chat_server):
     server = chat_server((0, None, {}), say("at last"))
     async with client(server, price=Price(1.0, 2.0)) as model:
-        ledger = MemoryLedger(max_usd=1.5 * model.estimate.cost_usd)
+        ledger = MemoryLedger(max_usd=1.5 * model.bound(ASK).cost_usd)
         done = await ask_through(ledger, model)
     assert (done.fault, len(server.requests)) == (Fault.NETWORK, 1)
-    assert ledger.spent.cost_usd == pytest.approx(model.estimate.cost_usd)
+    assert ledger.spent.cost_usd == pytest.approx(model.bound(ASK).cost_usd)
 
 
 async def test_a_model_that_needs_room_to_think_is_paid_for_twice_and_noted_twice(chat_server):
@@ -309,3 +309,67 @@ async def test_what_a_model_does_not_know_is_told_before_it_is_opened(tmp_path, 
     with pytest.raises(Unavailable, match=said):
         async with open_model(spec, env={}, cache_dir=tmp_path, **options):
             pass
+
+
+async def test_what_is_reserved_for_a_call_grows_with_its_prompt_and_its_longest_reply(chat_server):
+    async with client(chat_server(say("hi")), price=Price(1.0, 2.0, 0.1, 1.25)) as model:
+        short, long = (model.bound([Message("user", "é" * size)], max_tokens=100) for size in (10, 50_000))
+        told = model.bound(ASK, schema=SCHEMA)
+        with_room = model.bound(ASK, max_tokens=8_192)
+    assert short.input_tokens + 2 * 49_990 == long.input_tokens, "no token is shorter than a byte"
+    assert long.cost_usd == pytest.approx((long.input_tokens * 1.25 + 100 * 2.0) / 1e6)
+    assert (told.input_tokens > model.bound(ASK).input_tokens, with_room.output_tokens) == (True, 8_192)
+
+
+@pytest.mark.parametrize("together", [1, 4, 12])
+async def test_long_prompts_at_once_pass_no_ceiling(chat_server, together):
+    prompt = [Message("user", "word " * 20_000)]
+    server = chat_server(*[say("hi", prompt_tokens=25_000, completion_tokens=2_000)] * (2 * together))
+    ledger = MemoryLedger(max_usd=0.2, max_tokens=400_000)
+    async with client(server, price=Price(1.0, 2.0)) as model:
+        most = model.bound(prompt)
+        asked = [
+            ledger.once("optimizer", f"{n}", most, lambda: model.complete(prompt), Completion)
+            for n in range(2 * together)
+        ]
+        await asyncio.gather(*asked, return_exceptions=True)
+    assert 0 < ledger.spent.cost_usd <= 0.2
+    assert ledger.spent.tokens <= 400_000
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [
+        None,
+        {"prompt_tokens": 0, "completion_tokens": 0},
+        {"prompt_tokens": -7, "completion_tokens": -7},
+        {"prompt_tokens": "many"},
+        {"prompt_tokens": 12.5, "completion_tokens": 1},
+        [1, 2],
+    ],
+    ids=["none", "zero", "negative", "words", "half", "a-list"],
+)
+@pytest.mark.parametrize("price", [Price(1.0, 2.0), None], ids=["priced", "unpriced"])
+async def test_a_reply_that_does_not_tell_what_it_used_counts_with_the_most_it_may_have(
+    chat_server, usage, price
+):
+    status, body, headers = say("hi")
+    async with client(chat_server((status, {**body, "usage": usage}, headers)), price=price) as model:
+        done = await model.complete(ASK)
+        most = model.bound(ASK)
+    assert (done.text, done.error) == ("hi", None)
+    assert (done.usage.tokens, done.usage.cost_usd) == (most.tokens, most.cost_usd)
+
+
+async def test_usage_told_in_whole_floats_is_taken(chat_server):
+    answer = say("hi", prompt_tokens=12.0, completion_tokens=3.0)
+    async with client(chat_server(answer), price=Price(1.0, 2.0)) as model:
+        done = await model.complete(ASK)
+    assert (done.usage.input_tokens, done.usage.output_tokens) == (12, 3)
+
+
+async def test_usage_that_no_call_can_have_ends_no_night(chat_server):
+    ledger = MemoryLedger(max_usd=5.0)
+    async with client(chat_server(say("hi", prompt_tokens=1 << 60)), price=Price(1.0, 2.0)) as model:
+        await ask_through(ledger, model)
+        assert ledger.spent.cost_usd == pytest.approx(model.bound(ASK).cost_usd)

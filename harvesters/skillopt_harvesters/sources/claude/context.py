@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import groupby
 from operator import attrgetter
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -17,8 +18,17 @@ from skillopt_harvesters.sources.claude.records import Record
 from skillopt_harvesters.times import first_and_last
 from skillopt_harvesters.tokens import Spent
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 _MAX_NAMES = 100
-_context_of = attrgetter("cwd", "version", "git_branch", "entrypoint", "session_id")
+_time_of = attrgetter("timestamp")
+_folder_of, _branch_of = attrgetter("cwd"), attrgetter("git_branch")
+_version_of, _entrypoint_of, _session_of = (
+    attrgetter("version"),
+    attrgetter("entrypoint"),
+    attrgetter("session_id"),
+)
 
 
 class Memory(msgspec.Struct):
@@ -49,34 +59,26 @@ class Context:
         self.session = session
         self.memory = memory
         self.is_agent = is_agent
-        self._latest: tuple[str | None, ...] = ()
 
     def note(self, found: list[Record]) -> None:
         """Note when and where records were written, and by which client."""
-        for time in first_and_last([record.timestamp for record in found]):
+        for time in first_and_last(list(map(_time_of, found))):
             self.session.see(time)
-        # Nearly all records of a session were written in the same one.
-        latest = self._latest
-        for context, alike in groupby(found, _context_of):
-            if context != latest:
-                latest = context
-                self._take_context(next(alike))
-        self._latest = latest
-
-    def _take_context(self, record: Record) -> None:
         session, memory = self.session, self.memory
-        session.client_version = record.version or session.client_version
-        session.branch = session.branch or record.git_branch or None
+        session.client_version = _first(map(_version_of, reversed(found))) or session.client_version
+        session.branch = session.branch or _first(map(_branch_of, found))
         if self.is_agent:
-            session.parent = session.parent or record.session_id or None
-        if record.cwd and record.cwd != memory.folder:
-            memory.folder = record.cwd
-            session.project = session.project or record.cwd
-            memory.is_replay = memory.is_replay or is_own_folder(record.cwd)
-        entrypoint = record.entrypoint and redact_name(record.entrypoint)
-        if entrypoint and entrypoint not in memory.entrypoints and len(memory.entrypoints) < _MAX_NAMES:
-            memory.entrypoints[entrypoint] = None
-            memory.is_replay = memory.is_replay or entrypoint.startswith(OWN_ENTRYPOINT)
+            session.parent = session.parent or _first(map(_session_of, found))
+        for folder in _changes(list(map(_folder_of, found))):
+            if folder and folder != memory.folder:
+                memory.folder = folder
+                session.project = session.project or folder
+                memory.is_replay = memory.is_replay or is_own_folder(folder)
+        for told in _changes(list(map(_entrypoint_of, found))):
+            entrypoint = told and redact_name(told)
+            if entrypoint and entrypoint not in memory.entrypoints and len(memory.entrypoints) < _MAX_NAMES:
+                memory.entrypoints[entrypoint] = None
+                memory.is_replay = memory.is_replay or entrypoint.startswith(OWN_ENTRYPOINT)
 
     def find_kind(self) -> Kind:
         """Tell who spoke, as far as the file shows."""
@@ -95,3 +97,15 @@ class Context:
         if not self.memory.entrypoints or not PEOPLE.isdisjoint(self.memory.entrypoints):
             return Kind.HUMAN
         return Kind.HEADLESS
+
+
+def _first(values: Iterator[str | None]) -> str | None:
+    """Return the first value that is told."""
+    return next(filter(None, values), None)
+
+
+def _changes(values: list[str | None]) -> list[str | None]:
+    """Return values without those that only repeat the one before, as nearly all do."""
+    if not values or values.count(values[0]) == len(values):
+        return values[:1]
+    return [value for value, _ in groupby(values)]

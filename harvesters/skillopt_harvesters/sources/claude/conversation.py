@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from operator import attrgetter
 from pathlib import PureWindowsPath
 from typing import TYPE_CHECKING
 
@@ -31,15 +30,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _WRITING_TOOLS = frozenset({"Write", "Edit", "MultiEdit", "NotebookEdit"})
-_TOLD_TOOLS = SHELL_TOOLS | _WRITING_TOOLS | {"Skill"}
+TOLD_TOOLS = SHELL_TOOLS | _WRITING_TOOLS | {"Skill"}
 _SKILL_FOLDER = re.compile(r"\s*Base directory for this skill: (?P<folder>[^\n]+)")
 _LISTED_SKILL = re.compile(r"^- ([\w:.-]{1,100}): ", re.MULTILINE)
 _MAX_NAME = 200
 _MAX_NAMES = 100
 _MAX_SHARED = 16
-# So many calls are made in one message.
-_MAX_AT_ONCE = 16
-_id_of = attrgetter("id")
 
 
 class Conversation:
@@ -54,51 +50,6 @@ class Conversation:
         self.results = Results(session, memory, knows)
         self._knows = knows
         session.tells_again = True
-
-    def take_work(self, found: list[Record]) -> None:
-        """Take records of the turn that is going on, none of them copied, in as few steps as can be."""
-        session = self.session
-        turn = session.turns[-1]
-        usage: dict[str, Counts] = {}
-        model: str | None = None
-        for record in found:
-            message = record.message
-            if message is None:
-                if record.attachment is not None and record.type == "attachment":
-                    self.take_attachment(record, record.attachment, copied=False)
-            elif record.type == "assistant":
-                if record.is_api_error_message or record.attribution_skill or message.model == "<synthetic>":
-                    session.model, model = model or session.model, None
-                    self.take_assistant(record, copied=False)
-                    continue
-                source = record.uuid or ""
-                if message.usage is not None:
-                    usage[keep_id(message.id or source)] = message.usage
-                model = message.model or model
-                content = message.content
-                only = content[0] if isinstance(content, list) and len(content) == 1 else None
-                # Nearly all have one block.
-                if not isinstance(only, Block):
-                    self._take_blocks(turn, message, source)
-                elif only.type == "tool_use":
-                    self._take_call(turn, only, source)
-                elif only.type == "text" and (text := only.text) and not text.isspace():
-                    _say(turn, message.id or source, text, source)
-                continue
-            elif record.type == "user":
-                content = message.content
-                only = content[0] if isinstance(content, list) and len(content) == 1 else None
-                if isinstance(only, Block) and only.type == "tool_result":
-                    # Nearly all are this: the result of one call, and no words.
-                    self.results.take(record, only, copied=False)
-                    continue
-                self.take_user(record, copied=False)
-            if session.turns[-1] is not turn:
-                # A prompt that came along with results.
-                self._count_all(usage, turn)
-                turn, usage = session.turns[-1], {}
-        session.model = model or session.model
-        self._count_all(usage, turn)
 
     def take_user(self, record: Record, *, copied: bool) -> None:
         message = record.message
@@ -202,14 +153,21 @@ class Conversation:
             else:
                 text = block
             if text and not text.isspace():
-                _say(turn, message.id or source, text, source)
+                turn.say_once(message.id or source, text, source)
 
     def _take_call(self, turn: TurnDraft, block: Block, source: str) -> None:
-        name = block.name or ""
-        if block.id and turn.calls and _is_told(turn, block.id):
+        if block.id and turn.calls and keep_id(block.id) in turn.latest_ids():
             return
-        call = CallDraft(name=name, id=block.id or "", digest=digest_of(block.input), source=source)
-        if name in _TOLD_TOOLS:
+        call = CallDraft(
+            name=block.name or "", id=block.id or "", digest=digest_of(block.input), source=source
+        )
+        self.complete_call(call, block, turn)
+        turn.add_call(call)
+
+    def complete_call(self, call: CallDraft, block: Block, turn: TurnDraft) -> None:
+        """Note what a call is about, and how it ended if its result came before it."""
+        name = call.name
+        if name in TOLD_TOOLS:
             given = records.decode_as(block.input, ToolInput) or ToolInput()
             if name in SHELL_TOOLS:
                 call.command = given.command
@@ -223,7 +181,6 @@ class Conversation:
         end = self.memory.early.pop(keep_id(call.id), None) if self.memory.early else None
         if end is not None:
             self.results.end(call, end)
-        turn.add_call(call)
 
     def _load_skill(self, turn: TurnDraft, name: str) -> None:
         if len(turn.skills) < _MAX_NAMES:
@@ -253,7 +210,8 @@ class Conversation:
         known = self.memory.shared.get(call) if self.memory.shared else None
         return usage if known is None else minus(bound(usage), known)
 
-    def _count_all(self, usage: dict[str, Counts], turn: TurnDraft) -> None:
+    def count_all(self, usage: dict[str, Counts], turn: TurnDraft) -> None:
+        """Count several model calls, by ids as `keep_id` returns them."""
         for earlier in self.session.turns:
             if earlier is not turn:
                 for call in usage.keys() & earlier.usage.keys():
@@ -299,15 +257,3 @@ class Conversation:
             turn = self.results.own_turn(record, copied=copied) if match else None
             if match and turn:
                 self._load_skill(turn, PureWindowsPath(match["folder"].strip()).name)
-
-
-def _say(turn: TurnDraft, message: str, text: str, source: str) -> None:
-    """Add text, unless a record of the same message told it: some writers tell a growing message anew."""
-    for piece in turn.texts:
-        if piece.text == text and piece.message == keep_id(message):
-            return
-    turn.say(message, text, source)
-
-
-def _is_told(turn: TurnDraft, call: str) -> bool:
-    return keep_id(call) in map(_id_of, turn.calls[-_MAX_AT_ONCE:])

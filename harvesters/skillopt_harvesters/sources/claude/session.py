@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from functools import partial
-from itertools import compress
 from operator import attrgetter
 
 import msgspec
@@ -13,12 +12,13 @@ from skillopt_harvesters.calls import keep_id, redact_folder
 from skillopt_harvesters.claims import Claims, Copies
 from skillopt_harvesters.drafts import SessionDraft
 from skillopt_harvesters.lines import Chunk
-from skillopt_harvesters.marks import mark_of, marks_of
+from skillopt_harvesters.marks import fold, mark_of, marks_of, read_uuids
 from skillopt_harvesters.sources.claude import evidence, records
 from skillopt_harvesters.sources.claude.context import Context, Memory
 from skillopt_harvesters.sources.claude.conversation import Conversation
 from skillopt_harvesters.sources.claude.losses import judge_loss
 from skillopt_harvesters.sources.claude.records import NULL, Block, Record
+from skillopt_harvesters.sources.claude.work import take_work
 from skillopt_harvesters.sources.lined import Reader
 
 _READ = frozenset({"user", "assistant", "system", "attachment"})
@@ -107,37 +107,45 @@ class ClaudeReader(Reader[Memory]):
 
     def _take_new(self, found: list[Record], uuids: list[str]) -> bool:
         """Take records if each comes for the first time; else take none."""
-        marks = marks_of(uuids)
+        numbers = read_uuids(uuids)
+        marks = marks_of(uuids) if numbers is None else fold(numbers)
         if not self.copies.see_all(marks):
             return False
-        openers = [record.type != "assistant" and _may_open_turn(record) for record in found]
-        if not self.memory.answered:
-            first = next((place for place, record in enumerate(found) if record.type == "assistant"), None)
-            if first is not None:
-                openers[first] = self.memory.answered = True
-        if self.copies.are_own(marks, compress(marks, openers)):
+        heads, singly = self._look_through(found)
+        if self.copies.are_own(marks, [marks[place] for place in heads]):
             self.context.note(found)
-            self._take_own(found, openers)
+            self._take_own(found, singly, plain=numbers is not None)
         else:
-            for record, mark, opens in zip(found, marks, openers, strict=True):
-                self._take_seen(record, mark, opens=opens)
+            opening = set(heads)
+            for place, (record, mark) in enumerate(zip(found, marks, strict=True)):
+                self._take_seen(record, mark, opens=place in opening)
         return True
 
-    def _take_own(self, found: list[Record], openers: list[bool]) -> None:
+    def _look_through(self, found: list[Record]) -> tuple[list[int], list[int]]:
+        """Return which records may open a turn, and which must be taken singly: those, and others."""
+        aside, answered = not self.is_agent, self.memory.answered
+        heads: list[int] = []
+        singly: list[int] = []
+        for place, record in enumerate(found):
+            if not answered if record.type == "assistant" else _may_open_turn(record):
+                answered = answered or record.type == "assistant"
+                heads.append(place)
+                singly.append(place)
+            elif (
+                (aside and record.is_sidechain)
+                or record.retracted_message_uuids is not NULL
+                or record.supersedes_uuids is not NULL
+            ):
+                singly.append(place)
+        self.memory.answered = answered
+        return heads, singly
+
+    def _take_own(self, found: list[Record], singly: list[int], *, plain: bool) -> None:
         """Take records of the session's own; those between two prompts go together."""
-        aside = not self.is_agent
-        singly = [
-            place
-            for place, (record, opens) in enumerate(zip(found, openers, strict=True))
-            if opens
-            or (aside and record.is_sidechain)
-            or record.retracted_message_uuids is not NULL
-            or record.supersedes_uuids is not NULL
-        ]
         start = 0
         for place in [*singly, len(found)]:
             if self.session.turns and start < place:
-                self.conversation.take_work(found[start:place])
+                take_work(self.conversation, found[start:place], plain=plain)
                 start = place
             for record in found[start : place + 1]:
                 self._take(record, copied=False)
@@ -209,7 +217,8 @@ def _withdraws(record: Record) -> bool:
 def _may_open_turn(record: Record) -> bool:
     """Tell whether a record may be a prompt, and the head of a turn; so is the first answer of all."""
     if record.type == "user":
-        content = record.message.content if record.message else None
+        message = record.message
+        content = message.content if message else None
         opening = content[0] if content else None
         return not (isinstance(opening, Block) and opening.type == "tool_result")
     return record.attachment is not None and record.attachment.type == "queued_command"

@@ -1,0 +1,82 @@
+"""Keeps a run to the kinds of sockets that its own network holds: a filter of system calls for bwrap.
+
+A namespace of the network does not hold all of them. Those of virtual machines (AF_VSOCK) lead to the host
+that this machine runs on, and to whatever listens for them here.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+
+from skillopt_replay.launcher import tree
+
+_FAMILIES = (1, 2, 10, 16)  # AF_UNIX, AF_INET, AF_INET6, AF_NETLINK
+_LOAD, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06  # of the kernel's packet filter language
+_NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT = 0, 4, 16  # offsets in what the filter sees
+_ALLOW, _ERROR = 0x7FFF0000, 0x00050000
+_ENOSYS, _EAFNOSUPPORT = 38, 97
+_IO_URING_SETUP = 425  # it opens sockets without a system call for each; programs do without it
+_SOCKETCALL = 102  # hides its arguments behind a pointer; what is newer than 2015 does without it
+_X32 = 0x40000000
+# By machine: its architectures with the number of `socket`, and the numbers that are refused.
+_KNOWN = {
+    "x86_64": ((0xC000003E, 41, (_IO_URING_SETUP,)), (0x40000003, 359, (_SOCKETCALL, _IO_URING_SETUP))),
+    "aarch64": ((0xC00000B7, 198, (_IO_URING_SETUP,)), (0x40000028, 281, (_SOCKETCALL, _IO_URING_SETUP))),
+}
+_INSTRUCTION = struct.Struct("=HBBI")
+
+Step = tuple[int, int, str, str]  # instruction, its number, where to go on when it holds and when not
+
+
+def make_filter(machine: str) -> bytes | None:
+    """Return the filter for a kind of machine, None where its system calls are not known here."""
+    known = _KNOWN.get(machine)
+    if known is None:
+        return None
+    steps: list[Step] = [(_LOAD, _ARCHITECTURE, "", "")]
+    places: dict[str, int] = {}
+    for architecture, _, _ in known:
+        steps.append((_EQUAL, architecture, f"{architecture}", ""))
+    steps.append((_RETURN, _ERROR | _ENOSYS, "", ""))
+    for architecture, socket, refused in known:
+        places[f"{architecture}"] = len(steps)
+        steps.append((_LOAD, _NUMBER, "", ""))
+        # The same machine's calls with short pointers have other numbers, of which nothing is known here.
+        steps.append((_AT_LEAST, _X32, "refuse", ""))
+        steps += [(_EQUAL, number, "refuse", "") for number in refused]
+        steps.append((_EQUAL, socket, "socket", "allow"))
+    places["socket"] = len(steps)
+    steps.append((_LOAD, _FIRST_ARGUMENT, "", ""))
+    steps += [(_EQUAL, family, "allow", "") for family in _FAMILIES]
+    steps.append((_RETURN, _ERROR | _EAFNOSUPPORT, "", ""))
+    places["allow"] = len(steps)
+    steps.append((_RETURN, _ALLOW, "", ""))
+    places["refuse"] = len(steps)
+    steps.append((_RETURN, _ERROR | _ENOSYS, "", ""))
+    return b"".join(
+        _INSTRUCTION.pack(code, *(places[to] - at - 1 if to else 0 for to in (yes, no)), number)
+        for at, (code, number, yes, no) in enumerate(steps)
+    )
+
+
+def open_filter() -> int | None:
+    """Return a descriptor that bwrap reads this machine's filter from, None where there is none."""
+    made = make_filter(os.uname().machine)
+    if made is None:
+        return None
+    descriptor = os.memfd_create("filter", 0)
+    os.write(descriptor, made)
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    return descriptor
+
+
+def start_filtered(program: list[str]) -> int:
+    """Start bwrap with the filter, and return its process id."""
+    descriptor = open_filter()
+    if descriptor is None:
+        return tree.start(program, dict(os.environ))
+    options = ["--seccomp", str(descriptor)]
+    child = tree.start([program[0], *options, *program[1:]], dict(os.environ), (descriptor,))
+    os.close(descriptor)
+    return child

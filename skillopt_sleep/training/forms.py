@@ -1,0 +1,136 @@
+"""What the answers that tasks want look like: their form, told without any of the answers.
+
+Of an exact text the words and numbers are left out (`=<WORD>(<number>)`), except words that the texts of
+several tasks all have. A pattern that several tasks share is their rule, and told as it is. Of a JSON schema
+the keys and types are told, never values.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from skillopt_replay.tasks import Check, Exact, JsonSchema, Matches, Task
+from skillopt_sleep.training.wordings import say_pattern
+
+_SHARED = 3  # what so many tasks have is the form of the kind, not the answer of one
+_LONGEST = 160
+_PIECE = re.compile(r"[^\W\d]+|\d+(?:\.\d+)?|\s+|.", re.DOTALL)
+_WORDS = re.compile(r"[^\W\d]+")
+_MANY = re.compile(r"<\w+>(?: <\w+>){2,}")
+_TYPES = {str: "text", bool: "true or false", int: "number", float: "number", type(None): "null"}
+
+
+def find_forms(tasks: Sequence[Task]) -> dict[Check, str]:
+    """Return in a sentence what each check of the tasks wants, where that can be told without an answer."""
+    places: dict[tuple[int, type], dict[str, Check]] = {}
+    for task in {task.id: task for task in tasks}.values():
+        for place, check in enumerate(task.checks):
+            if not check.negate:
+                places.setdefault((place, type(check)), {})[task.id] = check
+    told = (pair for own in places.values() for pair in _tell(list(own.values())))
+    return {check: form for check, form in told if form and len(form) <= _LONGEST}
+
+
+def _tell(checks: Sequence[Check]) -> list[tuple[Check, str]]:
+    if isinstance(checks[0], Exact):
+        texts = {c.text.strip() for c in checks if isinstance(c, Exact)}
+        common = _find_common(texts)
+        return [
+            (c, _quote(_abstract(c.text.strip(), common, cased=not c.ignore_case), _ALONE))
+            for c in checks
+            if isinstance(c, Exact)
+        ]
+    if isinstance(checks[0], Matches):
+        patterns = [c.pattern for c in checks if isinstance(c, Matches)]
+        if len(set(patterns)) == 1:
+            shared = _say(patterns[0], "must match the regular expression")
+            return [(checks[0], shared)] if len(patterns) >= _SHARED else []
+        common = _find_common(set(patterns))
+        forms = [(c, _abstract(c.pattern, common, cased=True)) for c in checks if isinstance(c, Matches)]
+        return [
+            (c, _say(form, "must match a regular expression like"))
+            for c, form in forms
+            if common and re.search(r"<[\w ]+>", form)
+        ]
+    if isinstance(checks[0], JsonSchema):
+        return _tell_schemas([c for c in checks if isinstance(c, JsonSchema)])
+    return []
+
+
+_ALONE = "the final answer must be {}, with nothing before or after it"
+_PLAIN = {
+    "<number>": "one number alone",
+    "<word>": "one word alone",
+    "<Word>": "one word alone, with a capital letter",
+    "<WORD>": "one word alone, in capital letters",
+    "<words>": "a few words alone",
+}
+
+
+def _say(pattern: str, otherwise: str) -> str:
+    """Return the rule in words; a small model makes more of them than of the pattern."""
+    return f"the final answer {say_pattern(pattern) or f'{otherwise} `{pattern}`'}"
+
+
+def _quote(form: str, sentence: str) -> str:
+    if not re.search(r"<[\w ]+>", form):
+        return ""
+    return sentence.format(_PLAIN.get(form, f"`{form}`"))
+
+
+def _find_common(texts: set[str]) -> frozenset[str]:
+    if len(texts) < _SHARED:
+        return frozenset()
+    # A number that a few texts share is more often chance than form.
+    return frozenset.intersection(*(frozenset(_WORDS.findall(text)) for text in texts))
+
+
+def _abstract(text: str, common: frozenset[str], *, cased: bool) -> str:
+    shown = "".join(
+        piece if piece in common or not any(map(str.isalnum, piece)) else _name(piece, cased)
+        for piece in _PIECE.findall(text)
+    )
+    return _MANY.sub("<words>", shown)
+
+
+def _name(piece: str, cased: bool) -> str:  # noqa: FBT001 - private
+    if piece[0].isdigit():
+        return f"<{len(piece)} digits>" if piece[0] == "0" and len(piece) > 1 else "<number>"
+    if not cased or piece.islower():
+        return "<word>"
+    return "<WORD>" if piece.isupper() else "<Word>"
+
+
+def _tell_schemas(checks: Sequence[JsonSchema]) -> list[tuple[Check, str]]:
+    known: list[tuple[JsonSchema, Mapping[str, Any]]] = []
+    for check in checks:
+        try:
+            schema = json.loads(check.schema)
+        except ValueError:
+            continue
+        properties = schema.get("properties") if isinstance(schema, dict) else None
+        if isinstance(properties, dict) and properties:
+            known.append((check, properties))
+    if len(known) < _SHARED:
+        return []
+    keys = set.intersection(*(set(properties) for _, properties in known))
+    told = []
+    for check, properties in known:
+        parts = [f'"{key}": <{_find_type(properties[key])}>' for key in properties if key in keys]
+        told.append((check, f"the result must be JSON: {{{', '.join(parts)}}}" if parts else ""))
+    return [*told]
+
+
+def _find_type(schema: object) -> str:
+    if not isinstance(schema, dict):
+        return "value"
+    if "const" in schema:
+        return _TYPES.get(type(schema["const"]), "value")
+    values = schema.get("enum")
+    if isinstance(values, list) and values:
+        return _TYPES.get(type(values[0]), "value")
+    named = schema.get("type")
+    return "text" if named == "string" else named if isinstance(named, str) else "value"

@@ -1,0 +1,49 @@
+"""Regular expressions in plain words: how an answer begins and ends, or what it may not hold."""
+
+from __future__ import annotations
+
+import re
+
+_ATOM = r"(?:\[(?:\\.|[^\]\\])+\]|\\[sdwSDW]|\.)"
+_LETTER = r"(?:<[\w ]+>|[\w #@:=<>/,;'\"!%&~-]|\\[^\w\s])"
+_FLAGS = re.compile(r"\A\(\?[aimsux]+\)")
+_WHOLE = re.compile(r"\A\\A\[\^((?:\\.|[^\]\\])+)\][*+]\\Z\Z")
+_FIRST = re.compile(rf"\A\\A(?:{_ATOM}[*?])*(?P<text>{_LETTER}+)(?![*+?{{])")
+_LAST = re.compile(rf"(?<!\\)(?P<text>{_LETTER}+)(?:{_ATOM}[*?])*\\Z\Z")
+_CLASSES = {
+    "a-z": "lower-case letter",
+    "A-Z": "upper-case letter",
+    "0-9": "digit",
+    "\\d": "digit",
+    "\\s": "white space",
+    "\\n": "line break",
+    "a-zA-Z": "letter",
+    "A-Za-z": "letter",
+}
+
+
+def say_pattern(pattern: str) -> str:
+    """Return what an answer that matches does ("must end with `DONE`"), "" when that is not plain."""
+    plain = _FLAGS.sub("", pattern)
+    if _has_branches(plain):
+        return ""
+    whole = _WHOLE.match(plain)
+    if whole:
+        name = _CLASSES.get(whole.group(1))
+        return f"must not hold a single {name}" if name else ""
+    first, last = _FIRST.match(plain), _LAST.search(plain)
+    ends = [("begin", first), ("end", last)]
+    said = [f"{verb} with `{_unescape(found['text'])}`" for verb, found in ends if found]
+    return f"must {' and '.join(said)}" if said else ""
+
+
+def _has_branches(pattern: str) -> bool:
+    """Return whether the pattern has alternatives outside of its groups and classes."""
+    bare = re.sub(r"\\.|\[[^\]]*\]", "", pattern)
+    while (inner := re.sub(r"\([^()]*\)", "", bare)) != bare:
+        bare = inner
+    return "|" in bare
+
+
+def _unescape(text: str) -> str:
+    return re.sub(r"\\([^\w\s])", r"\1", text).strip()

@@ -1,0 +1,31 @@
+"""Patterns are put in words where these say the same."""
+
+from __future__ import annotations
+
+import pytest
+
+from skillopt_sleep.training.wordings import say_pattern
+
+
+@pytest.mark.parametrize(
+    ("pattern", "words"),
+    [
+        (r"\A[^a-z]*\Z", "must not hold a single lower-case letter"),
+        (r"\bDONE[.!]*\s*\Z", "must end with `DONE`"),
+        (r"(?s)\A\s*\{.*\}\s*\Z", "must begin with `{` and end with `}`"),
+        (r"(?:\A|\n)#### <number>\s*\Z", "must end with `#### <number>`"),
+        (r"\AHello, ", "must begin with `Hello,`"),
+    ],
+    ids=["class", "end", "both", "group", "begin"],
+)
+def test_how_an_answer_begins_and_ends_is_told_in_words(pattern, words):
+    assert say_pattern(pattern) == words
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [r"yes|no\Z", r"a+\Z", r"(?!no\Z)", r"\A[^xyz]*\Z", r"\d+", "("],
+    ids=["branches", "repeat", "lookahead", "class", "digits", "broken"],
+)
+def test_what_is_not_plain_is_left_as_a_pattern(pattern):
+    assert say_pattern(pattern) == ""
