@@ -22,6 +22,7 @@ _DATA = (
     "daemon.json",
     "service*.json",
     "service.xml",
+    "service-edited-*",
 )
 _CACHE = ("replays", "models", "copilot", "demo", "decisions.lock", "decisions.json")
 _LOG = ("*.log", "*.log.*")
