@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from skillopt_sleep.config import Settings, get_value, list_values, load, set_value
+from skillopt_sleep.config import get_value, list_values, load, set_value
 from skillopt_sleep.errors import UsageError
+from skillopt_sleep.settings import Settings
 
 
 def test_a_missing_file_means_defaults(tmp_path: Path):

@@ -16,12 +16,12 @@ from typer.testing import CliRunner
 from skillopt_replay.errors import Unavailable
 from skillopt_replay.models import catalogue
 from skillopt_sleep.cli import app
-from skillopt_sleep.config import Settings
 from skillopt_sleep.demo.home import lend_sign_in, make_home
 from skillopt_sleep.demo.night import make_settings
 from skillopt_sleep.errors import AppError
 from skillopt_sleep.lock import hold
 from skillopt_sleep.paths import locate
+from skillopt_sleep.settings import Settings
 from skillopt_sleep.store.counts import count_sessions
 from skillopt_sleep.store.database import connect
 from tests.support.chat_server import RULE, ChatModel
