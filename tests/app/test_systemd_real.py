@@ -16,7 +16,7 @@ from tests.support.private_systemd import NoSystemd, PrivateSystemd
 
 SERVICE, TIMER = "skillopt-sleep.service", "skillopt-sleep.timer"
 # Blanks, a specifier, a variable, both quotes, a backslash and letters of other scripts.
-AWKWARD = "50% off & \"more\" $HOME it's \\ Füße 日本"
+AWKWARD = '50% off & "more" $HOME it\'s \\ Füße 日本'
 
 
 @pytest.fixture
@@ -57,7 +57,9 @@ def test_a_real_systemd_installs_starts_watches_stops_and_forgets_the_service(
     systemd.app("start")
     assert systemd.show(SERVICE, "ActiveState") == "active"
     systemd.call("kill", f"-{signal.SIGKILL}", systemd.show(SERVICE, "MainPID"))
-    until(lambda: systemd.show(SERVICE, "SubState") == "auto-restart", lambda: systemd.show(SERVICE, "SubState"))
+    until(
+        lambda: systemd.show(SERVICE, "SubState") == "auto-restart", lambda: systemd.show(SERVICE, "SubState")
+    )
 
     systemd.app("uninstall")
     assert photograph(private_home) == before
@@ -65,7 +67,9 @@ def test_a_real_systemd_installs_starts_watches_stops_and_forgets_the_service(
     assert "skillopt" not in systemd.call("systemctl", "--user", "list-units", "--all").stdout
 
 
-def test_a_real_systemd_gives_a_daemon_that_hangs_up_and_starts_another(systemd: PrivateSystemd, private_home):
+def test_a_real_systemd_gives_a_daemon_that_hangs_up_and_starts_another(
+    systemd: PrivateSystemd, private_home
+):
     systemd.app("install")
     more = private_home / ".config" / "systemd" / "user" / f"{SERVICE}.d"
     more.mkdir()
