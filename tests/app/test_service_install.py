@@ -371,6 +371,20 @@ def test_purging_removes_all_of_ours_and_nothing_of_the_users(managers: FakeMana
     assert invoke("uninstall", "--purge", "--yes").stdout == "there was nothing\n"
 
 
+def test_purging_leaves_no_empty_folder_and_no_lock_of_a_demo(
+    managers: FakeManagers, private_home: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.delenv("SKILLOPT_SLEEP_HOME")
+    invoke("status")
+    paths = locate()
+    for folder in (paths.cache, paths.log):
+        folder.mkdir(parents=True)
+    (paths.cache / "run.lock").touch()
+    (paths.log / "daemon.log").touch()
+    assert invoke("uninstall", "--purge", "--yes").exit_code == 0
+    assert list(private_home.rglob("*skillopt*")) == []
+
+
 def test_a_link_is_removed_and_not_what_it_leads_to(managers: FakeManagers, tmp_path: Path):
     invoke("status")
     precious = tmp_path / "precious"
