@@ -13,8 +13,8 @@ def replaces(new: Session, stored: Session) -> bool:
     """Tell whether a reading takes the place of what is stored of the same session.
 
     The richer one stays: more turns, else more exit codes, tool calls, tokens, words of the user's, answers,
-    a later end, longer answers. So a file that was truncated, or written anew with less, destroys nothing, and
-    of two files with the same session one counts.
+    a later end, longer answers. So a file that was truncated, or written anew with less, destroys nothing,
+    and of two files with the same session one counts.
     Of equals the new one is kept when it comes from the same file, or the stored one's file is gone (it was
     moved).
     """
