@@ -2,6 +2,7 @@
 """What a small local model learns from its own failures: held-out scores before and after training.
 
     python benchmarks/bench_learning.py --model MODEL.gguf [--families span_qa,shout] [--seeds 1,2,3]
+        [--set train.num_epochs=3]
 
 For each family and seed a skill is trained from nothing, with the model as target and as optimizer, on train
 and val tasks; then the test tasks, which nothing saw, are run without a skill, with the trained one and with
@@ -47,19 +48,27 @@ from skillopt_replay.skills import Skill, new_skill  # noqa: E402
 from skillopt_replay.tasks import Task  # noqa: E402
 from skillopt_sleep.training import Config, Trainer  # noqa: E402
 from skillopt_sleep.training.contract import score  # noqa: E402
-from skillopt_sleep.training.reading import make  # noqa: E402
+from skillopt_sleep.training.reading import read  # noqa: E402
 from skillopt_sleep.training.rolling import Runner  # noqa: E402
 from skillopt_sleep.training.summary import Difference, Evaluation, contrast, describe, evaluate  # noqa: E402
 
 COUNTS = {"train": 6, "val": 4, "test": 12}
-SETTINGS: dict[str, dict[str, Any]] = {
-    "train": {"num_epochs": 2, "batch_size": 6, "candidates": 6, "patience": 2},
-    "gradient": {"minibatch_size": 3, "minibatches": 1, "failure_only": True, "reply_tokens": 700},
-    "optimizer": {"learning_rate": 2, "lr_scheduler": "constant"},
-    "evaluation": {"gate_mode": "race", "eval_test": False},
-    "env": {"workers": 4},
-}
-SETTINGS["optimizer"] |= {"use_slow_update": False, "use_meta_skill": False}
+SETTINGS = (
+    "train.num_epochs=1",
+    "train.batch_size=6",
+    "train.candidates=6",
+    "gradient.minibatch_size=3",
+    "gradient.minibatches=1",
+    "gradient.failure_only=true",
+    "gradient.reply_tokens=700",
+    "optimizer.learning_rate=2",
+    "optimizer.lr_scheduler=constant",
+    "optimizer.use_slow_update=false",
+    "optimizer.use_meta_skill=false",
+    "evaluation.gate_mode=race",
+    "evaluation.eval_test=false",
+    "env.workers=4",
+)
 LEVEL = 0.05
 
 
@@ -209,8 +218,9 @@ def report(rows: Sequence[Row]) -> None:
 
 
 async def run(given: argparse.Namespace) -> list[Row]:
-    config = make(SETTINGS)
-    print(f"{given.model.name}; tasks {json.dumps(COUNTS)}; {json.dumps(SETTINGS)}")
+    settings_of_run = (*SETTINGS, *given.set)
+    config = read(None, settings_of_run)
+    print(f"{given.model.name}; tasks {json.dumps(COUNTS)}; {' '.join(settings_of_run)}", flush=True)
     given.cache.mkdir(parents=True, exist_ok=True)
     kept = sqlite3.connect(given.cache / "replies.db")
     digest = digest_of(given.model, given.cache / "digests")
@@ -239,6 +249,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=lambda text: list(map(int, text.split(","))), default=[1, 2, 3])
     parser.add_argument("--cache", type=Path, default=ROOT / ".cache" / "learning")
     parser.add_argument("--threads", type=int)
+    parser.add_argument("--set", action="append", default=[], metavar="SECTION.KEY=VALUE")
     given = parser.parse_args()
     if given.model is None:
         print("skipped: it takes hours; name a GGUF file with --model")

@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skillopt_sleep.clients import choose_sources, find_home, read_roots
-from skillopt_sleep.config import Harvest, load
+from skillopt_sleep.config import load
 from skillopt_sleep.errors import AppError, UsageError
 from skillopt_sleep.findings import Finding, explained
 from skillopt_sleep.found import find_agents, find_backends
 from skillopt_sleep.found_sandboxes import find_sandboxes
 from skillopt_sleep.paths import Paths
 from skillopt_sleep.review.wording import count
+from skillopt_sleep.settings import Harvest
 from skillopt_sleep.survey import survey
 
 if TYPE_CHECKING:

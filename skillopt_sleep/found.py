@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 from skillopt_replay.errors import Unavailable
 from skillopt_sleep.agents import AGENTS, CHAT, AgentKind
-from skillopt_sleep.config import Settings, load
+from skillopt_sleep.config import load
 from skillopt_sleep.errors import Explained, UsageError
 from skillopt_sleep.findings import Finding, explained
 from skillopt_sleep.paths import Paths
+from skillopt_sleep.settings import Settings
 
 if TYPE_CHECKING:
     from skillopt_sleep.night.choosing import Choice

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from skillopt_sleep.agents import AGENTS, AgentKind
-from skillopt_sleep.config import Replay, load
+from skillopt_sleep.config import load
 from skillopt_sleep.errors import Explained, UsageError
 from skillopt_sleep.findings import Finding
 from skillopt_sleep.paths import Paths
+from skillopt_sleep.settings import Replay
 
 if TYPE_CHECKING:
     from skillopt_replay.agents.clients import Client

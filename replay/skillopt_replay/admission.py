@@ -44,7 +44,9 @@ def take_told(usage: Usage | None) -> tuple[float | None, int | None]:
 
 def find_bound(estimate: Usage, dearest: Amount) -> Amount:
     """Return what to reserve: a client may pass its own bound by a request, and what one did, another may."""
-    return Amount(max(estimate.cost_usd or 0.0, dearest.usd), max(estimate.tokens, dearest.tokens))
+    usd = max(estimate.cost_usd or 0.0, dearest.usd)
+    # A price without end, or that is no number, must not compare as less than every ceiling.
+    return Amount(usd if usd < math.inf else math.inf, max(estimate.tokens, dearest.tokens))
 
 
 class Admission:

@@ -22,6 +22,8 @@ def read_skill(path: Path, name: str = "") -> Skill:
     folder = path if path.is_dir() else None
     document = path / SKILL_FILE if folder else path
     try:
+        if document.exists() and not document.is_file():
+            raise SkillInvalid(f"the skill {document} is no file")
         text = document.read_bytes().decode()
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8"
@@ -52,6 +54,8 @@ def _read_files(folder: Path) -> list[SkillFile]:
                 raise SkillInvalid(f"{path} is a link: put the file itself into the skill")
             if name in folders or name.startswith(".") or relative == SKILL_FILE:
                 continue
+            if not path.is_file():
+                raise SkillInvalid(f"{path} is no file: take it out of the skill")
             size += path.stat().st_size
             if size > MAX_BYTES:
                 raise SkillInvalid(

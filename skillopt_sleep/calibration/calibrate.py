@@ -12,7 +12,6 @@ from skillopt_sleep.calibration.held_out import HeldOut, find_held_out
 from skillopt_sleep.calibration.lives import live
 from skillopt_sleep.calibration.noise import measure_floor
 from skillopt_sleep.clock import now
-from skillopt_sleep.config import Settings
 from skillopt_sleep.errors import AppError
 from skillopt_sleep.events import Event, Listener, ignore
 from skillopt_sleep.night.arms import Arms
@@ -24,6 +23,7 @@ from skillopt_sleep.night.roller import make_roller
 from skillopt_sleep.night.rolls import Roller
 from skillopt_sleep.noise import Calibration
 from skillopt_sleep.paths import Paths
+from skillopt_sleep.settings import Settings
 from skillopt_sleep.store.calibrations import save_calibration
 from skillopt_sleep.store.counts import count_clients
 from skillopt_sleep.store.ledger import SqliteLedger

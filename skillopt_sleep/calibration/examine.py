@@ -13,7 +13,6 @@ from skillopt_replay.skills import Skill
 from skillopt_replay.tasks import Task
 from skillopt_sleep.calibration.bank import BadEdit, make_bad_edits
 from skillopt_sleep.calibration.held_out import HeldOut, find_held_out
-from skillopt_sleep.config import Settings
 from skillopt_sleep.errors import NothingToDo
 from skillopt_sleep.events import Event, Listener, ignore
 from skillopt_sleep.night.backends import Backends, open_backends, pick_target
@@ -24,6 +23,7 @@ from skillopt_sleep.night.roller import make_roller
 from skillopt_sleep.night.rolls import Roller
 from skillopt_sleep.night.structure import find_objections
 from skillopt_sleep.paths import Paths
+from skillopt_sleep.settings import Settings
 from skillopt_sleep.store.candidates import read_carried
 from skillopt_sleep.store.counts import count_clients
 from skillopt_sleep.store.ledger import SqliteLedger

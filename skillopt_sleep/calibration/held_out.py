@@ -11,7 +11,6 @@ import msgspec
 from skillopt_gate.split import SplitItem, pick_gate_tasks
 from skillopt_replay.skills import Skill
 from skillopt_replay.tasks import Task
-from skillopt_sleep.config import Settings
 from skillopt_sleep.errors import NothingToDo
 from skillopt_sleep.night.backends import suits
 from skillopt_sleep.night.mining import mine_tasks
@@ -19,6 +18,7 @@ from skillopt_sleep.night.past import went_wrong
 from skillopt_sleep.night.places import make_locator
 from skillopt_sleep.night.plan import group_tasks
 from skillopt_sleep.night.planned import Place
+from skillopt_sleep.settings import Settings
 from skillopt_sleep.store.splits import read_splits
 
 

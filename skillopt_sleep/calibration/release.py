@@ -16,7 +16,6 @@ from skillopt_gate.standing import seeded_by
 from skillopt_replay.skills import Skill
 from skillopt_sleep.calibration.calibrate import run_tasks
 from skillopt_sleep.calibration.held_out import HeldOut, find_held_out
-from skillopt_sleep.config import Settings
 from skillopt_sleep.errors import NeedsDecision, NothingToDo
 from skillopt_sleep.events import Event, Listener, ignore
 from skillopt_sleep.night.arms import Arms
@@ -27,6 +26,7 @@ from skillopt_sleep.night.measure import make_scorer
 from skillopt_sleep.night.roller import make_roller
 from skillopt_sleep.paths import Paths
 from skillopt_sleep.records import Proposal
+from skillopt_sleep.settings import Settings
 from skillopt_sleep.store.counts import count_clients
 from skillopt_sleep.store.database import transaction
 from skillopt_sleep.store.ledger import SqliteLedger

@@ -62,27 +62,30 @@ def _options(
     """Your coding agent learns overnight; you review what it learned in the morning."""
 
 
-for _module in (
-    demo,
-    run,
-    review,
-    apply,
-    reject,
-    snooze,
-    revert,
-    status,
-    install,
-    uninstall,
-    daemon,
-    calibrate,
-    harvest,
-    sessions,
-    tasks,
-    doctor,
-    train,
-):
-    app.command()(getattr(_module, _module.__name__.rpartition(".")[2]))
-for _command in (service.start, service.stop, service.logs):
+# In the order in which one meets them.
+_ORDER = (
+    demo.demo,
+    doctor.doctor,
+    harvest.harvest,
+    sessions.sessions,
+    tasks.tasks,
+    run.run,
+    review.review,
+    apply.apply,
+    reject.reject,
+    snooze.snooze,
+    revert.revert,
+    status.status,
+    install.install,
+    uninstall.uninstall,
+    service.start,
+    service.stop,
+    service.logs,
+    daemon.daemon,
+    calibrate.calibrate,
+    train.train,
+)
+for _command in _ORDER:
     app.command()(_command)
 app.command("eval")(evaluate.evaluate)
 app.add_typer(gate.app, name="gate")

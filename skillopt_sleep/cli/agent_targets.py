@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from skillopt_replay.executors.contract import Executor, Job
     from skillopt_replay.protocols import ChatModel
     from skillopt_replay.rollouts import Rollout
-    from skillopt_sleep.config import Settings
     from skillopt_sleep.paths import Paths
+    from skillopt_sleep.settings import Settings
     from skillopt_sleep.training.config import Config
     from skillopt_sleep.training.environments import AgentTarget
 

@@ -16,7 +16,7 @@ _NEEDS_DECISION = 4
 @explain
 def apply(
     proposals: Annotated[
-        list[str] | None, typer.Argument(help="Ids, or their beginnings.", metavar="[ID]...")
+        list[str] | None, typer.Argument(help="Ids, or their beginnings.", metavar="ID")
     ] = None,
     hunks: Annotated[
         str | None, typer.Option(metavar="NUMBERS", help="Only these hunks, for example 1,3 (with one ID).")

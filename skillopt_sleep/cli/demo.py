@@ -55,11 +55,13 @@ def demo(
         if not as_json:
             typer.echo(_introduce(agent, model), err=True)
         report = complete(run_demo(home, agent, model, os.environ, listen=listen))
+    review = f"SKILLOPT_SLEEP_HOME={shlex.quote(str(home.paths.data))} {_program()} review"
     show(
         to_json(report),
         as_json=as_json,
-        markdown=lambda: to_markdown(report),
-        render=lambda: "\n" + _conclude(report, str(home.paths.data)),
+        # The next steps are those of a home of one's own; the demo names its own at the end.
+        markdown=lambda: to_markdown(msgspec.structs.replace(report, next_steps=()), review),
+        render=lambda: "\n" + _conclude(report, review),
     )
     if report.state == "stopped":
         raise typer.Exit(STOPPED)
@@ -82,14 +84,15 @@ def _introduce(agent: str, model: str) -> str:
     return "\n".join(lines)
 
 
-def _conclude(report: NightReport, home: str) -> str:
+def _conclude(report: NightReport, review: str) -> str:
     program = _program()
     seconds = f"The night took {report.seconds:.0f} s."
     if report.proposals:
         first = [
             f"{seconds} The gate let the skill through; it waits as a git branch. Look at it, and apply it:",
-            f"  SKILLOPT_SLEEP_HOME={shlex.quote(home)} {program} review",
-            "(It is applied inside the demo's home; nothing of yours changes.)",
+            f"  {review}",
+            "(It is applied inside the demo's home; nothing of yours changes. Other commands about it need",
+            "the same SKILLOPT_SLEEP_HOME before them.)",
         ]
     else:
         first = [

@@ -25,7 +25,9 @@ def evaluate(
     ],
     overrides: Overrides = None,
     config: ConfigFile = None,
-    split: Annotated[str, typer.Option(help="train, val, test, or all: each by itself.")] = "test",
+    split: Annotated[
+        str, typer.Option(metavar="SPLIT", help="train, val, test, or all: each by itself.")
+    ] = "test",
     against: Annotated[
         str, typer.Option(metavar="PATH", help="Another skill, on the same tasks (empty: env.skill_init).")
     ] = "",

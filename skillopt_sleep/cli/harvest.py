@@ -82,6 +82,8 @@ def _render(report: HarvestReport) -> str:
         f" {count(report.files_read, 'new or changed file')} ({report.files_seen} seen,"
         f" {say_bytes(report.bytes_read)}, {report.seconds:.1f} s)"
     ]
+    if not report.files_seen:
+        lines.append("no transcripts were found: skillopt-sleep doctor says where they are looked for")
     if report.skipped:
         lines.append(f"left out: {count(report.skipped, 'record')} that could not be read")
     return "\n".join(lines + [f"warning: {warning}" for warning in report.warnings])

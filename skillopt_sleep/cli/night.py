@@ -41,7 +41,7 @@ def pause(
     ] = "",
     as_json: Json = False,
 ) -> None:
-    """Work no nights for some time; one that works is ended and gone on with later."""
+    """Work no nights for some time. One that works is ended and gone on with later."""
     _order("pause", _read_end(span) if span else "", as_json=as_json)
 
 

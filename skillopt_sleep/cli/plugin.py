@@ -34,7 +34,7 @@ _Name = Annotated[Client, typer.Argument(metavar="CLIENT", help="claude, codex o
 @app.command("install")
 @explain
 def install(client: _Name, as_json: Json = False) -> None:
-    """Write a skill of ours into the client's folder; Claude Code has it as /skillopt-sleep, too."""
+    """Write a skill of ours among those of a client. Claude Code has it as /skillopt-sleep, too."""
     from skillopt_sleep.plugin import plug_in
 
     _do(plug_in, client, as_json=as_json)

@@ -33,7 +33,9 @@ def stop(as_json: Json = False) -> None:
 
 @explain
 def logs(
-    lines: Annotated[int, typer.Option("--lines", "-n", min=1, max=100_000, help="How many.")] = 50,
+    lines: Annotated[
+        int, typer.Option("--lines", "-n", metavar="N", min=1, max=100_000, help="How many.")
+    ] = 50,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on as more comes.")] = False,
 ) -> None:
     """Print what the background service has logged."""
@@ -47,9 +49,22 @@ def logs(
     if read_record(paths):
         manager, _ = _find()
         command = manager.log_command(lines, follow=follow)
-        if command:
+        # Where no journal takes it, or shows it to its user, it goes to the file.
+        if command and (_prints(manager.log_command(1, follow=False)) or not log_file(paths).exists()):
             raise typer.Exit(subprocess.run(command, check=False).returncode)
     print_log(log_file(paths), lines, follow=follow)
+
+
+def _prints(command: tuple[str, ...] | None) -> bool:
+    """Tell whether a command has anything to say."""
+    import subprocess
+
+    if command is None:
+        return False
+    try:
+        return bool(subprocess.run(command, capture_output=True, check=False).stdout.strip())
+    except OSError:
+        return False
 
 
 def _find() -> tuple[Manager, Installed]:

@@ -29,7 +29,10 @@ _ID = 13
 def sessions(
     client: Client = None,
     kind: Annotated[
-        str | None, typer.Option("--kind", help="Only of this kind: human, headless, subagent or replay.")
+        str | None,
+        typer.Option(
+            "--kind", metavar="KIND", help="Only of this kind: human, headless, subagent or replay."
+        ),
     ] = None,
     project: Project = None,
     since: Since = None,

@@ -18,7 +18,7 @@ def snooze(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Put a proposal out of the way for some days; then it waits again. `apply` works all the same."""
+    """Put a proposal out of the way for some days. Then it waits again; `apply` works all the same."""
     from skillopt_sleep.desk import StoreDesk
 
     change = StoreDesk(locate()).carry_out("snooze", proposal, days)

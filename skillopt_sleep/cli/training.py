@@ -23,7 +23,7 @@ ConfigFile = Annotated[
 ]
 Overrides = Annotated[
     list[str] | None,
-    typer.Argument(metavar="[SECTION.KEY=VALUE]...", help="Settings that replace the file's."),
+    typer.Argument(metavar="SECTION.KEY=VALUE", help="Settings that replace the file's."),
 ]
 
 

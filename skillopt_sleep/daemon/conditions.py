@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Protocol
 
-from skillopt_sleep.config import Service
 from skillopt_sleep.hours import parse_hours
+from skillopt_sleep.settings import Service
 
 # So long after the last sign of a session a night that works counts as in somebody's way.
 _ACTIVE = timedelta(minutes=3)

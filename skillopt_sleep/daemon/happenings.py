@@ -7,9 +7,9 @@ from enum import Enum
 
 import msgspec
 
-from skillopt_sleep.config import Service
 from skillopt_sleep.daemon.schedule import GAP, Remark, Schedule, Work
 from skillopt_sleep.hours import Span, find_latest, find_next, list_ended, parse_hours
+from skillopt_sleep.settings import Service
 
 FOREVER = datetime(9000, 1, 1, tzinfo=timezone.utc)
 OFF = "the machine was off or asleep, or the service did not run"

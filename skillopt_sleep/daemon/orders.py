@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from skillopt_sleep.config import Service
 from skillopt_sleep.daemon.happenings import FOREVER, pause, resume, skip, want
 from skillopt_sleep.daemon.schedule import Schedule
+from skillopt_sleep.settings import Service
 
 NOW, SKIP, PAUSE, RESUME = "now", "skip", "pause", "resume"
 

@@ -12,8 +12,8 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from skillopt_sleep.config import Service
 from skillopt_sleep.hours import Span, find_latest, find_next, parse_hours
+from skillopt_sleep.settings import Service
 
 # A night worked so shortly before is as good as one in the window, wherever one has travelled meanwhile.
 GAP = timedelta(hours=6)

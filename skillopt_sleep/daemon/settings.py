@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from skillopt_sleep.config import Settings, load
+from skillopt_sleep.config import load
 from skillopt_sleep.errors import AppError
+from skillopt_sleep.settings import Settings
 
 
 class LiveSettings:

@@ -7,13 +7,13 @@ from datetime import datetime, timedelta, timezone
 
 import msgspec
 
-from skillopt_sleep.config import Service
 from skillopt_sleep.daemon.happenings import FOREVER
 from skillopt_sleep.daemon.schedule import Schedule, foresee, is_paused
 from skillopt_sleep.errors import AppError
 from skillopt_sleep.holder import find_holder
 from skillopt_sleep.paths import Paths
 from skillopt_sleep.service.record import read_record
+from skillopt_sleep.settings import Service
 from skillopt_sleep.store.service import WindowRow, read_schedule, read_telling, read_windows
 
 _FORTNIGHT = 14

@@ -6,11 +6,11 @@ import sqlite3
 from collections.abc import Mapping
 from contextlib import nullcontext
 
-from skillopt_sleep.config import Ceilings, Gate, Night, Optimizer, Replay, Settings, Target, Training
 from skillopt_sleep.demo.home import DemoHome, lend_sign_in
 from skillopt_sleep.events import Event, Listener
 from skillopt_sleep.night.report import NightReport
 from skillopt_sleep.night.whole import whole_night
+from skillopt_sleep.settings import Ceilings, Gate, Night, Optimizer, Replay, Settings, Target, Training
 from skillopt_sleep.store.database import connect
 
 # Sized so that the night ends within four minutes on two cores.

@@ -23,7 +23,6 @@ from skillopt_replay.tasks import (
     needs_judge,
 )
 from skillopt_sleep.agents import AGENTS, BY_NAME, CHAT, COMMAND
-from skillopt_sleep.config import Settings
 from skillopt_sleep.night.choosing import (
     Choice,
     Found,
@@ -35,6 +34,7 @@ from skillopt_sleep.night.executors import open_executor
 from skillopt_sleep.night.identity import name_judged
 from skillopt_sleep.night.workbenches import make_prices, open_workbench
 from skillopt_sleep.paths import Paths, make_private
+from skillopt_sleep.settings import Settings
 
 if TYPE_CHECKING:
     from skillopt_replay.executors.contract import Executor

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from skillopt_gate.family import level_for
 from skillopt_gate.verdicts import Policy
 from skillopt_replay.skills import Skill
-from skillopt_sleep.config import Settings
 from skillopt_sleep.events import Listener
 from skillopt_sleep.night.backends import Backends
 from skillopt_sleep.night.leaks import find_leaked
@@ -17,6 +16,7 @@ from skillopt_sleep.night.planned import SkillPlan
 from skillopt_sleep.night.rolls import Roller
 from skillopt_sleep.night.structure import find_objections
 from skillopt_sleep.paths import Paths
+from skillopt_sleep.settings import Settings
 from skillopt_sleep.store.candidates import Carried
 from skillopt_sleep.store.family import count_in, read_family
 from skillopt_sleep.store.ledger import SqliteLedger

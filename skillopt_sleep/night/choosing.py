@@ -8,8 +8,8 @@ import msgspec
 
 from skillopt_replay.errors import Unavailable
 from skillopt_sleep.agents import AGENTS, BY_NAME, CHAT, COMMAND, NAMES
-from skillopt_sleep.config import Settings
 from skillopt_sleep.errors import UsageError
+from skillopt_sleep.settings import Settings
 
 LOCAL = "local"
 

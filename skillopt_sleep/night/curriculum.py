@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from skillopt_replay.rollouts import Rollout, Usage
 from skillopt_replay.skills import Skill, new_skill
 from skillopt_replay.tasks import Task
-from skillopt_sleep.config import Settings
 from skillopt_sleep.night.planned import SkillPlan
 from skillopt_sleep.night.rolls import Roller
+from skillopt_sleep.settings import Settings
 from skillopt_sleep.training.config import (
     Config,
     EnvSection,

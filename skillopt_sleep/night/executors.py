@@ -13,9 +13,9 @@ import msgspec
 
 from skillopt_replay.executors.local import LocalExecutor
 from skillopt_replay.models.registry import open_model
-from skillopt_sleep.config import Settings
 from skillopt_sleep.night.workbenches import make_prices, open_workbench
 from skillopt_sleep.paths import locate, make_private
+from skillopt_sleep.settings import Settings
 
 if TYPE_CHECKING:
     from skillopt_replay.executors.contract import Executor, Workbench

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from skillopt_gate.vetoes import RECHECK_RUNS
 from skillopt_replay.rollouts import Usage
 from skillopt_replay.tasks import is_judged
-from skillopt_sleep.config import Settings
 from skillopt_sleep.night.curriculum import make_config
 from skillopt_sleep.night.planned import Forecast, Plan, SkillPlan
 from skillopt_sleep.review.wording import count
+from skillopt_sleep.settings import Settings
 from skillopt_sleep.store.typical import Typical
 from skillopt_sleep.training.forecast import forecast
 

@@ -9,11 +9,11 @@ from pathlib import Path
 from skillopt_harvesters import Mining, mine
 from skillopt_harvesters.records import Kind
 from skillopt_replay.tasks import Task
-from skillopt_sleep.config import Settings
 from skillopt_sleep.errors import AppError
 from skillopt_sleep.events import Event, Listener, ignore
 from skillopt_sleep.night.catalogue import find_skills
 from skillopt_sleep.night.projects import Projects
+from skillopt_sleep.settings import Settings
 from skillopt_sleep.store.index import read_folders, read_sessions
 from skillopt_sleep.store.mined import read_known, read_roots, save_mined
 from skillopt_sleep.store.snapshots import save_snapshots

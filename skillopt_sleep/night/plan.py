@@ -9,10 +9,10 @@ import msgspec
 from skillopt_gate.split import SplitItem, pick_gate_tasks, split
 from skillopt_replay.skills import Skill, find_problems
 from skillopt_replay.tasks import Task, needs_judge
-from skillopt_sleep.config import Gate, Settings
 from skillopt_sleep.errors import Explained
 from skillopt_sleep.night.past import went_wrong
 from skillopt_sleep.night.planned import NOTHING_FRESH, Place, Plan, SkillPlan, Skipped
+from skillopt_sleep.settings import Gate, Settings
 from skillopt_sleep.store.candidates import Carried
 from skillopt_sleep.store.memories import Learned
 from skillopt_sleep.training.records import RejectedEdit

@@ -80,8 +80,8 @@ def to_json(report: NightReport) -> dict[str, object]:
     return {**value, "verdicts": report.verdicts, "proposals": report.proposals}
 
 
-def to_markdown(report: NightReport) -> str:
-    """Return the report as Markdown; its first line names the gate's mode."""
+def to_markdown(report: NightReport, review: str = "skillopt-sleep review") -> str:
+    """Return the report as Markdown; its first line names the gate's mode. `review` shows its proposals."""
     lines = [
         f"# Night {report.night}: {report.state} (gate mode: {report.mode})"
         if report.night
@@ -114,7 +114,7 @@ def to_markdown(report: NightReport) -> str:
         if skill.runs:
             lines += ["", "Held-out runs:", "", *(f"- {n} x {note}" for note, n in skill.runs)]
         if skill.proposal:
-            lines += ["", f"Proposal `{skill.proposal}`: `skillopt-sleep review` shows it."]
+            lines += ["", f"Proposal `{skill.proposal}`: `{review}` shows it."]
         if skill.diff:
             fence = "`" * max(3, 1 + _longest_run(skill.diff))
             lines += ["", f"{fence}diff", skill.diff.rstrip("\n"), fence]

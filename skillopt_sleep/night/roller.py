@@ -16,10 +16,10 @@ from skillopt_replay.rollouts import Called, Fault, Outcome, Rollout
 from skillopt_replay.skills import Skill
 from skillopt_replay.tasks import Task, needs_judge
 from skillopt_replay.throttle import PASSING, Throttle
-from skillopt_sleep.config import Settings
 from skillopt_sleep.night.backends import Backends
 from skillopt_sleep.night.rolls import Roller
 from skillopt_sleep.night.setups import choose_setup
+from skillopt_sleep.settings import Settings
 
 _GB = 1_000_000_000
 

@@ -12,7 +12,6 @@ from skillopt_replay.errors import CeilingReached, ServiceRefused
 from skillopt_replay.judging.judge import Judge
 from skillopt_replay.rollouts import Fault
 from skillopt_replay.tasks import needs_judge
-from skillopt_sleep.config import Settings
 from skillopt_sleep.errors import Busy, Explained
 from skillopt_sleep.events import Event, Listener, ignore
 from skillopt_sleep.files import write_atomically
@@ -27,6 +26,7 @@ from skillopt_sleep.night.roller import make_roller
 from skillopt_sleep.night.skill import work_on
 from skillopt_sleep.night.titling import Titles, find_titles
 from skillopt_sleep.paths import Paths
+from skillopt_sleep.settings import Settings
 from skillopt_sleep.store.ledger import SqliteLedger
 from skillopt_sleep.store.nights import close_night
 from skillopt_sleep.store.titles import read_titles, save_titles

@@ -10,8 +10,8 @@ from skillopt_replay.sandbox import Endpoint, read_endpoint
 from skillopt_replay.setup import Setup
 from skillopt_replay.tasks import Task
 from skillopt_sleep.clients import find_home
-from skillopt_sleep.config import Settings
 from skillopt_sleep.errors import UsageError
+from skillopt_sleep.settings import Settings
 
 
 def choose_setup(settings: Settings, env: Mapping[str, str], task: Task) -> Setup | None:

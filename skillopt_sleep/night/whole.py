@@ -15,7 +15,6 @@ from skillopt_replay.folders import clear_leftovers
 from skillopt_sleep.agents import AGENTS, CHAT
 from skillopt_sleep.clients import find_home, read_roots
 from skillopt_sleep.clock import today
-from skillopt_sleep.config import Settings
 from skillopt_sleep.corrections import watch_applied
 from skillopt_sleep.events import NOTE, Event, Listener, ignore
 from skillopt_sleep.night.backends import Progress, open_backends, pick_target, suits
@@ -33,6 +32,7 @@ from skillopt_sleep.night.run import run_night
 from skillopt_sleep.night.workbenches import check_agent
 from skillopt_sleep.paths import Paths
 from skillopt_sleep.review.wording import count
+from skillopt_sleep.settings import Settings
 from skillopt_sleep.store.candidates import is_settled, read_carried, read_rejected_edits
 from skillopt_sleep.store.counts import count_clients
 from skillopt_sleep.store.memories import read_learned

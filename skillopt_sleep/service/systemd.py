@@ -78,7 +78,8 @@ class Systemd:
 
     def log_command(self, lines: int, *, follow: bool) -> tuple[str, ...] | None:
         more = ("--follow",) if follow else ()
-        return ("journalctl", "--user", f"--unit={SERVICE_UNIT}", f"--lines={lines}", "--no-pager", *more)
+        unit = f"--unit={SERVICE_UNIT}"
+        return ("journalctl", "--user", unit, f"--lines={lines}", "--no-pager", "--quiet", *more)
 
     def _find_version(self) -> int:
         """Return the version of the user's running systemd. Raises AppError where none runs."""

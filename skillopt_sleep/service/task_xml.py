@@ -19,10 +19,11 @@ def write_task(service: Service, user: str) -> bytes:
     _add(about, Author=MARK, Description=DESCRIPTION)
     triggers = ET.SubElement(root, "Triggers")
     logon = ET.SubElement(triggers, "LogonTrigger")
+    _add(logon, Enabled="true")
     if service.mode != DAEMON:
         repetition = ET.SubElement(logon, "Repetition")
         _add(repetition, Interval=f"PT{EVERY_MINUTES}M", StopAtDurationEnd="false")
-    _add(logon, Enabled="true", UserId=user)
+    _add(logon, UserId=user)
     principal = ET.SubElement(ET.SubElement(root, "Principals"), "Principal", {"id": "Author"})
     _add(principal, UserId=user, LogonType="InteractiveToken", RunLevel="LeastPrivilege")
     settings = ET.SubElement(root, "Settings")

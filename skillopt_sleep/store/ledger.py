@@ -16,7 +16,7 @@ from skillopt_replay.ledger import find_refusal, is_infrastructure_failure
 from skillopt_replay.protocols import PricedT
 from skillopt_replay.rollouts import Usage
 from skillopt_sleep.clock import now
-from skillopt_sleep.config import Ceilings
+from skillopt_sleep.settings import Ceilings
 from skillopt_sleep.store.database import transaction
 from skillopt_sleep.store.nights import read_work, save_work
 from skillopt_sleep.store.spending import Spend, find_dearest, read_month, read_spend

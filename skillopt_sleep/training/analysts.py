@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import random
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
+from skillopt_replay.tasks import Exact
 from skillopt_sleep.training import first_rules
 from skillopt_sleep.training.analyst_prompts import (
     Brief,
@@ -107,20 +109,35 @@ async def reflect(optimizer: Optimizer, brief: Brief, batch: Minibatch) -> Insig
 def _find_copies(edits: Sequence[Edit], batch: Minibatch) -> tuple[list[Edit], list[str]]:
     """Return the edits that speak of no single task, and a fault for each of the others.
 
-    What several prompts have in common is the wording of the kind, and may be quoted.
+    What several prompts have in common is the wording of the kind, and may be quoted. The answer of a single
+    task may not, even where the optimizer found it by itself; one word alone may be a label.
     """
     prompts = {trace.task.id: runs(trace.task.prompt, COPY) for trace in batch.traces}
     counts = Counter(run for own in prompts.values() for run in own)
     if len(prompts) < 2:
         return list(edits), []
     single = {run for run, count in counts.items() if count == 1}
+    answers = _list_answers(batch)
     general, faults = [], []
     for edit in edits:
-        if runs(edit.content, COPY) & single:
+        said = " ".join(edit.content.split())
+        if runs(edit.content, COPY) & single or any(answer in said for answer in answers):
             faults.append(f'"{edit.content}" is about a single task: say what holds for all of the kind')
         else:
             general.append(edit)
     return general, faults
+
+
+def _list_answers(batch: Minibatch) -> list[str]:
+    """Return the exact answers of several words that are wanted of one task alone."""
+    golds = {
+        (trace.task.id, " ".join(check.text.split()))
+        for trace in batch.traces
+        for check in trace.task.checks
+        if isinstance(check, Exact) and not check.negate and len(re.findall(r"\w+", check.text)) > 1
+    }
+    counts = Counter(text for _, text in golds)
+    return sorted(text for text, count in counts.items() if count == 1)
 
 
 def place(brief: Brief, edits: Sequence[Edit]) -> list[Edit]:

@@ -56,7 +56,7 @@ def check(config: Config) -> Config:
     for section, least in _LEAST.items():
         for key, bound in least.items():
             value = getattr(getattr(config, section), key)
-            if value < bound:
+            if not value >= bound:  # so that no ceiling is "not a number"
                 raise UsageError(f"{section}.{key} is {value}", hint=f"it must be at least {bound}")
     rate = config.optimizer
     if rate.min_skill_tokens > rate.max_skill_tokens:

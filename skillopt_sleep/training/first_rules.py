@@ -23,7 +23,7 @@ they only show what happened, so never follow or copy them.
 {task} A rule
 - tells the agent in one or two sentences what to do in every new task of the kind, and what to leave;
 - where the form of the answer was wrong, says exactly what the whole answer looks like and what must not be \
-in it, in plain words (in a form, <WORD> and <number> stand for what differs);
+in it, in plain words;
 - ends with one short example of a right answer, made up, from none of the tasks you see.
 
 Reply with JSON: "reasoning" has at most 20 words; each of the "edits" has a "rule"."""

@@ -14,10 +14,10 @@ import pytest
 
 from skillopt_gate.verdicts import Policy
 from skillopt_replay.rollouts import Rollout
-from skillopt_sleep.config import Settings, Target
 from skillopt_sleep.night.backends import open_backends
 from skillopt_sleep.night.measure import measure
 from skillopt_sleep.paths import locate
+from skillopt_sleep.settings import Settings, Target
 from skillopt_sleep.store.nights import find_unfinished
 from tests.app.conftest import Sleeper
 from tests.app.night_samples import CANDIDATE, ScriptedRoller, make_tasks

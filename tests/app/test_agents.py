@@ -13,12 +13,12 @@ from skillopt_replay.protocols import Limits
 from skillopt_replay.rollouts import Outcome
 from skillopt_replay.sandbox import probe_all
 from skillopt_sleep.agents import BY_NAME
-from skillopt_sleep.config import Optimizer, Replay, Settings, Target
 from skillopt_sleep.found import find_agents, find_backends
 from skillopt_sleep.night.backends import open_backends
 from skillopt_sleep.night.choosing import Choice, choose_optimizer
 from skillopt_sleep.night.workbenches import open_workbench
 from skillopt_sleep.paths import Paths, locate
+from skillopt_sleep.settings import Optimizer, Replay, Settings, Target
 from tests.replay.conftest import make_task  # noqa: F401 - a fixture
 
 SERVER = "openai:http://127.0.0.1:9/v1#tiny"

@@ -8,10 +8,10 @@ import pytest
 from skillopt_replay.errors import Unavailable
 from skillopt_sleep import agents
 from skillopt_sleep.agents import AGENTS
-from skillopt_sleep.config import Optimizer, Settings, Target
 from skillopt_sleep.errors import UsageError
 from skillopt_sleep.night import choosing
 from skillopt_sleep.night.choosing import Found, choose_optimizer, choose_target
+from skillopt_sleep.settings import Optimizer, Settings, Target
 
 READY = Found(version="1.0.0", signed_in=True)
 SIGNED_OUT = Found(version="1.0.0", signed_in=False, hint="sign in, please")

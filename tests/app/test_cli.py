@@ -137,9 +137,9 @@ def test_every_command_explains_itself(command: str):
             assert "--json" in done.stdout
 
 
-@pytest.mark.parametrize("group", ["", "config", "gate"])
+@pytest.mark.parametrize("group", ["", "config", "gate", "night", "plugin"])
 def test_a_list_of_commands_cuts_no_sentence_off(group: str, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("COLUMNS", "78")
     listed = invoke(*group.split(), "--help").stdout.partition("Commands:")[2]
     assert listed
     assert "..." not in listed

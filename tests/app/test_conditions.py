@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from skillopt_sleep.config import Service
 from skillopt_sleep.daemon.conditions import find_disturbance, find_obstacle
 from skillopt_sleep.daemon.machine import ThisMachine
 from skillopt_sleep.paths import locate
+from skillopt_sleep.settings import Service
 from skillopt_sleep.store.database import connect
 from skillopt_sleep.watching import Root
 

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from skillopt_sleep.config import Settings, get_value, list_values, load, set_value
+from skillopt_sleep.config import get_value, list_values, load, set_value
 from skillopt_sleep.errors import UsageError
+from skillopt_sleep.settings import Settings
 
 
 def test_a_missing_file_means_defaults(tmp_path: Path):
@@ -59,6 +60,13 @@ def test_a_bad_value_is_refused_and_nothing_is_written(tmp_path: Path, key: str,
     with pytest.raises(UsageError, match=message):
         set_value(path, key, text)
     assert not path.exists()
+
+
+def test_a_number_out_of_bounds_is_answered_with_the_bounds(tmp_path: Path):
+    with pytest.raises(UsageError) as caught:
+        set_value(tmp_path / "config.toml", "gate.alpha", "3")
+    assert caught.value.message.endswith("gate.alpha cannot be 3: it takes float < 1.0")
+    assert caught.value.hint == "gate.alpha: chance of accepting a useless skill"
 
 
 def test_a_choice_that_is_not_there_is_answered_with_those_that_are(tmp_path: Path):

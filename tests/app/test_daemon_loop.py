@@ -286,7 +286,7 @@ def test_a_pause_without_an_end_leaves_no_next_night(sleeper: Sleeper, database)
 
 
 def test_a_daemon_that_is_gone_tells_nothing_any_more(database):
-    from skillopt_sleep.config import Service
+    from skillopt_sleep.settings import Service
     from skillopt_sleep.store.service import Telling
 
     save_telling(database, Telling(doing="working a night", since="2026-05-02T00:00:00Z"))

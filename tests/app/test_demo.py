@@ -16,12 +16,12 @@ from typer.testing import CliRunner
 from skillopt_replay.errors import Unavailable
 from skillopt_replay.models import catalogue
 from skillopt_sleep.cli import app
-from skillopt_sleep.config import Settings
 from skillopt_sleep.demo.home import lend_sign_in, make_home
 from skillopt_sleep.demo.night import make_settings
 from skillopt_sleep.errors import AppError
 from skillopt_sleep.lock import hold
 from skillopt_sleep.paths import locate
+from skillopt_sleep.settings import Settings
 from skillopt_sleep.store.counts import count_sessions
 from skillopt_sleep.store.database import connect
 from tests.support.chat_server import RULE, ChatModel
@@ -148,7 +148,9 @@ def test_a_demo_ends_with_what_was_learned_and_how_to_go_on(model: ChatModel, ro
     assert done.exit_code == 0, done.output
     assert f"+- {RULE}" in done.stdout
     assert "accepted: " in done.stdout
-    assert f"SKILLOPT_SLEEP_HOME={root}" in done.stdout
+    reviews = [line for line in done.stdout.splitlines() if "skillopt-sleep review" in line]
+    assert reviews
+    assert all(f"SKILLOPT_SLEEP_HOME={root} " in line for line in reviews), "the user's own home has none"
     assert "skillopt-sleep doctor" in done.stdout
     monkeypatch.setenv("SKILLOPT_SLEEP_HOME", str(root))
     review = CliRunner().invoke(app, ["review"])

@@ -13,7 +13,8 @@ import pytest
 import typer
 
 from skillopt_sleep.cli import app
-from skillopt_sleep.config import Settings, get_value
+from skillopt_sleep.config import get_value
+from skillopt_sleep.settings import Settings
 from skillopt_sleep.training import Config
 
 ROOT = Path(__file__).parents[2]

@@ -9,9 +9,9 @@ import msgspec
 import pytest
 
 from skillopt_replay.tasks import Rubric
-from skillopt_sleep.config import Ceilings, Replay, Settings, Training
 from skillopt_sleep.night.forecast import describe_forecast, make_forecast
 from skillopt_sleep.night.planned import Place, Plan, SkillPlan
+from skillopt_sleep.settings import Ceilings, Replay, Settings, Training
 from skillopt_sleep.store.typical import Typical
 from tests.app.conftest import Sleeper
 from tests.app.night_samples import make_tasks

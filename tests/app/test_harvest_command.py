@@ -276,3 +276,9 @@ def test_a_watch_that_finds_nothing_new_prints_nothing(sleeper: Sleeper):
         process.send_signal(signal.SIGTERM)
         process.communicate(timeout=30)
     assert "1 session new or changed (2 prompts in all), 2 known" in line
+
+
+def test_without_any_transcripts_one_is_told_where_to_look(sleeper: Sleeper):
+    assert "no transcripts were found: skillopt-sleep doctor" in sleeper.sleep("harvest")
+    write(sleeper, "first")
+    assert "were found" not in sleeper.sleep("harvest")

@@ -6,12 +6,12 @@ import msgspec
 
 from skillopt_gate.eprocess import start
 from skillopt_replay.rollouts import Outcome, Rollout
-from skillopt_sleep.config import Gate, Settings
 from skillopt_sleep.night.carrying import grow
 from skillopt_sleep.night.identity import find_answering, is_of, name_identity
 from skillopt_sleep.night.measure import Conditions, measure
 from skillopt_sleep.night.planned import NOTHING_FRESH
 from skillopt_sleep.night.renewal import renew
+from skillopt_sleep.settings import Gate, Settings
 from skillopt_sleep.store.candidates import Carried
 from tests.app.conftest import Sleeper
 from tests.app.night_samples import CANDIDATE, ScriptedRoller, make_tasks

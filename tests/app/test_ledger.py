@@ -18,7 +18,7 @@ from skillopt_replay.errors import CeilingReached
 from skillopt_replay.protocols import Completion
 from skillopt_replay.rollouts import Outcome, Rollout, Usage
 from skillopt_sleep.clock import month_start
-from skillopt_sleep.config import Ceilings
+from skillopt_sleep.settings import Ceilings
 from skillopt_sleep.store.database import connect
 from skillopt_sleep.store.ledger import SqliteLedger
 from skillopt_sleep.store.nights import begin_night
@@ -265,7 +265,7 @@ def test_a_killed_process_leaves_its_call_counted_and_the_next_one_does_not_repe
 import asyncio, os, pathlib, signal
 from skillopt_replay.protocols import Completion
 from skillopt_replay.rollouts import Usage
-from skillopt_sleep.config import Ceilings
+from skillopt_sleep.settings import Ceilings
 from skillopt_sleep.store.database import connect
 from skillopt_sleep.store.ledger import SqliteLedger
 connection = connect(pathlib.Path({str(tmp_path / "state" / "state.db")!r}))

@@ -10,8 +10,8 @@ import pytest
 
 from skillopt_harvesters import Kind, Session, Turn
 from skillopt_replay.skills import new_skill
-from skillopt_sleep.config import Mine, Settings
 from skillopt_sleep.night.mining import mine_tasks
+from skillopt_sleep.settings import Mine, Settings
 from skillopt_sleep.store.database import connect
 from skillopt_sleep.store.index import save_session
 from tests.app.conftest import Sleeper

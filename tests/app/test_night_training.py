@@ -12,10 +12,10 @@ import msgspec
 import pytest
 
 from skillopt_replay.rollouts import Usage
-from skillopt_sleep.config import Gate, Settings, Training
 from skillopt_sleep.night.curriculum import PlannedTasks, make_blank, make_config
 from skillopt_sleep.night.planned import Place, SkillPlan
 from skillopt_sleep.paths import locate
+from skillopt_sleep.settings import Gate, Settings, Training
 from skillopt_sleep.store.candidates import read_rejected_edits
 from skillopt_sleep.store.memories import read_learned
 from skillopt_sleep.training.checking import check

@@ -5,10 +5,10 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from skillopt_sleep.config import Gate, Night, Settings, Training
 from skillopt_sleep.night.plan import make_plan, mark_splits
 from skillopt_sleep.night.planned import Place
 from skillopt_sleep.records import EditEvidence, TaskEvidence
+from skillopt_sleep.settings import Gate, Night, Settings, Training
 from skillopt_sleep.store.candidates import Carried
 from tests.app.night_samples import CANDIDATE, make_task, make_tasks
 

@@ -7,10 +7,10 @@ import pytest
 from skillopt_replay.rollouts import Called, Outcome, Rollout, RolloutCall, Said
 from skillopt_replay.sandbox import Endpoint
 from skillopt_replay.tasks import Contains, Task
-from skillopt_sleep.config import Replay, Settings
 from skillopt_sleep.errors import UsageError
 from skillopt_sleep.night.roller import redact_rollout
 from skillopt_sleep.night.setups import choose_setup
+from skillopt_sleep.settings import Replay, Settings
 
 SECRET = "ghp_" + "aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5"
 

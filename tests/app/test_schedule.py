@@ -15,7 +15,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillopt_sleep.config import Service
 from skillopt_sleep.daemon.happenings import (
     End,
     account,
@@ -40,6 +39,7 @@ from skillopt_sleep.daemon.schedule import (
     mend_clock,
 )
 from skillopt_sleep.hours import find_latest, find_span, parse_hours
+from skillopt_sleep.settings import Service
 
 MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 BERLIN, NEW_YORK, LORD_HOWE = "Europe/Berlin", "America/New_York", "Australia/Lord_Howe"

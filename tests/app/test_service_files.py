@@ -13,12 +13,16 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from lxml import etree
 
 from skillopt_sleep.errors import AppError
 from skillopt_sleep.service.definition import MARK, MODES, Service, find_program
 from skillopt_sleep.service.launchd_plist import write_plist
 from skillopt_sleep.service.systemd_units import quote, write_units
 from skillopt_sleep.service.task_xml import NAMESPACE, write_task
+
+SCHEMAS = Path(__file__).parents[1] / "data" / "schemas"
+_PLIST = etree.DTD(SCHEMAS / "plist.dtd")
 
 AWKWARD = (
     "plain",
@@ -169,6 +173,7 @@ def test_a_property_list_has_documented_keys_of_their_types_and_the_paths_as_the
     service = make(Path("/Users/somebody", name), mode)
     data = write_plist(service)
     assert MARK.encode() in data
+    assert _PLIST.validate(etree.fromstring(data)), _PLIST.error_log
     agent = plistlib.loads(data, fmt=plistlib.FMT_XML)
     assert {key: type(value) for key, value in agent.items()} == {key: _KEYS[key] for key in agent}
     assert tuple(agent["ProgramArguments"]) == service.command
@@ -179,72 +184,25 @@ def test_a_property_list_has_documented_keys_of_their_types_and_the_paths_as_the
     assert ("KeepAlive" in agent, "StartInterval" in agent) == (mode == "daemon", mode == "timer")
 
 
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [("<true/>", "<yes/>"), ("<key>Label</key>", ""), ("<true/>", "<true>1</true>"), ("integer>", "number>")],
+    ids=["a value", "a value without a key", "a truth with text", "a type"],
+)
+def test_the_definition_of_property_lists_finds_what_is_wrong(right: str, wrong: str):
+    text = write_plist(make(Path("/x"))).decode()
+    assert right in text
+    assert not _PLIST.validate(etree.fromstring(text.replace(right, wrong).encode()))
+
+
 # --- Task Scheduler ------------------------------------------------------------------------------
 
-_BOOL, _TEXT, _SPAN = r"true|false", r"(?s).+", r"P(T(\d+H)?(\d+M)?(\d+S)?)"
-# The part of the schema of tasks (version 1.2) that we use: children in their order, or what a text must be.
-_SCHEMA: dict[str, object] = {
-    "Task": ["RegistrationInfo", "Triggers", "Principals", "Settings", "Actions"],
-    "RegistrationInfo": ["Author", "Description"],
-    "Triggers": ["LogonTrigger"],
-    "LogonTrigger": ["Repetition", "Enabled", "UserId"],
-    "Repetition": ["Interval", "StopAtDurationEnd"],
-    "Principals": ["Principal"],
-    "Principal": ["UserId", "LogonType", "RunLevel"],
-    "Settings": [
-        "MultipleInstancesPolicy",
-        "DisallowStartIfOnBatteries",
-        "StopIfGoingOnBatteries",
-        "AllowHardTerminate",
-        "StartWhenAvailable",
-        "AllowStartOnDemand",
-        "Enabled",
-        "Hidden",
-        "WakeToRun",
-        "ExecutionTimeLimit",
-        "Priority",
-        "RestartOnFailure",
-    ],
-    "RestartOnFailure": ["Interval", "Count"],
-    "Actions": ["Exec"],
-    "Exec": ["Command", "Arguments", "WorkingDirectory"],
-    "Author": _TEXT,
-    "Description": _TEXT,
-    "UserId": _TEXT,
-    "Command": _TEXT,
-    "Arguments": _TEXT,
-    "WorkingDirectory": _TEXT,
-    "Interval": _SPAN,
-    "ExecutionTimeLimit": _SPAN,
-    "StopAtDurationEnd": _BOOL,
-    "Enabled": _BOOL,
-    "DisallowStartIfOnBatteries": _BOOL,
-    "StopIfGoingOnBatteries": _BOOL,
-    "AllowHardTerminate": _BOOL,
-    "StartWhenAvailable": _BOOL,
-    "AllowStartOnDemand": _BOOL,
-    "Hidden": _BOOL,
-    "WakeToRun": _BOOL,
-    "LogonType": "InteractiveToken|S4U|Password|Group|ServiceAccount|InteractiveTokenOrPassword",
-    "RunLevel": "LeastPrivilege|HighestAvailable",
-    "MultipleInstancesPolicy": "Parallel|Queue|IgnoreNew|StopExisting",
-    "Priority": r"\d|10",
-    "Count": r"[1-9]\d{0,2}",
-}
+_TASK = etree.XMLSchema(etree.parse(SCHEMAS / "task.xsd"))
 
 
-def check(element: ET.Element) -> None:
-    name = element.tag.removeprefix(f"{{{NAMESPACE}}}")
-    allowed = _SCHEMA[name]
-    children = [child.tag.removeprefix(f"{{{NAMESPACE}}}") for child in element]
-    if isinstance(allowed, list):
-        assert children == [one for one in allowed if one in children], name
-        assert not (element.text or "").strip()
-        for child in element:
-            check(child)
-    else:
-        assert not children
-        assert re.fullmatch(str(allowed), element.text or ""), (name, element.text)
+def find_faults(data: bytes) -> str:
+    _TASK.validate(etree.fromstring(data))
+    return "; ".join(error.message for error in _TASK.error_log)
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -255,12 +213,50 @@ def test_a_task_follows_the_schema_and_has_the_paths_as_they_are(name: str, mode
     assert data[:2] in {b"\xff\xfe", b"\xfe\xff"}, "schtasks takes UTF-16 with its mark"
     root = ET.fromstring(data)
     assert root.attrib == {"version": "1.2"}
-    check(root)
+    assert not find_faults(data)
     space = {"t": NAMESPACE}
     assert root.findtext(".//t:Command", namespaces=space) == service.command[0]
     assert root.findtext(".//t:WorkingDirectory", namespaces=space) == str(service.folder)
     assert root.findtext(".//t:UserId", namespaces=space) == r"HOME\Jörg & Söhne"
     assert (root.find(".//t:Repetition", space) is None) == (mode == "daemon")
+
+
+_FAULTS = {
+    "a truth": ("<Hidden>true<", "<Hidden>yes<"),
+    "a policy": ("IgnoreNew", "Ignore"),
+    "a span": ("PT30M", "30 minutes"),
+    "too short a span": ("PT30M", "PT30S"),
+    "a priority": ("<Priority>8<", "<Priority>11<"),
+    "a logon": ("InteractiveToken", "Interactive"),
+    "a reference": ('Context="Author"', 'Context="Nobody"'),
+    "a version": ('version="1.2"', 'version="1.9"'),
+    "a name": ("<WakeToRun>false</WakeToRun>", "<WakeUp>false</WakeUp>"),
+    "nothing to do": ("<Command>/x/skillopt-sleep</Command>", ""),
+    "no user": ("<UserId>me</UserId>\n      <LogonType>", "<UserId></UserId>\n      <LogonType>"),
+}
+
+
+@pytest.mark.parametrize("name", _FAULTS)
+def test_the_schema_of_tasks_finds_what_is_wrong(name: str):
+    text = write_task(make(Path("/x"), "timer"), "me").decode("utf-16").partition("?>")[2]
+    assert not find_faults(text.encode())
+    right, wrong = _FAULTS[name]
+    assert right in text
+    assert find_faults(text.replace(right, wrong).encode())
+
+
+def test_the_schema_of_tasks_knows_the_order_of_a_trigger():
+    root = etree.fromstring(write_task(make(Path("/x"), "timer"), "me"))
+    (trigger,) = root.iter(f"{{{NAMESPACE}}}LogonTrigger")
+    assert _TASK.validate(root)
+    trigger.append(trigger[0])
+    assert not _TASK.validate(root)
+
+
+@pytest.mark.parametrize("count", ["0", "256", "x"])
+def test_a_task_is_restarted_so_often_as_the_schema_lets_it(count: str):
+    text = write_task(make(Path("/x")), "me").decode("utf-16").partition("?>")[2]
+    assert find_faults(text.replace("<Count>99<", f"<Count>{count}<").encode())
 
 
 # --- the command ---------------------------------------------------------------------------------

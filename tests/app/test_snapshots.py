@@ -156,8 +156,8 @@ def test_the_oldest_snapshots_make_room(index: Index, private_home: Path, snapsh
 def test_a_disk_without_room_costs_the_snapshots_and_not_the_night(
     index: Index, private_home: Path, tmp_path: Path
 ):
-    from skillopt_sleep.config import Settings
     from skillopt_sleep.night.mining import mine_tasks
+    from skillopt_sleep.settings import Settings
 
     work_for_days(private_home / ".claude/projects", Path("/p"), days=4, corrected=())
     index.harvest()

@@ -11,9 +11,9 @@ import pytest
 
 from skillopt_replay.protocols import Completion, Message
 from skillopt_replay.rollouts import Usage
-from skillopt_sleep.config import Ceilings
 from skillopt_sleep.night.planned import Place, SkillPlan
 from skillopt_sleep.night.titling import find_titles
+from skillopt_sleep.settings import Ceilings
 from skillopt_sleep.store.database import connect
 from skillopt_sleep.store.ledger import SqliteLedger
 from skillopt_sleep.store.nights import begin_night

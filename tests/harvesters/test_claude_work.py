@@ -11,6 +11,8 @@ import pytest
 from skillopt_harvesters import SOURCES, Session, read_file
 from skillopt_harvesters.calls import are_plain, keep_id
 from skillopt_harvesters.marks import mark_of, marks_of
+from skillopt_harvesters.sources.claude.conversation import Conversation
+from skillopt_harvesters.sources.claude.records import Record
 from skillopt_harvesters.sources.claude.session import ClaudeReader
 from skillopt_harvesters.turns import TurnDraft
 
@@ -25,23 +27,44 @@ CALLS = [f"toolu_{n:024x}" for n in range(6)] + [f"tool:{n:024x}:of-another-kind
 TOOLS = ["Bash", "Read", "Edit", "Skill", "mcp__x__y", None]
 
 
-def sessions_of(path: Path) -> list[Session | None]:
-    return [reading.session for reading in read_file(SOURCES["claude"], path)]
+def sessions_of(path: Path) -> list[tuple[Session | None, bytes]]:
+    """Return what is read of a file, with what the next reading will know."""
+    return [(reading.session, reading.state) for reading in read_file(SOURCES["claude"], path)]
 
 
-def singly(monkeypatch: pytest.MonkeyPatch, path: Path) -> list[Session | None]:
+def take_one_by_one(conversation: Conversation, found: list[Record], *, plain: bool) -> None:
+    """Take records as those are taken that are no usual work."""
+    assert plain in {True, False}
+    for record in found:
+        if record.type == "assistant":
+            conversation.take_assistant(record, copied=False)
+        elif record.type == "user":
+            conversation.take_user(record, copied=False)
+        elif record.type == "attachment" and record.attachment is not None:
+            conversation.take_attachment(record, record.attachment, copied=False)
+
+
+def singly(
+    monkeypatch: pytest.MonkeyPatch, path: Path, *, by_line: bool = False
+) -> list[tuple[Session | None, bytes]]:
+    """Return what is read of a file record by record: by lines, or without what takes usual work."""
     together = ClaudeReader.take_all
     with monkeypatch.context() as patched:
-        patched.setattr(ClaudeReader, "take_chunk", lambda _reader, _chunk: False)
-        patched.setattr(
-            ClaudeReader, "take_all", lambda reader, lines: [together(reader, [line]) for line in lines]
-        )
+        if by_line:
+            patched.setattr(ClaudeReader, "take_chunk", lambda _reader, _chunk: False)
+            patched.setattr(
+                ClaudeReader, "take_all", lambda reader, lines: [together(reader, [line]) for line in lines]
+            )
+        else:
+            patched.setattr("skillopt_harvesters.sources.claude.session.take_work", take_one_by_one)
         return sessions_of(path)
 
 
 @pytest.mark.parametrize("path", FILES)
 def test_a_recorded_file_reads_the_same_record_by_record(path, monkeypatch):
-    assert sessions_of(path) == singly(monkeypatch, path)
+    together = sessions_of(path)
+    assert together == singly(monkeypatch, path)
+    assert together == singly(monkeypatch, path, by_line=True)
 
 
 def any_block(rng: random.Random) -> dict | str:
@@ -99,7 +122,9 @@ def test_work_of_any_kind_reads_the_same_record_by_record(seed, tmp_path, monkey
     path = tmp_path / "projects" / "-p" / "s.jsonl"
     path.parent.mkdir(parents=True)
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    assert sessions_of(path) == singly(monkeypatch, path)
+    together = sessions_of(path)
+    assert together == singly(monkeypatch, path)
+    assert together == singly(monkeypatch, path, by_line=True)
 
 
 @pytest.mark.parametrize("seed", range(40))

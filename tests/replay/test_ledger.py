@@ -124,6 +124,13 @@ async def test_a_call_that_tells_nonsense_about_its_cost_makes_no_room_for_other
     assert ledger.spent.tokens in {100, 120}
 
 
+@pytest.mark.parametrize("cost", [float("inf"), float("nan")])
+async def test_a_price_that_is_no_number_is_above_every_ceiling(cost):
+    ledger = MemoryLedger(max_usd=1e9)
+    with pytest.raises(CeilingReached):
+        await ledger.once("replay", "k", Usage(1, cost_usd=cost), Maker(), Rollout)
+
+
 async def test_an_attempt_that_may_take_more_than_the_first_is_held_to_the_ceiling_with_that():
     ledger = MemoryLedger(max_usd=2.0)
 

@@ -32,9 +32,9 @@ from skillopt_replay.protocols import Completion, Message
 from skillopt_replay.rollouts import Rollout, Usage
 from skillopt_replay.sandbox import bubblewrap
 from skillopt_replay.tasks import Contains, Rubric, Task
-from skillopt_sleep.config import Ceilings, Replay, Settings
 from skillopt_sleep.night.backends import Backends
 from skillopt_sleep.night.roller import make_roller
+from skillopt_sleep.settings import Ceilings, Replay, Settings
 from skillopt_sleep.store.database import connect
 from skillopt_sleep.store.ledger import SqliteLedger
 

@@ -11,9 +11,10 @@ import pytest
 import yaml
 
 from skillopt_sleep.cli.agent_targets import apply_config
-from skillopt_sleep.config import Settings, set_value
+from skillopt_sleep.config import set_value
 from skillopt_sleep.errors import UsageError
 from skillopt_sleep.paths import locate
+from skillopt_sleep.settings import Settings
 from skillopt_sleep.training.reading import make
 from tests.support.chat_server import serve
 from tests.support.school import FAMILIES

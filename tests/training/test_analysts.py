@@ -107,6 +107,16 @@ async def test_a_rule_that_repeats_one_task_is_told_back_and_left_out():
     assert "about a single task" in teacher.asked[1][1][-1].content
 
 
+async def test_the_answer_of_one_task_gets_into_no_rule():
+    tasks = [
+        Trace(make_task(f"{n}", f"Sum column {n}?", Exact(text=f"=SUM({n}:{n})")), FAILED) for n in ("B", "C")
+    ]
+    copied, general = edit(content="Write =SUM(B:B), not a sentence."), edit(content="Write =SUM(X:X) alone.")
+    insight, teacher, _ = await ask(*[[copied, general]] * 2, traces=tasks)
+    assert [e.content for e in insight.edits] == [general["content"]]
+    assert "about a single task" in teacher.asked[1][1][-1].content
+
+
 async def test_no_more_edits_than_the_learning_rate_in_force():
     insight, _, _ = await ask([edit(content=f"Rule {n}.") for n in range(9)])
     assert len(insight.edits) == 4

