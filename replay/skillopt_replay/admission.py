@@ -5,7 +5,6 @@ Shared by all ledgers, whether they add up in memory or in a database.
 
 from __future__ import annotations
 
-import asyncio
 import math
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
@@ -54,6 +53,9 @@ class Admission:
 
     def __init__(self) -> None:
         self._running: dict[Hashable, tuple[str, Amount]] = {}
+        # Heavy, and who only reads what was spent needs none.
+        import asyncio
+
         self._ended = asyncio.Event()
 
     async def admit(
@@ -86,6 +88,8 @@ class Admission:
         """Note that a call has ended, and let those that wait look again."""
         del self._running[name]
         self._ended.set()
+        import asyncio
+
         self._ended = asyncio.Event()
 
     def find_margin(self, find_dearest: Callable[[str], Amount]) -> Amount:

@@ -36,8 +36,9 @@ def uninstall(
     if doomed and not yes:
         _ask(doomed)
     removed: list[str] = []
+    kept: list[Path] = []
     try:
-        gone = take_out(paths, choose_manager(paths, os.environ, find_home(os.environ)))
+        gone, kept = take_out(paths, choose_manager(paths, os.environ, find_home(os.environ)))
         removed += gone.files
     except NothingToDo:
         if not purge:
@@ -45,7 +46,9 @@ def uninstall(
     if purge:
         removed += map(str, _purge(paths))
     lines = ["removed:", *(f"  {name}" for name in removed)] if removed else ["there was nothing"]
-    show({"removed": removed}, as_json=as_json, render=lambda: "\n".join(lines))
+    kept = [copy for copy in kept if copy.exists()]
+    lines += [f"you had edited it, and your version is kept: {copy}" for copy in kept]
+    show({"removed": removed, "kept": kept}, as_json=as_json, render=lambda: "\n".join(lines))
 
 
 def _ask(doomed: list[Path]) -> None:

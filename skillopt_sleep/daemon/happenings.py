@@ -115,12 +115,13 @@ def account(schedule: Schedule, rules: Service, now: datetime) -> tuple[Schedule
     """Return the outcomes of the windows that ended since the last time, but for one still worked in."""
     outcomes = []
     until = now
-    for span in list_ended(parse_hours(rules.window), schedule.accounted, now):
+    hours = parse_hours(rules.window)
+    for span in list_ended(hours, schedule.accounted, now):
         if schedule.working is not None and schedule.working.window == span.name:
             until = span.start
             break
         if span.start >= schedule.since:
-            outcomes.append(_judge(schedule, span))
+            outcomes.append(_judge(schedule, span, find_next(hours, span.start)))
     outcomes = outcomes[-_TOLD:]
     told = {outcome.window for outcome in outcomes}
     remarks = {window: remark for window, remark in schedule.remarks.items() if window not in told}
@@ -157,11 +158,14 @@ def _fail(schedule: Schedule, work: Work, now: datetime, reason: str) -> Schedul
     return _remark(failed, work.window, remark)
 
 
-def _judge(schedule: Schedule, span: Span) -> Outcome:
+def _judge(schedule: Schedule, span: Span, following: Span) -> Outcome:
     remark = schedule.remarks.get(span.name)
-    if schedule.completed is not None and schedule.completed >= span.start - GAP:
+    completed = schedule.completed
+    has_run = completed is not None and completed >= span.start - GAP
+    # One night after a week away makes up for the last of its windows, not for all of them.
+    if has_run and completed is not None and completed < following.start - GAP:
         remark = Remark("ran", "")
-    elif remark is None or remark.state == "ran":
+    elif remark is None or (remark.state == "ran" and not has_run):
         remark = Remark("missed", OFF)
     return Outcome(window=span.name, state=remark.state, reason=remark.reason)
 

@@ -10,8 +10,6 @@ from pathlib import Path
 
 import msgspec
 
-from skillopt_replay.sandbox.bubblewrap import find_bundled
-
 # Where things lie, how they are spoken to, and in which language: by name, so that nothing else slips in.
 _KEPT = (
     "HOME LANG LC_ALL LC_CTYPE"
@@ -52,8 +50,11 @@ def capture(env: Mapping[str, str]) -> Captured:
     environment = {"PATH": path, **{name: value for name, value in kept.items() if name not in with_login}}
     keys = {name for name in env if _SECRET.search(name) and _OF_AGENTS.match(name) and env[name]}
     tools = {name: shutil.which(name, path=path) for name in _TOOLS}
-    if tools["bwrap"] is None and (bundled := find_bundled()):
-        tools["bwrap"] = str(bundled)
+    if tools["bwrap"] is None:
+        from skillopt_replay.sandbox.bubblewrap import find_bundled
+
+        bundled = find_bundled()
+        tools["bwrap"] = str(bundled) if bundled else None
     return Captured(
         environment=environment,
         tools=tools,

@@ -15,7 +15,7 @@ from skillopt_sleep.holder import find_holder
 from skillopt_sleep.paths import Paths, make_private
 from skillopt_sleep.service.definition import MARK, TIMER, Manager, Service, find_program
 from skillopt_sleep.service.environment import Captured, capture
-from skillopt_sleep.service.record import Installed, find_record, read_record, write_record
+from skillopt_sleep.service.record import Installed, digest, find_record, read_record, write_record
 
 _UTF16 = b"\xff\xfe"
 
@@ -89,7 +89,9 @@ def install(paths: Paths, env: Mapping[str, str], manager: Manager, mode: str) -
         files=tuple(map(str, files)),
         folders=tuple(dict.fromkeys(folders)),
         version=__version__,
+        digests={str(file): digest(content) for file, content in files.items()},
     )
+    kept = [copy for file in (*changed, *map(Path, left)) if (copy := _keep_edited(paths, before, file))]
     write_record(paths, msgspec.structs.replace(record, files=(*record.files, *left)))
     for file in changed:
         _write(file, files[file])
@@ -107,15 +109,22 @@ def install(paths: Paths, env: Mapping[str, str], manager: Manager, mode: str) -
         environment=captured.environment,
         tools=captured.tools,
         withheld=captured.withheld,
-        advice=manager.advise(mode),
+        advice=(
+            *(f"you had edited it, and your version is kept: {copy}" for copy in kept),
+            *manager.advise(mode),
+        ),
     )
 
 
-def uninstall(paths: Paths, manager: Manager) -> Installed:
-    """Stop the service and remove what was installed, and nothing else. Raises NothingToDo without any."""
+def uninstall(paths: Paths, manager: Manager) -> tuple[Installed, list[Path]]:
+    """Stop the service and remove what was installed, and nothing else.
+
+    Return it, and the copies of files that were edited since. Raises NothingToDo without any.
+    """
     installed = read_record(paths)
     if installed is None:
         raise NothingToDo("no service is installed", hint="skillopt-sleep install installs one")
+    kept = [copy for name in installed.files if (copy := _keep_edited(paths, installed, Path(name)))]
     manager.disable(installed.mode)
     for name in installed.files:
         try:
@@ -130,7 +139,7 @@ def uninstall(paths: Paths, manager: Manager) -> Installed:
     with contextlib.suppress(OSError):
         (paths.log / "launchd.log").unlink()
     find_record(paths).unlink(missing_ok=True)
-    return installed
+    return installed, kept
 
 
 def require_installed(paths: Paths) -> Installed:
@@ -151,6 +160,17 @@ def _require_ours(file: Path, own: set[str]) -> None:
     text = content.decode("utf-16" if content.startswith(_UTF16) else "utf-8", "replace")
     if MARK not in text:
         raise NeedsDecision(f"{file} is not ours, so it stays", hint="move it away, then install again")
+
+
+def _keep_edited(paths: Paths, installed: Installed | None, file: Path) -> Path | None:
+    """Copy a file of ours that somebody edited into the data folder; return the copy."""
+    written = installed.digests.get(str(file)) if installed else None
+    content = _read(file)
+    if written is None or content is None or digest(content) == written:
+        return None
+    copy = paths.data / f"service-edited-{digest(content)[:8]}-{file.name}"
+    _write(copy, content)
+    return copy
 
 
 def _read(file: Path) -> bytes | None:

@@ -22,8 +22,9 @@ _DATA = (
     "daemon.json",
     "service*.json",
     "service.xml",
+    "service-edited-*",
 )
-_CACHE = ("replays", "models", "copilot", "demo", "decisions.lock", "decisions.json")
+_CACHE = ("replays", "models", "copilot", "demo", "run.lock", "run.json", "decisions.json")
 _LOG = ("*.log", "*.log.*")
 
 
@@ -46,7 +47,9 @@ def purge(paths: Paths) -> list[Path]:
                 path.unlink(missing_ok=True)
         except OSError as error:
             raise AppError(f"cannot remove {path}: {error.strerror or error}") from error
-    for folder in dict.fromkeys((paths.cache, paths.log, paths.config.parent, paths.data)):
+    # Logs lie below a folder of the app; where the user has named a home, what is above may be theirs.
+    above = [paths.log.parent] if paths.log.parent.name == "skillopt-sleep" else []
+    for folder in dict.fromkeys((paths.cache, paths.log, *above, paths.config.parent, paths.data)):
         with contextlib.suppress(OSError):
             folder.rmdir()
     return kept

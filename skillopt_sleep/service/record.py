@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
 import msgspec
@@ -12,13 +13,22 @@ from skillopt_sleep.paths import Paths
 
 
 class Installed(msgspec.Struct, frozen=True, kw_only=True):
-    """A service that was installed: absolute `files`, and the `folders` that had to be made for them."""
+    """A service that was installed: absolute `files`, and the `folders` that had to be made for them.
+
+    `digests` are of the files as we wrote them, by name; an older version noted none.
+    """
 
     manager: str
     mode: str
     files: tuple[str, ...]
     folders: tuple[str, ...]
     version: str
+    digests: dict[str, str] = {}
+
+
+def digest(content: bytes) -> str:
+    """Return what tells a file's content from another."""
+    return hashlib.blake2b(content, digest_size=16).hexdigest()
 
 
 def find_record(paths: Paths) -> Path:

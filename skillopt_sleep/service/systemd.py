@@ -47,6 +47,10 @@ class Systemd:
         if not _is_known(unit):
             return
         _systemctl("disable", "--now", unit)
+        if mode != DAEMON:
+            # The stamp of when it elapsed last. A systemd before 243 cannot, and leaves an empty file.
+            with contextlib.suppress(Told):
+                _systemctl("clean", "--what=state", unit)
         if mode != DAEMON and _is_known(SERVICE_UNIT):
             _systemctl("stop", SERVICE_UNIT)
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import sqlite3
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from skillopt_replay.admission import Amount
 from skillopt_sleep.clock import month_start
+
+if TYPE_CHECKING:
+    from skillopt_replay.admission import Amount
 
 
 class Spend(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,6 +27,9 @@ class Spend(msgspec.Struct, frozen=True, kw_only=True):
 
 def find_dearest(connection: sqlite3.Connection, night: str, kind: str) -> Amount:
     """Return what the dearest calls of this kind told tonight; 0 while none has told."""
+    # Not at the top: `status` reads this module, and has no use for what admits calls.
+    from skillopt_replay.admission import Amount
+
     row = connection.execute(
         "select coalesce(max(usd), 0.0), coalesce(max(tokens), 0) from calls where night = ? and kind = ?",
         (night, kind),

@@ -10,15 +10,16 @@ _FLAGS = re.compile(r"\A\(\?[aimsux]+\)")
 _WHOLE = re.compile(r"\A\\A\[\^((?:\\.|[^\]\\])+)\][*+]\\Z\Z")
 _FIRST = re.compile(rf"\A\\A(?:{_ATOM}[*?])*(?P<text>{_LETTER}+)(?![*+?{{])")
 _LAST = re.compile(rf"(?<!\\)(?P<text>{_LETTER}+)(?:{_ATOM}[*?])*\\Z\Z")
-_CLASSES = {
-    "a-z": "lower-case letter",
-    "A-Z": "upper-case letter",
-    "0-9": "digit",
-    "\\d": "digit",
-    "\\s": "white space",
-    "\\n": "line break",
-    "a-zA-Z": "letter",
-    "A-Za-z": "letter",
+# A small model follows what an answer is sooner than what it is not.
+_WITHOUT = {
+    "a-z": "must be in UPPER CASE throughout, every letter of it",
+    "A-Z": "must be in lower case throughout, every letter of it",
+    "0-9": "must not hold a single digit",
+    "\\d": "must not hold a single digit",
+    "\\s": "must be in one piece, without a space",
+    "\\n": "must be on one line",
+    "a-zA-Z": "must not hold a single letter",
+    "A-Za-z": "must not hold a single letter",
 }
 
 
@@ -29,8 +30,7 @@ def say_pattern(pattern: str) -> str:
         return ""
     whole = _WHOLE.match(plain)
     if whole:
-        name = _CLASSES.get(whole.group(1))
-        return f"must not hold a single {name}" if name else ""
+        return _WITHOUT.get(whole.group(1), "")
     first, last = _FIRST.match(plain), _LAST.search(plain)
     ends = [("begin", first), ("end", last)]
     said = [f"{verb} with `{_unescape(found['text'])}`" for verb, found in ends if found]

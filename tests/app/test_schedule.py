@@ -370,6 +370,16 @@ def test_a_night_that_the_user_worked_counts_as_the_days():
 # --- what the user says --------------------------------------------------------------------------
 
 
+def test_one_night_of_the_users_after_a_week_without_a_daemon_does_not_hide_what_was_missed():
+    begun = begin_schedule("seed", at("2026-05-01 12:00"))
+    back = mend_clock(begun, at("2026-05-09 12:00"))
+    schedule, outcomes = account(note_done(back, at("2026-05-09 11:00")), RULES, at("2026-05-09 12:00"))
+    assert [(one.window[-2:], one.state) for one in outcomes] == [
+        *((f"0{day}", "missed") for day in range(2, 9)),
+        ("09", "ran"),
+    ]
+
+
 def test_a_night_that_is_asked_for_begins_at_noon_and_counts_as_the_days():
     life = Life(at("2026-05-01 12:00"))
     life.live(until=at("2026-05-02 12:00"))

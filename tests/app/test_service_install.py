@@ -132,6 +132,26 @@ def test_uninstalling_leaves_no_trace(managers: FakeManagers, private_home: Path
     assert invoke("uninstall").exit_code == 3
 
 
+def test_what_the_user_edited_is_kept_when_it_is_written_anew_or_removed(
+    managers: FakeManagers, units: Path, monkeypatch
+):
+    invoke("install")
+    mine = (units / SERVICE).read_text().replace("Nice=10", "Nice=19")
+    (units / SERVICE).write_text(mine)
+    done = invoke("install")
+    (kept,) = locate().data.glob("service-edited-*")
+    assert kept.read_text() == mine
+    assert str(kept) in done.stdout
+    assert "Nice=10" in (units / SERVICE).read_text()
+    kept.unlink()
+    (units / SERVICE).write_text(mine)
+    done = invoke("uninstall")
+    (kept,) = locate().data.glob("service-edited-*")
+    assert kept.read_text() == mine
+    assert str(kept) in done.stdout
+    assert not (units / SERVICE).exists()
+
+
 def test_nothing_else_of_the_users_is_touched(managers: FakeManagers, units: Path):
     units.mkdir(parents=True)
     (units / "backup.service").write_text("[Service]\nExecStart=/bin/true\n")
@@ -199,7 +219,7 @@ def test_start_stop_and_logs_speak_to_systemd(managers: FakeManagers, capfd: pyt
     assert json.loads(invoke("start", "--json").stdout)["state"] == "active"
     managers.forget_calls()
     assert invoke("logs", "-n", "7").exit_code == 0
-    assert managers.calls == [f"journalctl --user --unit={SERVICE} --lines=7 --no-pager --quiet"]
+    assert managers.calls[-1] == f"journalctl --user --unit={SERVICE} --lines=7 --no-pager --quiet"
     assert "night-began" in capfd.readouterr().out
 
 
@@ -349,6 +369,20 @@ def test_purging_removes_all_of_ours_and_nothing_of_the_users(managers: FakeMana
     assert not managers.state["loaded"]
     assert not (private_home / ".claude/skills/skillopt-sleep").exists()
     assert invoke("uninstall", "--purge", "--yes").stdout == "there was nothing\n"
+
+
+def test_purging_leaves_no_empty_folder_and_no_lock_of_a_demo(
+    managers: FakeManagers, private_home: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.delenv("SKILLOPT_SLEEP_HOME")
+    invoke("status")
+    paths = locate()
+    for folder in (paths.cache, paths.log):
+        folder.mkdir(parents=True)
+    (paths.cache / "run.lock").touch()
+    (paths.log / "daemon.log").touch()
+    assert invoke("uninstall", "--purge", "--yes").exit_code == 0
+    assert list(private_home.rglob("*skillopt*")) == []
 
 
 def test_a_link_is_removed_and_not_what_it_leads_to(managers: FakeManagers, tmp_path: Path):

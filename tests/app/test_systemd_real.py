@@ -16,7 +16,7 @@ from tests.support.private_systemd import NoSystemd, PrivateSystemd
 
 SERVICE, TIMER = "skillopt-sleep.service", "skillopt-sleep.timer"
 # Blanks, a specifier, a variable, both quotes, a backslash and letters of other scripts.
-AWKWARD = "50% off & \"more\" $HOME it's \\ Füße 日本"
+AWKWARD = '50% off & "more" $HOME it\'s \\ Füße 日本'
 
 
 @pytest.fixture
@@ -57,7 +57,9 @@ def test_a_real_systemd_installs_starts_watches_stops_and_forgets_the_service(
     systemd.app("start")
     assert systemd.show(SERVICE, "ActiveState") == "active"
     systemd.call("kill", f"-{signal.SIGKILL}", systemd.show(SERVICE, "MainPID"))
-    until(lambda: systemd.show(SERVICE, "SubState") == "auto-restart", lambda: systemd.show(SERVICE, "SubState"))
+    until(
+        lambda: systemd.show(SERVICE, "SubState") == "auto-restart", lambda: systemd.show(SERVICE, "SubState")
+    )
 
     systemd.app("uninstall")
     assert photograph(private_home) == before
@@ -65,7 +67,9 @@ def test_a_real_systemd_installs_starts_watches_stops_and_forgets_the_service(
     assert "skillopt" not in systemd.call("systemctl", "--user", "list-units", "--all").stdout
 
 
-def test_a_real_systemd_gives_a_daemon_that_hangs_up_and_starts_another(systemd: PrivateSystemd, private_home):
+def test_a_real_systemd_gives_a_daemon_that_hangs_up_and_starts_another(
+    systemd: PrivateSystemd, private_home
+):
     systemd.app("install")
     more = private_home / ".config" / "systemd" / "user" / f"{SERVICE}.d"
     more.mkdir()
@@ -92,7 +96,8 @@ def test_a_real_systemd_asks_by_a_timer_whether_a_night_is_due(systemd: PrivateS
     assert (changed["state"], changed["running"]) == ("upgraded", "active")
     assert systemd.show(TIMER, "LoadState") == "not-found"
     systemd.app("uninstall")
-    assert photograph(private_home) == before
+    after = {name: content for name, content in photograph(private_home).items() if content is not None}
+    assert after == {name: content for name, content in before.items() if content is not None}
 
 
 def test_a_real_systemd_reads_awkward_paths_as_they_are(
@@ -113,7 +118,7 @@ def test_a_real_systemd_reads_awkward_paths_as_they_are(
         pid = systemd.show(SERVICE, "MainPID")
         given = systemd.call("cat", f"/proc/{pid}/environ").stdout.split("\0")
         assert {f"SKILLOPT_SLEEP_HOME={state}", f"CODEX_HOME={codex}"} <= set(given)
-        assert systemd.call("readlink", f"/proc/{pid}/cwd").stdout.rstrip("\n") == str(state / "data")
+        assert systemd.call("readlink", f"/proc/{pid}/cwd").stdout.rstrip("\n") == str(state)
         systemd.app("uninstall")
         assert systemd.show(SERVICE, "LoadState") == "not-found"
     finally:

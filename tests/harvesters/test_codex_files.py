@@ -187,6 +187,20 @@ def test_a_session_that_is_archived_or_compressed_counts_once(home, rollout, run
     assert run()[0] == []
 
 
+@pytest.mark.parametrize("last", ["done", "and all of the tests pass"])
+def test_what_was_said_before_a_file_was_compressed_counts_however_short_it_is(home, rollout, run, last):
+    rollout.write()
+    run()
+    rollout.spend(50, 5)
+    rollout.answer(last)
+    packed = rollout.path.with_name(rollout.path.name + ".zst")
+    packed.write_bytes(pack(rollout.data))
+    rollout.path.unlink()
+    [session], known, _ = run()
+    assert (session.turns[-1].answer, session.tokens.input, session.tokens.output) == (last, 150, 15)
+    assert known == [session]
+
+
 def test_a_session_the_client_takes_up_again_is_read_on(home, rollout, run):
     packed = rollout.path.with_name(rollout.path.name + ".zst")
     packed.write_bytes(pack(rollout.data))

@@ -608,6 +608,15 @@ def test_unknown_types_and_broken_lines_cost_one_record_each(rollout):
     assert any("event_msg/brand_new_event" in warning for warning in session.warnings)
 
 
+def test_a_record_written_with_blanks_is_found_behind_one_that_tells_nothing(rollout):
+    r = rollout()
+    r.add("world_state", {"full": True, "state": {}})
+    whole = r.lines.pop()
+    r.event("user_message", message="run the tests")
+    r.lines[-1] = whole + json.dumps(json.loads(r.lines[-1])).encode()
+    assert r.read().prompts == ("run the tests",)
+
+
 def test_a_record_glued_to_a_torn_one_is_found(rollout):
     r = rollout()
     r.add("world_state", {"full": True, "state": {"x": "y" * 100}})

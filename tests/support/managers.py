@@ -93,7 +93,7 @@ def _systemctl(state: dict, arguments: list[str]) -> int:
         _say("active" if names[0] in state["running"] else "inactive")
     elif verb == "daemon-reload":
         state["loaded"] = sorted(path.name for path in _units().glob("*.*") if path.is_file())
-    elif verb in {"enable", "disable", "start", "stop", "restart", "reset-failed"}:
+    elif verb in {"enable", "disable", "start", "stop", "restart", "reset-failed", "clean"}:
         for unit in names:
             if unit not in state["loaded"]:
                 _complain(f"Unit {unit} not loaded.")

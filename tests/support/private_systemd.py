@@ -51,7 +51,9 @@ class PrivateSystemd:
                 raise NoSystemd(f"there is no {name}")
         folder.mkdir()
         library = folder / "cgroups.so"
-        subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", str(library), str(_GROUPS), "-ldl"], check=True)
+        subprocess.run(
+            ["cc", "-shared", "-fPIC", "-O1", "-o", str(library), str(_GROUPS), "-ldl"], check=True
+        )
         self._env = {name: env[name] for name in env if name != "PYTHONPATH"} | {"XDG_RUNTIME_DIR": RUNTIME}
         self._mine = [] if os.geteuid() == 0 else ["--user"]
         script = ["sh", "-c", _SCRIPT, "systemd", str(library), str(folder), str(_SYSTEMD)]

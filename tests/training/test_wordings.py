@@ -10,7 +10,7 @@ from skillopt_sleep.training.wordings import say_pattern
 @pytest.mark.parametrize(
     ("pattern", "words"),
     [
-        (r"\A[^a-z]*\Z", "must not hold a single lower-case letter"),
+        (r"\A[^a-z]*\Z", "must be in UPPER CASE throughout, every letter of it"),
         (r"\bDONE[.!]*\s*\Z", "must end with `DONE`"),
         (r"(?s)\A\s*\{.*\}\s*\Z", "must begin with `{` and end with `}`"),
         (r"(?:\A|\n)#### <number>\s*\Z", "must end with `#### <number>`"),

@@ -24,7 +24,7 @@ OPENING = re.compile(
 )
 _BARE = re.compile(rb'\{"type":"(\w{1,60})"')
 # Where a record was torn and another one glued to it this stands between, and never inside a JSON string.
-_NEXT = b'{"timestamp":"'
+_NEXT = b'{"timestamp":'
 _REASONING = b'"item":{"type":"Reasoning"'
 _TOTAL = b'"total_token_usage":{'
 _SKILLS = b"### Available skills"
