@@ -390,6 +390,24 @@ def test_a_second_daemon_says_who_the_first_is(sleeper: Sleeper):
         assert running.end() == 0
 
 
+def test_a_state_folder_that_cannot_be_written_ends_the_daemon_with_what_to_do(
+    sleeper: Sleeper, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("SKILLOPT_SLEEP_HOME", str(tmp_path / "file" / "state"))
+    done = subprocess.run(
+        [sys.executable, "-m", "skillopt_sleep", "daemon"],
+        capture_output=True,
+        check=False,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 1
+    assert "cannot make the folder" in done.stderr
+    assert "SKILLOPT_SLEEP_HOME" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_a_pid_that_is_somebody_elses_now_is_no_daemon(sleeper: Sleeper):
     with daemon(sleeper) as running:
         running.logged("started")

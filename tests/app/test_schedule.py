@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+import tracemalloc
 from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import date, datetime, timedelta, timezone
@@ -355,6 +356,23 @@ def test_a_year_leaves_no_more_behind_than_a_week():
         sizes.append(len(msgspec.json.encode(life.schedule)))
     assert max(sizes) <= 1.2 * max(sizes[:4])
     assert max(sizes) < 4096
+
+
+def test_a_year_takes_no_more_memory_than_a_month():
+    life = Life(at("2026-01-01 12:00"))
+    life.tick = HOUR
+    ours = tracemalloc.Filter(inclusive=True, filename_pattern="*skillopt_sleep*")
+    tracemalloc.start()
+    try:
+        taken = []
+        for months in (1, 12):
+            life.live(until=at("2026-01-01 12:00") + 30 * months * DAY)
+            traces = tracemalloc.take_snapshot().filter_traces([ours]).statistics("filename")
+            taken.append(sum(trace.size for trace in traces))
+    finally:
+        tracemalloc.stop()
+    # What the test keeps of each night was made here and there: a night has about 200 bytes of it.
+    assert taken[1] - taken[0] < 330 * 200
 
 
 def test_a_night_that_the_user_worked_counts_as_the_days():
