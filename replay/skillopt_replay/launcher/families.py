@@ -10,6 +10,7 @@ import os
 import struct
 
 from skillopt_replay.launcher import tree
+from skillopt_replay.launcher.devices import hold_devices
 
 _FAMILIES = (1, 2, 10, 16)  # AF_UNIX, AF_INET, AF_INET6, AF_NETLINK
 _LOAD, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06  # of the kernel's packet filter language
@@ -75,8 +76,8 @@ def start_filtered(program: list[str]) -> int:
     """Start bwrap with the filter, and return its process id."""
     descriptor = open_filter()
     if descriptor is None:
-        return tree.start(program, dict(os.environ))
+        return tree.start(program, dict(os.environ), before=hold_devices)
     options = ["--seccomp", str(descriptor)]
-    child = tree.start([program[0], *options, *program[1:]], dict(os.environ), (descriptor,))
+    child = tree.start([program[0], *options, *program[1:]], dict(os.environ), (descriptor,), hold_devices)
     os.close(descriptor)
     return child

@@ -14,6 +14,7 @@ import struct
 import time
 
 from skillopt_replay.launcher import tree
+from skillopt_replay.launcher.devices import hold_devices
 from skillopt_replay.launcher.families import open_filter
 from skillopt_replay.launcher.relay import serve
 from skillopt_replay.launcher.upstream import LOOPBACK, Address, strip_proxies
@@ -52,7 +53,7 @@ def start_inside(program: list[str], reach: list[Address]) -> int:
     handed = (info_end, gate, names) if sieve is None else (info_end, gate, names, sieve)
     if sieve is not None:
         options += ["--seccomp", str(sieve)]
-    child = tree.start([program[0], *options, *program[1:]], env, handed)
+    child = tree.start([program[0], *options, *program[1:]], env, handed, hold_devices)
     for descriptor in handed:
         os.close(descriptor)
     inner = _read_child(info)

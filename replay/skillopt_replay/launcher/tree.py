@@ -12,6 +12,7 @@ import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
 LINUX = sys.platform.startswith("linux")
@@ -54,8 +55,16 @@ def guard(parent: int) -> None:
         _thread.start_new_thread(watch, ())
 
 
-def start(program: list[str], env: dict[str, str], keep: tuple[int, ...] = ()) -> int:
-    """Start the program, with the descriptors in `keep` open, and return its process id."""
+def start(
+    program: list[str],
+    env: dict[str, str],
+    keep: tuple[int, ...] = (),
+    before: Callable[[], None] = lambda: None,
+) -> int:
+    """Start the program, with the descriptors in `keep` open, and return its process id.
+
+    `before` is called in the new process; when it raises OSError the program does not start.
+    """
     for descriptor in keep:
         os.set_inheritable(descriptor, True)  # noqa: FBT003 - its only argument
     pid = os.fork()
@@ -68,6 +77,7 @@ def start(program: list[str], env: dict[str, str], keep: tuple[int, ...] = ()) -
         if LINUX:
             _leave_keyring()
             libc().prctl(_PDEATHSIG, int(_signal.SIGKILL), 0, 0, 0)
+        before()
         os.execvpe(program[0], program, env)  # noqa: S606 - starting it is the purpose
     except OSError as error:
         os.write(2, f"launcher: {program[0]} does not start: {error.strerror}\n".encode())
