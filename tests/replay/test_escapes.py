@@ -342,7 +342,7 @@ print("tried")
 
 
 async def test_what_belongs_to_the_machine_though_it_is_seen_inside(escape, confined):
-    """The sandbox's own program, by the first process's link to it; to root also devices and much of /proc."""
+    """The sandbox's own program, by the first process's link to it; to root also devices and /proc."""
     script = """
         for f in /proc/[0-9]*/exe /dev/null /dev/zero /dev/full /dev/*random /dev/tty /proc/meminfo; do
             chmod $(stat -L -c %a $f) $f && echo MODE $f; touch -c $f && echo TIME $f
