@@ -94,7 +94,8 @@ def _become(received: list[int], highest: int, helper: int) -> None:
     arguments, folder, environment, file_bytes = _read_request()
     os.close(_CHANNEL)
     os.setsid()
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if resource.getrlimit(resource.RLIMIT_CORE)[1] != 0:
+        resource.setrlimit(resource.RLIMIT_CORE, (1, 1))  # see Tree.forbid_core_dumps
     if file_bytes is not None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (file_bytes, file_bytes))
     os.environ.clear()
