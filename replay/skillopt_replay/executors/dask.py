@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import uuid
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -90,10 +90,10 @@ class DaskExecutor:
                     await asyncio.wait_for(event.clear(), timeout=5)
         return self._read(job, data)
 
-    def _read(self, job: Job, data: object) -> Rollout:
+    def _read(self, job: Job, data: Any) -> Rollout:
         """Take a worker's result for what it is: it comes from another machine, maybe of another version."""
         try:
-            rollout = msgspec.msgpack.decode(data, type=Rollout)  # type: ignore[arg-type]
+            rollout: Rollout = msgspec.msgpack.decode(data, type=Rollout)
         except (msgspec.DecodeError, TypeError) as error:
             return self._fail(
                 job, f"the worker's result cannot be read, is it of another version? {str(error)[:300]}"
