@@ -210,7 +210,8 @@ def _make(root: Path, commit: str | None, objects: Path | None) -> Path:
 
 
 def _quote(name: str) -> str:
-    return "".join(f"\\{c}" if c in "*?[\\ " else c for c in name)
+    # No pattern can hold the end of a line; what would follow it would be a pattern of its own.
+    return "".join("?" if c == "\n" else f"\\{c}" if c in "*?[\\ " else c for c in name)
 
 
 def _without(hidden: Sequence[str]) -> list[str]:
