@@ -144,8 +144,15 @@ def _tell_schemas(checks: Sequence[JsonSchema]) -> list[tuple[Check, str]]:
     told = []
     for check, properties in known:
         parts = [f'"{key}": <{_find_type(properties[key])}>' for key in properties if key in keys]
-        told.append((check, f"the result must be JSON: {{{', '.join(parts)}}}" if parts else ""))
+        told.append((check, _say_object(f"{{{', '.join(parts)}}}", check.path) if parts else ""))
     return [*told]
+
+
+def _say_object(form: str, path: str) -> str:
+    """Return the sentence; where the answer itself is the result, a small model has to hear how bare it is."""
+    if path:
+        return f"the result must be JSON: {form}"
+    return f"the whole answer must be {form} and nothing else: raw JSON, without Markdown"
 
 
 def _find_type(schema: object) -> str:

@@ -101,13 +101,16 @@ def test_of_patterns_that_differ_what_they_share_is_told():
 
 
 def test_of_a_json_schema_the_keys_that_all_have_and_their_types_are_told():
-    def schema(item, **more):
+    def schema(item, path="", **more):
         properties = {"item": {"const": item}, "qty": {"type": "integer"}, **more}
-        return JsonSchema(schema=json.dumps({"type": "object", "properties": properties}))
+        return JsonSchema(schema=json.dumps({"type": "object", "properties": properties}), path=path)
 
     told = tell(schema("mug"), schema("lamp", note={"enum": ["soon"]}), schema("chair"))
-    assert told == ['the result must be JSON: {"item": <text>, "qty": <integer>}'] * 3
+    form = '{"item": <text>, "qty": <integer>}'
+    assert told == [f"the whole answer must be {form} and nothing else: raw JSON, without Markdown"] * 3
     assert tell(schema("mug")) == [None]
+    told = tell(*[schema(item, path="order.json") for item in ("mug", "lamp", "chair")])
+    assert told[0] == f"the result must be JSON: {form}"
 
 
 def test_what_must_not_be_has_no_form():
