@@ -149,7 +149,7 @@ def _tell_schemas(checks: Sequence[JsonSchema]) -> list[tuple[Check, str]]:
 
 
 def _say_object(form: str, path: str) -> str:
-    """Return the sentence; where the answer itself is the result, a small model has to hear how bare it is."""
+    """Return the sentence. Of an answer a small model has to hear how bare it is."""
     if path:
         return f"the result must be JSON: {form}"
     return f"the whole answer must be {form} and nothing else: raw JSON, without Markdown"
