@@ -41,11 +41,11 @@ def tell_common(tasks: Sequence[Task]) -> list[str]:
         forms = Counter(form for _, form in _tell(own) if form and len(form) <= _LONGEST)
         said = [form for form, _ in forms.most_common(_MOST_FORMS)]
         if len(said) > 1 and all(isinstance(check, Exact) for check in own):
-            ends = _ALONE.partition("{}")
+            ends = ALONE.partition("{}")
             middles = [form.removeprefix(ends[0]).removesuffix(ends[2]) for form in said]
-            said = [_ALONE.format(" or ".join(middles))]
+            said = [ALONE.format(" or ".join(middles))]
         sentences += said[:1]
-    return [f"{sentence[0].upper()}{sentence[1:]}." for sentence in dict.fromkeys(sentences)]
+    return list(dict.fromkeys(sentences))
 
 
 def _by_place(tasks: Sequence[Task]) -> list[list[Check]]:
@@ -63,7 +63,7 @@ def _tell(checks: Sequence[Check]) -> list[tuple[Check, str]]:
         texts = {c.text.strip() for c in checks if isinstance(c, Exact)}
         common = _find_common(texts)
         return [
-            (c, _quote(_abstract(c.text.strip(), common, cased=not c.ignore_case), _ALONE))
+            (c, _quote(_abstract(c.text.strip(), common, cased=not c.ignore_case), ALONE))
             for c in checks
             if isinstance(c, Exact)
         ]
@@ -84,7 +84,8 @@ def _tell(checks: Sequence[Check]) -> list[tuple[Check, str]]:
     return []
 
 
-_ALONE = "the final answer must be {}, with nothing before or after it, and no code fence"
+ALONE = "the final answer must be {}, with nothing before or after it, and no code fence"
+BARE_JSON = "the whole answer must be {} and nothing else: raw JSON, without Markdown"
 _PLAIN = {
     "<number>": "one number alone",
     "<word>": "one word alone",
@@ -152,7 +153,7 @@ def _say_object(form: str, path: str) -> str:
     """Return the sentence. Of an answer a small model has to hear how bare it is."""
     if path:
         return f"the result must be JSON: {form}"
-    return f"the whole answer must be {form} and nothing else: raw JSON, without Markdown"
+    return BARE_JSON.format(form)
 
 
 def _find_type(schema: object) -> str:

@@ -130,8 +130,7 @@ class Stepper:
                 f"no question of step {plan.step} was answered: {insights[0].problem}",
                 hint="mend that and start the same command again: what was paid for is kept",
             )
-        plain = say_plainly(traces) if self._plain and budget != 0 else None
-        variants += [[plain]] if plain else []
+        variants += [[one] for one in say_plainly(traces)] if self._plain and budget != 0 else []
         record = begin_record(plan, standing.skill, micro, insights)
         record |= {
             "edit_budget": budget,

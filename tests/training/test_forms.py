@@ -43,8 +43,8 @@ def test_several_forms_of_exact_texts_are_told_as_one_sentence():
     answers = ("Oslo", "1987", "1990", "the old mill")
     tasks = [make_task(f"t{n}", f"Ask {n}.", Exact(text=text)) for n, text in enumerate(answers)]
     assert tell_common(tasks) == [
-        "The final answer must be one number alone or one word alone, with a capital letter or a few words"
-        " alone, with nothing before or after it, and no code fence."
+        "the final answer must be one number alone or one word alone, with a capital letter or a few words"
+        " alone, with nothing before or after it, and no code fence"
     ]
 
 
@@ -52,8 +52,8 @@ def test_checks_in_different_places_are_told_one_after_the_other():
     checks = (Matches(pattern=r"\A[^a-z]*\Z"), Matches(pattern=r"DONE\Z"))
     tasks = [make_task(f"t{n}", f"Ask {n}.", *checks) for n in range(3)]
     assert tell_common(tasks) == [
-        "The final answer must be in UPPER CASE throughout, every letter of it.",
-        "The final answer must end with `DONE`.",
+        "the final answer must be in UPPER CASE throughout, every letter of it",
+        "the final answer must end with `DONE`",
     ]
     assert tell_common([make_task("t", "Ask.", Contains(text="x"))]) == []
 
