@@ -12,6 +12,7 @@ import msgspec
 from skillopt_harvesters.claims import Claims, MemoryClaims
 from skillopt_harvesters.cursor import Change, Cursors, FileCursor, compare, find_moved, make_cursor
 from skillopt_harvesters.files import open_regular, resolve
+from skillopt_harvesters.heads import HEAD, find_head
 from skillopt_harvesters.records import Session, Tokens
 from skillopt_harvesters.richness import replaces
 from skillopt_harvesters.sources.base import Marks, Reading, Resume, Source
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
     Recall: TypeAlias = Callable[[str, str], Session | None]
 
-HEAD = 64 * 1024
 _MAX_WARNINGS = 200
 # What a faulty source may raise; errors of whoever keeps the claims are none of these, and pass.
 _FAULTS = (
@@ -212,8 +212,9 @@ class Harvest:
                     resume = self._rename(source, path, file, marks)
                 file.seek(0)
                 reading: Reading | None = None
-                head = b"" if resume else file.peek()[:HEAD]
-                if resume or source.recognise(head):
+                head = b"" if resume else find_head(file, file.peek()[:HEAD], source.recognise)
+                file.seek(0)
+                if head is not None:
                     began = None if resume or found.began else _find_fork(source, head, file, path)
                     if began is not None:
                         forks.append((source, found._replace(began=began)))
@@ -231,7 +232,7 @@ class Harvest:
                             else:
                                 reading = msgspec.structs.replace(reading, state=b"")  # noqa: PLW2901
                     self.stats.bytes_read += max(reading.offset - before, 0) if reading else 0
-                elif damage := _find_damage(source, head, path):
+                elif damage := _find_damage(source, file.peek()[:HEAD], path):
                     self.stats.skipped += 1
                     self.stats.warn(f"{path}: {damage}")
                 yield Harvested(session=None, cursor=make_cursor(path, marks, file, reading), change=change)
