@@ -26,6 +26,8 @@ def find_head(file: BinaryIO, head: bytes, recognise: Callable[[bytes], bool]) -
         return head
     if head.startswith(b"\0"):
         head = _read_behind_padding(file)
+        if recognise(head):
+            return head
     lines, rest = mend(BytesIO(head).readlines(), limit=HEAD)
     mended = b"\n".join([*lines, *(line.rstrip(b"\r\n") for line in rest)]) + b"\n" * head.endswith(b"\n")
     if mended != head and recognise(mended):

@@ -30,6 +30,11 @@ def is_json(line: bytes | bytearray) -> bool:
     return True
 
 
+def is_whole(line: bytes) -> bool:
+    """Tell whether a line without an end is all there: half a number is a number too."""
+    return line.startswith((b"{", b"[")) and (is_json(line) or (line.endswith(b"}") and not salvage(line)[1]))
+
+
 def decode_leniently(line: bytes) -> list[Any]:
     """Return the JSON values on a line that a strict decoder refused; empty when there are none."""
     return salvage(line)[0]

@@ -86,7 +86,7 @@ def find_writer(head: bytes) -> Writer | None:
     """Tell who wrote events that begin with `head`; None when they are nobody's we know.
 
     The first record decides when it is whole: only `session.start` names its producer. A file that lost it
-    is the CLI's if a record holds what only the CLI writes; if all it holds is what both write, it is either's.
+    is the CLI's if a record holds what only the CLI writes, and either's if all it holds is what both write.
     """
     lines = head.split(b"\n")
     whole = lines if head.endswith(b"\n") or len(lines) == 1 else lines[:-1]
