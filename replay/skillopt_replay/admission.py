@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from skillopt_replay.rollouts import Usage
 
     _Begun = TypeVar("_Begun")
+    _Kind = TypeVar("_Kind")
 
 _MOST_TOKENS = 1 << 40  # more than any call can use
 
@@ -48,7 +49,7 @@ def find_bound(estimate: Usage, dearest: Amount) -> Amount:
     return Amount(usd if usd < math.inf else math.inf, max(estimate.tokens, dearest.tokens))
 
 
-def find_margin(untold: Iterable[tuple[str, Amount]], find_dearest: Callable[[str], Amount]) -> Amount:
+def find_margin(untold: Iterable[tuple[_Kind, Amount]], find_dearest: Callable[[_Kind], Amount]) -> Amount:
     """Return by how much calls that have not told what they took may pass what was reserved for them.
 
     Each by a request, and none of that kind took more than the dearest call so far; while none has told what
@@ -58,7 +59,8 @@ def find_margin(untold: Iterable[tuple[str, Amount]], find_dearest: Callable[[st
     usd, tokens = 0.0, 0
     for kind, bound in untold:
         dearest = find_dearest(kind)
-        usd += min(bound.usd, dearest.usd or bound.usd)
+        # Nothing was reserved while nobody knew a price.
+        usd += min(bound.usd or dearest.usd, dearest.usd or bound.usd)
         tokens += min(bound.tokens, dearest.tokens or bound.tokens)
     return Amount(usd, tokens)
 

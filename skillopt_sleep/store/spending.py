@@ -74,17 +74,9 @@ def _find_margin(connection: sqlite3.Connection, rows: Sequence[sqlite3.Row]) ->
     # Not at the top, as above.
     from skillopt_replay.admission import Amount, find_margin
 
-    usd, tokens = 0.0, 0
-    for night, kind in {(row["night"], row["kind"]) for row in rows}:
-        dearest = find_dearest(connection, night, kind)
-        untold = [
-            (kind, Amount(row["usd"], row["tokens"]))
-            for row in rows
-            if (row["night"], row["kind"]) == (night, kind)
-        ]
-        margin = find_margin(untold, lambda _, dearest=dearest: dearest)
-        usd, tokens = usd + margin.usd, tokens + margin.tokens
-    return Amount(usd, tokens)
+    untold = [((row["night"], row["kind"]), Amount(row["usd"], row["tokens"])) for row in rows]
+    dearest = {name: find_dearest(connection, *name) for name, _ in untold}
+    return find_margin(untold, dearest.__getitem__)
 
 
 def read_month(connection: sqlite3.Connection) -> float:

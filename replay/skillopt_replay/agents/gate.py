@@ -52,6 +52,7 @@ class Gate:
         self._let_out = 0
         self._seen, self._moved = (0, 0), 0.0
         self._asking: set[asyncio.Task[None]] = set()
+        self._is_open = True
         self._server: asyncio.Server | None = None
         self.stop: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
@@ -62,6 +63,7 @@ class Gate:
     async def __aexit__(self, *_: object) -> None:
         assert self._server is not None  # noqa: S101 - entered
         self._server.close()
+        self._is_open = False
         for task in list(self._asking):
             task.cancel()
         await asyncio.gather(*self._asking, return_exceptions=True)
@@ -86,7 +88,8 @@ class Gate:
         self._asking.add(task)
         try:
             asked = await reader.readexactly(1 + len(self._token))
-            if secrets.compare_digest(asked[1:], self._token):
+            # One that was on its way when we closed is heard after the others were told to go.
+            if self._is_open and secrets.compare_digest(asked[1:], self._token):
                 await self._admit(is_request=asked[:1] == _REQUEST)
                 writer.write(b"1")
         except (OSError, EOFError, asyncio.CancelledError):
