@@ -1,10 +1,10 @@
-"""The launcher's command line: `[--parent PID] [MODE] [--reach HOST:PORT]... -- PROGRAM ...`.
+"""The launcher's command line: `[--parent PID] [MODE] [--reach HOST:PORT]... [--gate PLACE] -- PROGRAM ...`.
 
 `--inside`: PROGRAM is bwrap with a network of its own, in which the launcher listens in place of the named
 services and passes on what comes to them. `--filter`: PROGRAM is bwrap, kept to the usual kinds of sockets,
 as with `--inside`. `--proxy`: as `--inside`, by an HTTP proxy, where there are no network namespaces;
-"@proxy" in the arguments becomes its port. Ends as the program did, or with 125 when the network could not
-be laid out; then the program was never started.
+"@proxy" in the arguments becomes its port. With `--gate` both ask there before they pass on a request. Ends
+as the program did, or with 125 when the network could not be laid out; then the program was never started.
 """
 
 from __future__ import annotations
@@ -28,6 +28,10 @@ def main(arguments: list[str]) -> NoReturn:
     parent = int(options.get("--parent", ["0"])[0])
     reach = [_endpoint(text) for text in options.get("--reach", [])]
     tree.guard(parent)
+    for place in options.get("--gate", []):
+        from skillopt_replay.launcher import gate
+
+        gate.lead_to(place)
     try:
         if "--inside" in options:
             from skillopt_replay.launcher.inside import start_inside
@@ -65,7 +69,7 @@ def _split(arguments: list[str]) -> tuple[dict[str, list[str]], list[str]]:
     while given:
         name = given.pop(0)
         values = options.setdefault(name, [])
-        if name in ("--parent", "--reach"):
+        if name in ("--parent", "--reach", "--gate"):
             values.append(given.pop(0))
     return options, program
 
