@@ -108,7 +108,7 @@ class Copies:
                 return self.opens_copy(mark)
         if self._going_on and self._is_brought(mark):
             return self.opens_copy(mark)
-        self._own([mark])
+        self.own([mark])
         return False
 
     def opens_copy(self, head: int) -> bool:
@@ -137,8 +137,13 @@ class Copies:
         if any(owner is not None and owner != self.session for _, owner in owners):
             return False
         self._heads += [head for head, owner in owners if owner is None]
-        self._own(marks)
+        self.own(marks)
         return True
+
+    @property
+    def owns_all(self) -> bool:
+        """Whether every record that comes now is the session's own."""
+        return not (self._foreign or self._going_on)
 
     def _is_brought(self, mark: int) -> bool:
         """Tell whether the first record that was not read before is one a fork came with in the meantime."""
@@ -148,7 +153,8 @@ class Copies:
         self._going_on = owner is not None and owner != self.session
         return self._going_on
 
-    def _own(self, marks: list[int]) -> None:
+    def own(self, marks: list[int]) -> None:
+        """Take records for the session's own."""
         claimed = self._claimed
         self._marks += [mark for mark in marks if mark not in claimed] if claimed else marks
         if len(self._marks) >= _MANY:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import struct
 import sys
 from array import array
 from collections.abc import Collection, Iterable, Iterator, Sequence, Sized
@@ -15,16 +16,21 @@ _ALL = (1 << 64) - 1
 _REST = (1 << 48) - 1
 # Multiplying by an odd number spreads marks over the buckets, whatever ids are like, and can be undone.
 _SPREAD = 0x9E3779B97F4A7C15
+_UUID = 36
 # A UUID and a line end.
 _LINE = 37
+_halves = struct.Struct("qq").unpack
 _GATHER = pow(_SPREAD, -1, 1 << 64)
 
 
 def mark_of(record: str) -> int:
     """Return a record's id as a number of 64 bits, signed, the same in every process."""
-    numbers = _digest_of(record)
-    first = int.from_bytes(numbers[:8], sys.byteorder, signed=True)
-    return first ^ int.from_bytes(numbers[8:], sys.byteorder, signed=True)
+    if len(record) == _UUID:
+        numbers = _digest_of(record)
+        first = int.from_bytes(numbers[:8], sys.byteorder, signed=True)
+        return first ^ int.from_bytes(numbers[8:], sys.byteorder, signed=True)
+    first, second = _halves(_hash(record))
+    return int(first ^ second)
 
 
 def marks_of(records: Sequence[str]) -> list[int]:
@@ -57,11 +63,15 @@ def fold(numbers: bytes) -> list[int]:
 
 def _digest_of(record: str) -> bytes:
     digits = record.replace("-", "")
-    if len(record) == 36 and len(digits) == 32:
+    if len(digits) == 32:
         try:
             return bytes.fromhex(digits)
         except ValueError:
             pass
+    return _hash(record)
+
+
+def _hash(record: str) -> bytes:
     return hashlib.blake2b(record.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 

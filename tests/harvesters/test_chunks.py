@@ -66,3 +66,84 @@ def test_a_file_with_strange_records_reads_the_same_both_ways(client, seed, tmp_
     path.parent.mkdir(parents=True)
     path.write_text("".join(json.dumps(one, separators=(",", ":")) + "\n" for one in records))
     assert_both_ways_agree(client, path, monkeypatch)
+
+
+TURN = "019a0000-0000-7000-8000-00000000000"
+CALLS = ["call_" + letter * 24 for letter in "abcd"] + ["tool:of-a-server-of-another-kind/1", "c1", "", None]
+COMMANDS = ["ls", "pytest -q", "cat /p/skills/tidy/SKILL.md", "apply *** Begin Patch\n*** Add File: a\n", 7]
+OUTPUTS = [
+    "Chunk ID: a1\nWall time: 0.1 seconds\nProcess exited with code 0\nOutput:\nfine",
+    "Exit code: 1\nWall time: 1 seconds\nOutput:\nbad",
+    "Process running with session ID 5\nOutput:\n",
+    "exec command rejected by user",
+    "aborted by user after 1s",
+    {"content": "x", "success": False},
+    None,
+]
+
+
+def any_step(rng: random.Random) -> tuple[str, dict]:
+    """Return type and payload of a record of an agent at work, of which some are as hardly any is."""
+    call = rng.choice(CALLS)
+    usage = {"input_tokens": rng.randint(0, 90), "cached_input_tokens": rng.choice([0, 5, 400])}
+    usage |= {"output_tokens": rng.choice([3, 0, 1 << 50, None])}
+    kind = rng.choice(["call", "call", "output", "usage", "sum", "end", "end", "said", "reasoning"])
+    if kind == "call":
+        name = rng.choice(["exec_command", "exec_command", "shell", "write_stdin", "apply_patch", None])
+        given = {rng.choice(["cmd", "command"]): rng.choice(COMMANDS), "session_id": 5}
+        arguments = rng.choice([json.dumps(given), json.dumps(given), "{torn", given, None])
+        return "response_item", {
+            "type": "function_call",
+            "name": name,
+            "arguments": arguments,
+            "call_id": call,
+        }
+    if kind == "output":
+        return "response_item", {
+            "type": "function_call_output",
+            "call_id": call,
+            "output": rng.choice(OUTPUTS),
+        }
+    if kind == "usage":
+        return "token_usage_record", {
+            "response_id": rng.choice(["resp_1", "resp_2", "", None]),
+            "usage": usage,
+        }
+    if kind == "sum":
+        info = rng.choice([{"total_token_usage": usage, "last_token_usage": usage}, {}, None])
+        return "event_msg", {"type": "token_count", "info": info}
+    if kind == "reasoning":
+        return "response_item", {"type": "reasoning", "summary": []}
+    if kind == "said":
+        item: dict = {
+            "type": "AgentMessage",
+            "content": [{"type": "Text", "text": rng.choice(["Done.", "I look."])}],
+        }
+    else:
+        item = {"type": rng.choice(["CommandExecution", "CommandExecution", "FileChange"]), "id": call}
+        item |= {"status": rng.choice(["completed", "completed", "failed"]), "command": ["bash", "-lc", "ls"]}
+        item |= {"exit_code": rng.choice([0, 0, 2, None]), "source": rng.choice(["agent", "userShell"])}
+        item |= rng.choice([{}, {}, {"changes": {"/p/b": {}}}])
+    thread = rng.choice([TURN + "0", TURN + "0", "another", None])
+    return "event_msg", {"type": "item_completed", "thread_id": thread, "turn_id": TURN + "1", "item": item}
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_the_steps_of_an_agent_in_any_order_read_the_same_both_ways(seed, tmp_path, monkeypatch):
+    rng = random.Random(seed)
+    prompt = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "tidy up"}]}
+    told = [
+        ("session_meta", {"id": TURN + "0", "cwd": "/p", "originator": "codex-tui", "source": "cli"}),
+        ("event_msg", {"type": "task_started", "turn_id": TURN + "1"}),
+        ("turn_context", {"turn_id": TURN + "1", "cwd": "/p", "model": "m"}),
+        ("response_item", prompt),
+    ]
+    told += [any_step(rng) for _ in range(80)]
+    path = tmp_path / f"rollout-2026-11-01T10-00-00-{TURN}0.jsonl"
+    with path.open("w") as file:
+        for number, (kind, payload) in enumerate(told):
+            time = f"2026-11-01T10:00:{number % 60:02d}.000Z"
+            record = {"timestamp": time, "type": kind, "payload": payload}
+            file.write(json.dumps(record, separators=(",", ":")) + "\n")
+    assert_both_ways_agree("codex", path, monkeypatch)
+    assert sessions_of("codex", path)[0].turns

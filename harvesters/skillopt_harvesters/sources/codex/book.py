@@ -202,6 +202,14 @@ class TurnBook:
         own.head = turn.head
         return own
 
+    def owns_all(self, turn: TurnDraft) -> bool:
+        """Tell whether all work that is done in a turn now is the session's own, whatever it is."""
+        return not (self.copying or turn.copied) and self._copies.owns_all
+
+    def own(self, turn: TurnDraft, works: Iterable[str]) -> None:
+        """Take such work for the session's own, as `place` does of one."""
+        self._copies.own([mark_of(f"{turn.head} {work}") for work in works])
+
     def _tells_work(self, head: int) -> bool:
         """Tell whether the session a turn is copied from claimed its work, as it does since it is read so."""
         if head not in self._telling:

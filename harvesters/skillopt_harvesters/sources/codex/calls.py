@@ -42,6 +42,7 @@ _NAMELESS = {
 }
 _USERS = frozenset({"user_shell", "userShell"})
 _FOLLOW_UPS = frozenset({"unified_exec_interaction", "unifiedExecInteraction"})
+_NOT_THE_AGENT = _USERS | _FOLLOW_UPS
 
 
 class CallBook:
@@ -52,6 +53,7 @@ class CallBook:
         self.session = session
         self.memory = memory
         self._latest: TurnDraft | None = None
+        # Of the turns that are open, unless another one was opened since.
         self._known: dict[str, tuple[TurnDraft, CallDraft]] = {}
 
     def add(self, turn: TurnDraft, told: Call) -> CallDraft | None:
@@ -173,16 +175,22 @@ class CallBook:
         if not turn.calls_left_out:
             self._known[call.id] = turn, call
 
-    def _find(self, call_id: str) -> tuple[TurnDraft, CallDraft] | None:
-        """Return the latest call with an id, as the client wrote it, in the turns that are open."""
+    @property
+    def known(self) -> dict[str, tuple[TurnDraft, CallDraft]]:
+        """The calls of the turns that are open, by id as it is kept, each with its turn."""
         turns = self.session.turns
-        if not turns or not call_id:
-            return None
         if turns[-1] is not self._latest:
             self._latest = turns[-1]
             self._known = {call.id: (turn, call) for turn in turns for call in turn.calls}
+        return self._known
+
+    def _find(self, call_id: str) -> tuple[TurnDraft, CallDraft] | None:
+        """Return the latest call with an id, as the client wrote it, in the turns that are open."""
+        if not self.session.turns or not call_id:
+            return None
         # Nearly all ids are kept as they are.
-        return self._known.get(call_id) or self._known.get(keep_id(call_id))
+        known = self.known
+        return known.get(call_id) or known.get(keep_id(call_id))
 
     def _find_script(self, call_id: str, told: ToolEnd) -> CallDraft | None:
         """Return the script that made a call and stands for it, as for its first and its only one."""
@@ -222,6 +230,16 @@ def _read_command(raw: msgspec.Raw) -> str | None:
     if isinstance(value, list):
         return patches.join_words(value)
     return value if isinstance(value, str) else None
+
+
+def ended_as_usual(told: ToolEnd) -> bool:
+    """Tell of a command the agent ran, as nearly all are, that it ended well."""
+    return (
+        told.type == "CommandExecution"
+        and told.source not in _NOT_THE_AGENT
+        and told.changes is NULL
+        and _has_ended_well(told)
+    )
 
 
 def _has_ended_well(told: ToolEnd) -> bool:

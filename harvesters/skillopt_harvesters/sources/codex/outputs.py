@@ -57,10 +57,7 @@ _WELL = Outcome(exit_code=0)
 
 def read_output(raw: msgspec.Raw) -> Outcome:
     """Return the outcome an output tells, in any of the shapes it has had."""
-    view = memoryview(raw)
-    if _ENDED_WELL.match(view) or (
-        bytes(view[1:2]) == b"{" and _ENDING_WELL.search(view, max(0, len(view) - 200))
-    ):
+    if has_ended_well(raw):
         return _WELL
     text, success = _read_text(raw)
     if len(text) <= _LONG and _REFUSED.match(text):
@@ -75,6 +72,14 @@ def read_output(raw: msgspec.Raw) -> Outcome:
         return _read_headed(text)
     failed = success is False or _FAILED.match(text)
     return Outcome(error=(text or "failed") if failed else None)
+
+
+def has_ended_well(raw: msgspec.Raw) -> bool:
+    """Tell, of nearly all outputs of commands that did, that the command ended well, and nothing else."""
+    view = memoryview(raw)
+    if _ENDED_WELL.match(view):
+        return True
+    return bytes(view[1:2]) == b"{" and _ENDING_WELL.search(view, max(0, len(view) - 200)) is not None
 
 
 def _read_headed(text: str) -> Outcome:

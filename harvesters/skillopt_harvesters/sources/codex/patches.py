@@ -10,13 +10,14 @@ from functools import lru_cache
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any
 
-_SHELL_TOOLS = frozenset(
+SHELL_TOOLS = frozenset(
     {"shell", "shell_command", "exec_command", "container.exec", "local_shell", "unified_exec"}
 )
 _SHELLS = frozenset({"bash", "sh", "zsh", "dash", "ksh", "fish", "pwsh", "powershell", "cmd"})
 _SHELL_FLAG = re.compile(r"-\w*c|-Command|-EncodedCommand|/[cC]", re.ASCII)
 _PATCHED = re.compile(r"^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (?P<path>.{1,4096})$", re.MULTILINE)
 _BEGIN_PATCH = "*** Begin Patch"
+SKILL_FILE = "SKILL.md"
 _CALL_IN_SCRIPT = re.compile(r"\btools\.(?P<tool>exec_command|shell_command|apply_patch)\(\s*")
 _CMD_KEY = re.compile(r"""\{[^{}"'`]{0,200}?\b(?:cmd|command)\s*:\s*""")
 _STRING = json.JSONDecoder(strict=False)
@@ -34,7 +35,7 @@ def find_command(name: str, arguments: Any) -> str | None:
 
     A list of words that only starts a shell is the line the shell was given.
     """
-    if not isinstance(arguments, dict) or name.removeprefix("functions.") not in _SHELL_TOOLS:
+    if not isinstance(arguments, dict) or name.removeprefix("functions.") not in SHELL_TOOLS:
         return None
     for key in ("cmd", "command"):
         value = arguments.get(key)
@@ -125,7 +126,7 @@ def _read_literal(script: str, start: int) -> Any:
 
 def find_skill(command: str, offered: dict[str, None]) -> str | None:
     """Return the skill whose instructions a command prints; skills are loaded that way."""
-    if "SKILL.md" not in command:
+    if SKILL_FILE not in command:
         return None
     for match in itertools.islice(_SKILL_FILE.finditer(command), _MAX_CALLS):
         before = _NEXT_COMMAND.split(command[max(0, match.start() - _SIMPLE_COMMAND) : match.start()])[-1]

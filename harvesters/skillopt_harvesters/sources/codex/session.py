@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from io import BytesIO
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -28,8 +29,9 @@ from skillopt_harvesters.sources.codex.decode import (
 from skillopt_harvesters.sources.codex.memory import Memory
 from skillopt_harvesters.sources.codex.origins import find_origin
 from skillopt_harvesters.sources.codex.prompts import EVENT
+from skillopt_harvesters.sources.codex.steps import Steps
 from skillopt_harvesters.sources.codex.talk import Talk
-from skillopt_harvesters.sources.codex.work import NOISE, decode_work
+from skillopt_harvesters.sources.codex.work import NOISE, WorkRecord, decode_work
 from skillopt_harvesters.sources.lined import Reader
 from skillopt_harvesters.times import first_and_last, to_utc
 from skillopt_harvesters.turns import TurnDraft
@@ -42,6 +44,7 @@ _NOT_THE_USER = frozenset({"review_ended", "budget_limited"})
 _NOTHING = Tokens()
 _OPENING = 4096
 _MAX_ELSEWHERE = 64
+_time_of = attrgetter("time")
 _PROMPT = re.compile(
     rb'"type":\s?"user_message"|"type":\s?"UserMessage"'
     rb'|"role":\s?"user",\s?"content":\s?\[\{"type":\s?"input_text",\s?"text":\s?"(?!<|# AGENTS\.md)'
@@ -60,6 +63,7 @@ class CodexReader(Reader[Memory]):
         self.turns = TurnBook(session, memory, claims, resumed=resumed)
         self.calls = CallBook(session, memory, self.turns)
         self.talk = Talk(session, memory, self.turns)
+        self.steps = Steps(memory, self.turns, self.calls, self.talk)
         self._repeats = Repeats()
         self._time = b""
         self._hour: bytes | None = None
@@ -138,24 +142,30 @@ class CodexReader(Reader[Memory]):
         lines = BytesIO(chunk.view).readlines()
         if len(lines) != len(found):
             return False
-        for time in first_and_last([record.time for record in found]):
+        for time in first_and_last(list(map(_time_of, found))):
             self.session.see(time)
-        take_work, talk, ledger, gate = self._work, self.talk, self.memory.ledger, self.memory.gate
-        for place, record in enumerate(found):
-            work = record.payload
-            if work is not None:
-                kind = (record.type, work.type)
-                take = take_work.get(kind)
-                if take is not None:
-                    talk.fresh, ledger.fresh = ledger.fresh, 0
-                    take(work, record)
-                    continue
-                if kind in NOISE:
-                    continue
-            self.take(lines[place].strip(PADDING))
-            if gate.copying:
-                self.take_all(lines[place + 1 :])
-                break
+        place, gate = self.steps.take(found, 0), self.memory.gate
+        while place < len(found):
+            if not self._take_work(found[place]):
+                self.take(lines[place].strip(PADDING))
+                if gate.copying:
+                    self.take_all(lines[place + 1 :])
+                    break
+            place = self.steps.take(found, place + 1)
+        return True
+
+    def _take_work(self, record: WorkRecord) -> bool:
+        """Take a record of work by itself; False when it is none."""
+        work = record.payload
+        if work is None:
+            return False
+        kind = (record.type, work.type)
+        take = self._work.get(kind)
+        if take is None:
+            return kind in NOISE
+        ledger = self.memory.ledger
+        self.talk.fresh, ledger.fresh = ledger.fresh, 0
+        take(work, record)
         return True
 
     def lose(self, line: bytes) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from itertools import compress
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 # Reasons to abort that are not the user's.
 _LIMITS = frozenset({"autopilot_credit_limit"})
 _MAX_ELSEWHERE = 64
+_type_of, _time_of = attrgetter("type"), attrgetter("timestamp")
 _OPENING = 4096
 _PROMPT = re.compile(rb'"type":\s?"user\.message"')
 _NOT_TYPED = re.compile(rb'"(?:source|parentToolCallId|agentId)":\s?"|"isAutopilotContinuation":\s?true')
@@ -99,7 +101,7 @@ class CopilotReader(Reader[Memory]):
             found = decoder_of(Event).decode_lines(chunk.view)
         except (msgspec.DecodeError, RecursionError):
             return False
-        self._take_events(list(filter(self._is_read, found)))
+        self._take_events(self._pick(found))
         return True
 
     def take_all(self, lines: list[bytes]) -> None:
@@ -114,11 +116,11 @@ class CopilotReader(Reader[Memory]):
                 events, bad = decode_line(line.strip(PADDING), Event)
                 self.session.bad += bad
                 if bad and _PROMPT.search(line, 0, _OPENING):
-                    self._take_events([event for event in found if self._is_read(event)])
+                    self._take_events(self._pick(found))
                     self.lose(line)
                     found = []
                 found += events
-        self._take_events([event for event in found if self._is_read(event)])
+        self._take_events(self._pick(found))
 
     def lose(self, line: bytes) -> None:
         if _PROMPT.search(line, 0, _OPENING) and not _NOT_TYPED.search(line, 0, _OPENING):
@@ -134,15 +136,19 @@ class CopilotReader(Reader[Memory]):
     def turn(self) -> TurnDraft | None:
         return self.session.turn
 
-    def _is_read(self, event: Event) -> bool:
-        """Tell whether an event has something to say; what should and has not is counted."""
-        name = event.type
-        if name in records.READ:
-            self.session.bad += event.data is None
-            return event.data is not None
-        if event.ephemeral is not True and not (name and records.is_known(name)):
-            self.session.meet_unknown(name or "(none)")
-        return False
+    def _pick(self, found: list[Event]) -> list[Event]:
+        """Return the events that have something to say; what should and has not is counted."""
+        read = records.READ
+        kinds: set[str | None] = set(map(_type_of, found))
+        strange = {kind for kind in kinds if not (kind and records.is_known(kind))}
+        if strange:
+            for event in found:
+                if event.type in strange and event.ephemeral is not True:
+                    self.session.meet_unknown(event.type or "(none)")
+        told = [event for event in found if event.type in read]
+        picked = [event for event in told if event.data is not None]
+        self.session.bad += len(told) - len(picked)
+        return picked
 
     def _take_events(self, events: list[Event]) -> None:
         """Take events in order. What can be done for many at once is: most have nothing to tell but that."""
@@ -162,7 +168,7 @@ class CopilotReader(Reader[Memory]):
             return False
         if self.copies.are_own(marks, compress(marks, map(self._opens_turn, events))):
             self.copied = False
-            for time in first_and_last([event.timestamp for event in events]):
+            for time in first_and_last(list(map(_time_of, events))):
                 self.session.see(time)
             for event in events:
                 self._handle(event)
