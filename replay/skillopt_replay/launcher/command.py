@@ -1,10 +1,10 @@
-"""The launcher's command line: `[--parent PID] [MODE] [--reach HOST:PORT]... -- PROGRAM ...`.
+"""The launcher's command line: `[--parent PID] [MODE] [--reach HOST:PORT | --show FILE]... -- PROGRAM ...`.
 
 `--inside`: PROGRAM is bwrap with a network of its own, in which the launcher listens in place of the named
 services and passes on what comes to them. `--filter`: PROGRAM is bwrap, kept to the usual kinds of sockets,
-as with `--inside`. `--proxy`: as `--inside`, by an HTTP proxy, where there are no network namespaces;
-"@proxy" in the arguments becomes its port. Ends as the program did, or with 125 when the network could not
-be laid out; then the program was never started.
+as with `--inside`. With both, each FILE is copied to the same place in the sandbox. `--proxy`: as `--inside`,
+by an HTTP proxy, where there are no network namespaces; "@proxy" in the arguments becomes its port. Ends as
+the program did, or with 125 when the network could not be laid out; then the program was never started.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ def main(arguments: list[str]) -> NoReturn:
         if "--inside" in options:
             from skillopt_replay.launcher.inside import start_inside
 
-            child = start_inside(program, reach)
+            child = start_inside(program, reach, options.get("--show", []))
         elif "--filter" in options:
-            from skillopt_replay.launcher.families import start_filtered
+            from skillopt_replay.launcher.handing import start_handing
 
-            child = start_filtered(program)
+            child = start_handing(program, dict(os.environ), options.get("--show", []))
         elif "--proxy" in options:
             from skillopt_replay.launcher.proxy import start_behind_proxy
 
@@ -65,7 +65,7 @@ def _split(arguments: list[str]) -> tuple[dict[str, list[str]], list[str]]:
     while given:
         name = given.pop(0)
         values = options.setdefault(name, [])
-        if name in ("--parent", "--reach"):
+        if name in ("--parent", "--reach", "--show"):
             values.append(given.pop(0))
     return options, program
 
