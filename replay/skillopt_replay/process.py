@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from skillopt_replay.bounds import Bounds, DiskWatch, find_excess, restrict
+from skillopt_replay.bounds import Bounds, find_excess, restrict
 from skillopt_replay.cgroups import Scope, enclose, find_maker
+from skillopt_replay.disk import DiskWatch
 from skillopt_replay.launchpad import find_launchpad
 from skillopt_replay.process_tree import GRACE_SECONDS, Tree
 from skillopt_replay.sandbox.launching import find_arguments
@@ -184,11 +185,12 @@ async def _wait(child: _Child, tree: Tree, deadline: float, bounds: Bounds) -> s
         await asyncio.wait(ends, timeout=min(left, _LOOK_SECONDS), return_when=asyncio.FIRST_COMPLETED)
         if any(end.done() for end in ends):
             break
-        excess = find_excess(bounds, tree.look())
+        running = tree.look()
+        excess = find_excess(bounds, running)
         if excess is None and bounds.processes is not None:
             excess = scope.look(tree.pid)
         if excess is None and disk.is_due:
-            excess = await asyncio.to_thread(disk.look)
+            excess = await asyncio.to_thread(disk.look, [process.pid for process in running])
         if excess is not None:
             return excess
     # The one that was killed may have been the one that the others lived by.
