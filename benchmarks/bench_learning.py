@@ -54,13 +54,15 @@ from skillopt_sleep.training.summary import Difference, Evaluation, contrast, de
 
 COUNTS = {"train": 6, "val": 4, "test": 12}
 SETTINGS = (
-    "train.num_epochs=1",
+    "train.num_epochs=2",
     "train.batch_size=6",
-    "train.candidates=6",
+    "train.candidates=2",
     "gradient.minibatch_size=3",
     "gradient.minibatches=1",
     "gradient.failure_only=true",
+    "gradient.trace_tokens=700",
     "gradient.reply_tokens=700",
+    "gradient.plain=true",
     "optimizer.learning_rate=2",
     "optimizer.lr_scheduler=constant",
     "optimizer.use_slow_update=false",

@@ -81,6 +81,7 @@ def _find_claude(env: Mapping[str, str]) -> Client | None:
 def _open_claude(client: Client, sandbox: Sandbox, wishes: Wishes) -> Agent:
     from skillopt_replay.agents.claude_code import ClaudeCode
 
+    # Whatever the service takes, what the client tells in the end is by its maker's list.
     return ClaudeCode(
         client,
         sandbox,
@@ -89,6 +90,7 @@ def _open_claude(client: Client, sandbox: Sandbox, wishes: Wishes) -> Agent:
         project_settings=wishes.project_settings,
         effort=wishes.effort,
         estimate=wishes.estimate,
+        price=_with_list(wishes.price, "anthropic"),
     )
 
 
@@ -100,14 +102,9 @@ def _find_codex(env: Mapping[str, str]) -> Client | None:
 
 def _open_codex(client: Client, sandbox: Sandbox, wishes: Wishes) -> Agent:
     from skillopt_replay.agents.codex import Codex
-    from skillopt_replay.models.prices import find_price
 
-    def price(model: str, usage: Usage) -> float | None:
-        # The list price holds at the maker's own service, and not on a route of the user's.
-        listed = None if client.credentials and client.credentials.route else find_price(model, "openai")
-        said = wishes.price(model, usage)
-        return listed.cost(usage) if said is None and listed else said
-
+    # The list price holds at the maker's own service, and not on a route of the user's.
+    vendor = "" if client.credentials and client.credentials.route else "openai"
     return Codex(
         client,
         sandbox,
@@ -116,8 +113,20 @@ def _open_codex(client: Client, sandbox: Sandbox, wishes: Wishes) -> Agent:
         project_settings=wishes.project_settings,
         effort=wishes.effort,
         estimate=wishes.estimate,
-        price=price,
+        price=_with_list(wishes.price, vendor),
     )
+
+
+def _with_list(said: Pricing, vendor: str) -> Pricing:
+    """Return the prices of `vendor`'s list ("": of none) where the user says none."""
+    from skillopt_replay.models.prices import find_price
+
+    def price(model: str, usage: Usage) -> float | None:
+        usd = said(model, usage)
+        listed = find_price(model, vendor) if usd is None and vendor else None
+        return usd if listed is None else listed.cost(usage)
+
+    return price
 
 
 def _find_copilot(env: Mapping[str, str]) -> Client | None:

@@ -13,25 +13,32 @@ _NORMAL = NormalDist()
 
 
 def bootstrap_interval(
-    differences: Sequence[Fraction], *, rng: Random, level: float = 0.95, draws: int = 2000
+    values: Sequence[Fraction],
+    *,
+    rng: Random,
+    level: float = 0.95,
+    draws: int = 2000,
+    within: tuple[float, float] = WHOLE,
 ) -> tuple[float, float]:
-    """Return the BCa bootstrap interval of the mean difference (Efron 1987), within [-1, 1].
+    """Return the BCa bootstrap interval of the mean (Efron 1987) of values that lie in `within`.
 
-    Tasks are resampled, so each difference is one observation. No task at all gives the whole range.
-    When all differences are equal the bootstrap has nothing to resample; the interval then is what n
-    equal draws leave open: at most a share s of tasks behaves otherwise, 1 - s = (tail)^(1/n).
+    The values are differences, in [-1, 1], unless said otherwise: scores lie in [0, 1]. Tasks are resampled,
+    so each value is one observation. No task at all gives the whole range. When all values are equal the
+    bootstrap has nothing to resample; the interval then is what n equal draws leave open: at most a share s
+    of tasks behaves otherwise, 1 - s = (tail)^(1/n).
     """
-    n = len(differences)
+    n = len(values)
+    least, most = within
     if n == 0:
-        return WHOLE
+        return within
     tail = (1 - level) / 2
-    if len(set(differences)) == 1:
-        value = float(differences[0])
+    if len(set(values)) == 1:
+        value = float(values[0])
         share = 1 - tail ** (1 / n)
-        return value - share * (1 + value), value + share * (1 - value)
+        return value - share * (value - least), value + share * (most - value)
     # Whole units, so that equal sums tie; a millionth is fine enough where scores share no small unit.
-    scale = min(lcm(*(value.denominator for value in differences)), 1_000_000)
-    units = sorted(round(value * scale) for value in differences)
+    scale = min(lcm(*(value.denominator for value in values)), 1_000_000)
+    units = sorted(round(value * scale) for value in values)
     drawn = rng.choices(units, k=n * draws)
     sums = sorted(sum(drawn[at : at + n]) for at in range(0, n * draws, n))
     observed = sum(units)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from enum import Enum
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -104,15 +104,14 @@ def _may_have_grown(cursor: FileCursor, now: Marks) -> bool:
     return now.inode == cursor.inode and now.size > cursor.size and now.size >= cursor.offset
 
 
-def find_moved(path: Path, file: BinaryIO, cursors: Cursors, marks: Marks) -> FileCursor | None:
-    """Return the cursor of a file that was given this name since; None when the open file is a new one."""
+def find_moved(file: BinaryIO, cursors: Cursors, marks: Marks) -> Iterator[FileCursor]:
+    """Yield the cursors of a file that was given its name since: one for each name it had before."""
     if cursors.is_new:
-        return None
+        return
     for cursor in cursors.find_moved(marks.inode, hash_prefix(file, marks.size)):
         is_read = 0 < cursor.offset <= marks.size and not os.path.lexists(cursor.path)
         if is_read and hash_prefix(file, cursor.offset) == cursor.prefix_hash:
-            return cursor
-    return None
+            yield cursor
 
 
 def make_cursor(path: Path, marks: Marks, file: BinaryIO, reading: Reading | None) -> FileCursor:

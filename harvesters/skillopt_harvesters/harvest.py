@@ -12,6 +12,7 @@ import msgspec
 from skillopt_harvesters.claims import Claims, MemoryClaims
 from skillopt_harvesters.cursor import Change, Cursors, FileCursor, compare, find_moved, make_cursor
 from skillopt_harvesters.files import open_regular, resolve
+from skillopt_harvesters.heads import HEAD, find_head
 from skillopt_harvesters.records import Session, Tokens
 from skillopt_harvesters.richness import replaces
 from skillopt_harvesters.sources.base import Marks, Reading, Resume, Source
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
     Recall: TypeAlias = Callable[[str, str], Session | None]
 
-HEAD = 64 * 1024
 _MAX_WARNINGS = 200
 # What a faulty source may raise; errors of whoever keeps the claims are none of these, and pass.
 _FAULTS = (
@@ -212,8 +212,9 @@ class Harvest:
                     resume = self._rename(source, path, file, marks)
                 file.seek(0)
                 reading: Reading | None = None
-                head = b"" if resume else file.peek()[:HEAD]
-                if resume or source.recognise(head):
+                head = b"" if resume else find_head(file, file.peek()[:HEAD], source.recognise)
+                file.seek(0)
+                if head is not None:
                     began = None if resume or found.began else _find_fork(source, head, file, path)
                     if began is not None:
                         forks.append((source, found._replace(began=began)))
@@ -231,7 +232,7 @@ class Harvest:
                             else:
                                 reading = msgspec.structs.replace(reading, state=b"")  # noqa: PLW2901
                     self.stats.bytes_read += max(reading.offset - before, 0) if reading else 0
-                elif damage := _find_damage(source, head, path):
+                elif damage := _find_damage(source, file.peek()[:HEAD], path):
                     self.stats.skipped += 1
                     self.stats.warn(f"{path}: {damage}")
                 yield Harvested(session=None, cursor=make_cursor(path, marks, file, reading), change=change)
@@ -268,13 +269,13 @@ class Harvest:
         identify: Callable[[Path], str] | None = getattr(source, "identify", None)
         if identify is None or source.rewrites or not isinstance(self._cursors, Cursors):
             return None
-        moved = find_moved(path, file, self._cursors, marks)
-        if moved is None or moved.session in {"", identify(path)}:
-            return None
-        session = self._recall(source.name, moved.session)
-        if session is None or session.path != moved.path:
-            return None
-        return Resume(offset=moved.offset if moved.state else 0, state=moved.state, session=session)
+        for moved in find_moved(file, self._cursors, marks):
+            if moved.session in {"", identify(path)}:
+                continue
+            session = self._recall(source.name, moved.session)
+            if session is not None and session.path == moved.path:
+                return Resume(offset=moved.offset if moved.state else 0, state=moved.state, session=session)
+        return None
 
     def _keeps(self, session: Session, goes_on: Session | None) -> bool:
         """Count a session that was read, and tell whether it takes the place of what is stored of it."""
@@ -289,7 +290,7 @@ class Harvest:
                 stats.warn(f"{session.path}: {warning}")
         if goes_on is None and stored is not None:
             wins = replaces(session, stored)
-            self._tell_lost(*((session, stored) if wins else (stored, session)))
+            self._tell_lost(*((session, stored) if wins else (stored, session)), wins=wins)
             if not wins:
                 return False
         key = (session.client, session.id)
@@ -299,13 +300,22 @@ class Harvest:
         self._counted[key] = len(session.turns)
         return True
 
-    def _tell_lost(self, kept: Session, other: Session) -> None:
-        """Warn when another file with the same id holds what the one that is kept does not."""
-        if kept.path != other.path and not set(other.prompts) <= set(kept.prompts):
+    def _tell_lost(self, kept: Session, other: Session, *, wins: bool) -> None:
+        """Warn when another file with the same id, or one that was emptied, holds what is not kept."""
+        if set(other.prompts) <= set(kept.prompts):
+            return
+        if kept.path != other.path:
             self.stats.warn(
                 f"{other.path}: its session {other.id} is also in {kept.path}, which holds more and is kept;"
                 " prompts that are only here are left out"
             )
+        elif not wins:
+            self.stats.warn(
+                f"{other.path}: it was written anew and held more before, which is kept;"
+                " prompts that are only here now are left out"
+            )
+        elif set(other.prompts).isdisjoint(kept.prompts):
+            self.stats.warn(f"{other.path}: it was emptied and begun anew; what it held before is left out")
 
     def _blame(self, source: Source, error: Exception, where: str = "") -> None:
         self.stats.skipped += 1

@@ -7,7 +7,7 @@ from functools import lru_cache
 from io import BytesIO
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple, cast
 
-from skillopt_harvesters.salvage import PADDING, decode_leniently, is_json, mend
+from skillopt_harvesters.salvage import PADDING, decode_leniently, is_json, is_whole, mend
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -131,7 +131,7 @@ class LineReader:
                 if held == len(buffer):
                     # What was read from it may still be in use, so it cannot be made longer.
                     buffer = buffer + bytearray(min(len(buffer), self.limit + 1 - len(buffer)))
-        if held and not dropped and _is_whole(_strip_mark(buffer[:held], self.offset).strip(PADDING)):
+        if held and not dropped and is_whole(bytes(buffer[:held]).strip(PADDING)):
             yield self._advance(buffer, 0, held)
         if len(buffer) == _BUFFER and not _BUFFERS:
             _BUFFERS.append(buffer)
@@ -153,16 +153,6 @@ def _fill(stream: BinaryIO, buffer: bytearray, start: int) -> int:
     """Read into a buffer from `start` on; return the number of bytes, 0 at the end."""
     with memoryview(buffer) as view, view[start:] as room:
         return cast("BufferedIOBase", stream).readinto(room) or 0
-
-
-def _is_whole(line: bytearray) -> bool:
-    """Tell whether a line without an end is all there: half a number is a number too."""
-    return line.startswith((b"{", b"[")) and is_json(line)
-
-
-def _strip_mark(line: bytearray, offset: int) -> bytearray:
-    """Take the byte order mark off the beginning of a file."""
-    return line[len(_BOM) :] if offset == 0 and line.startswith(_BOM) else line
 
 
 def _are_usual(lines: list[bytes]) -> bool:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
-PADDING = b"\r\n\x00 \t"
+# A byte order mark among them stands where files were put one behind the other.
+PADDING = b"\r\n\x00 \t\xef\xbb\xbf"
 # A broken record is looked for in so many lines, and tried so many times.
 _MAX_PARTS = 1_000
 _MAX_TRIES = 32
@@ -15,7 +16,7 @@ _MAX_GLUED = 8
 # Bytes read again and again in search of a whole record on a line; bounds the time of a hostile one.
 _MAX_WORK = 64 * 1024 * 1024
 _TRY = 512
-_BLANKS = " \t\r\n\0"
+_BLANKS = " \t\r\n\0\ufeff"
 _JSON = json.JSONDecoder(strict=False)
 _check = msgspec.json.Decoder(msgspec.Raw).decode
 
@@ -27,6 +28,11 @@ def is_json(line: bytes | bytearray) -> bool:
     except (msgspec.DecodeError, RecursionError):
         return False
     return True
+
+
+def is_whole(line: bytes) -> bool:
+    """Tell whether a line without an end is all there: half a number is a number too."""
+    return line.startswith((b"{", b"[")) and (is_json(line) or (line.endswith(b"}") and not salvage(line)[1]))
 
 
 def decode_leniently(line: bytes) -> list[Any]:
@@ -205,6 +211,11 @@ def _skip_blanks(text: str, position: int) -> int:
     return position
 
 
+def _mend_key(key: str) -> str:
+    """No key has a line end in it that was not put there when its record was broken."""
+    return "".join(_without_surrogates(key).split()) if "\n" in key else cast("str", _without_surrogates(key))
+
+
 def _without_surrogates(value: Any) -> Any:
     """Make every string encodable again: half of an emoji, escaped, loads but cannot be written."""
     if isinstance(value, str):
@@ -212,5 +223,5 @@ def _without_surrogates(value: Any) -> Any:
     if isinstance(value, list):
         return [_without_surrogates(item) for item in value]
     if isinstance(value, dict):
-        return {_without_surrogates(key): _without_surrogates(item) for key, item in value.items()}
+        return {_mend_key(key): _without_surrogates(item) for key, item in value.items()}
     return value

@@ -12,8 +12,10 @@ _SEPARATORS = re.compile(r"[\\/]+")
 def name_folder(path: str) -> str:
     r"""Return the one spelling of a folder: `c:/work/` and `C:\work` are the same on Windows.
 
-    A trailing separator is dropped anywhere. What is no absolute path of Windows stays otherwise as it is.
+    A trailing separator is dropped anywhere. What is no absolute path of Windows stays otherwise as it is,
+    but for NULs, which no folder has in its name and no system call takes.
     """
+    path = path.replace("\0", "\ufffd")
     drive = _DRIVE.match(path)
     if drive:
         rest = _SEPARATORS.sub(r"\\", path[drive.end() :])

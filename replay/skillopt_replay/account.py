@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from skillopt_replay.admission import Admission, Amount, find_bound, take_told
+from skillopt_replay.admission import Admission, Amount, find_bound, find_margin, take_told
 from skillopt_replay.errors import CeilingReached
 from skillopt_replay.rollouts import Usage
 
@@ -29,6 +29,7 @@ class Account:
         self._running: dict[int, tuple[str, Usage]] = {}
         self._numbers = count()
         self._dearest: dict[str, Amount] = {}
+        self._lost: list[tuple[str, Amount]] = []
         self._ended = Usage()
         self.calls = 0
 
@@ -71,7 +72,7 @@ class Account:
         """
         kind, first = self._running.pop(number)
         name, bound = self._admission.pause(number)
-        before, dearest = self._ended, self._dearest.get(kind)
+        before, dearest, lost = self._ended, self._dearest.get(kind), len(self._lost)
         usage = _believe(told, first)
         self._take(kind, usage, told)
         try:
@@ -79,6 +80,7 @@ class Account:
         except CeilingReached:
             self._running[number], self._ended = (kind, first), before
             self._admission.begin(number, name, bound)
+            del self._lost[lost:]
             if dearest is None:
                 self._dearest.pop(kind, None)
             else:
@@ -92,6 +94,7 @@ class Account:
     def _take(self, kind: str, usage: Usage, told: Usage | None) -> None:
         self._ended = self._ended.plus(usage)
         if told is None:
+            self._lost.append((kind, Amount(usage.cost_usd or 0.0, usage.tokens)))
             return
         usd, tokens = take_told(told)
         known = self._dearest.get(kind, Amount())
@@ -99,7 +102,7 @@ class Account:
 
     def _begin(self, kind: str, estimate: Usage) -> int:
         bound = find_bound(estimate, self._find_dearest(kind))
-        margin = self._admission.find_margin(self._find_dearest)
+        margin = find_margin([*self._admission.running, *self._lost], self._find_dearest)
         spent = self.spent
         usd = (spent.cost_usd or 0.0) + margin.usd + bound.usd
         tokens = spent.tokens + margin.tokens + bound.tokens

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from skillopt_replay.errors import CeilingReached
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
+    from collections.abc import Callable, Collection, Hashable, Iterable
 
     from skillopt_replay.rollouts import Usage
 
     _Begun = TypeVar("_Begun")
+    _Kind = TypeVar("_Kind")
 
 _MOST_TOKENS = 1 << 40  # more than any call can use
 
@@ -46,6 +47,22 @@ def find_bound(estimate: Usage, dearest: Amount) -> Amount:
     usd = max(estimate.cost_usd or 0.0, dearest.usd)
     # A price without end, or that is no number, must not compare as less than every ceiling.
     return Amount(usd if usd < math.inf else math.inf, max(estimate.tokens, dearest.tokens))
+
+
+def find_margin(untold: Iterable[tuple[_Kind, Amount]], find_dearest: Callable[[_Kind], Amount]) -> Amount:
+    """Return by how much calls that have not told what they took may pass what was reserved for them.
+
+    Each by a request, and none of that kind took more than the dearest call so far; while none has told what
+    it took, as much again as was reserved. So only the call that is begun last may pass a ceiling. It is the
+    same for those under way and for those that will tell no more, since they or we were killed.
+    """
+    usd, tokens = 0.0, 0
+    for kind, bound in untold:
+        dearest = find_dearest(kind)
+        # Nothing was reserved while nobody knew a price.
+        usd += min(bound.usd or dearest.usd, dearest.usd or bound.usd)
+        tokens += min(bound.tokens, dearest.tokens or bound.tokens)
+    return Amount(usd, tokens)
 
 
 class Admission:
@@ -92,15 +109,7 @@ class Admission:
 
         self._ended = asyncio.Event()
 
-    def find_margin(self, find_dearest: Callable[[str], Amount]) -> Amount:
-        """Return by how much the calls under way may pass what was reserved for them.
-
-        Each by a request, and none of that kind took more than the dearest call so far; while none has told
-        what it took, as much again as was reserved. So only the call that is begun last may pass a ceiling.
-        """
-        usd, tokens = 0.0, 0
-        for kind, bound in self._running.values():
-            dearest = find_dearest(kind)
-            usd += min(bound.usd, dearest.usd or bound.usd)
-            tokens += min(bound.tokens, dearest.tokens or bound.tokens)
-        return Amount(usd, tokens)
+    @property
+    def running(self) -> Collection[tuple[str, Amount]]:
+        """The calls under way: kind, and what was reserved."""
+        return self._running.values()

@@ -105,7 +105,7 @@ async def show_changes(baseline: Baseline, hidden: Sequence[str] = ()) -> tuple[
         try:
             text, unshown = await _compare(baseline, hidden, _QUICK_SECONDS)
         except GitFailed:
-            removed = await asyncio.to_thread(_remove_traps, baseline.root)
+            removed = await asyncio.to_thread(_remove_traps, baseline)
             text, unshown = await _compare(baseline, hidden, _SECONDS)
             unshown += removed
     except (GitFailed, OSError) as error:
@@ -136,31 +136,30 @@ async def _stage(baseline: Baseline, hidden: Sequence[str] = (), seconds: float 
         *_without(hidden), seconds=seconds,
     )  # fmt: skip
     names = sorted({name for name in listed.split("\0") if name})
-    chosen, unshown = await asyncio.to_thread(_choose, baseline.root, names)
-    if chosen:
-        lines = "\0".join(chosen).encode("utf-8", "surrogateescape")
-        await _git(
-            baseline,
-            "update-index",
-            "--add",
-            "--remove",
-            "--replace",
-            "-z",
-            "--stdin",
-            stdin=lines,
-            seconds=seconds,
-        )
+    gone, chosen, unshown = await asyncio.to_thread(_choose, baseline.root, names)
+    for found, how in ((gone, ("--force-remove",)), (chosen, ("--add", "--remove", "--replace"))):
+        if found:
+            lines = "\0".join(found).encode("utf-8", "surrogateescape")
+            await _git(baseline, "update-index", *how, "-z", "--stdin", stdin=lines, seconds=seconds)
     return unshown
 
 
-def _choose(root: Path, names: list[str]) -> tuple[list[str], list[str]]:
+def _choose(root: Path, names: list[str]) -> tuple[list[str], list[str], list[str]]:
+    gone: list[str] = []
     chosen: list[str] = []
     unshown: list[str] = []
     for name in names:
+        path = root / name
         try:
-            status = (root / name).lstat()
+            status = path.lstat()
+        except (FileNotFoundError, NotADirectoryError):
+            gone.append(name)
+            continue
         except OSError:
-            chosen.append(name)  # gone, which is a change too
+            chosen.append(name)  # git says why it cannot be read
+            continue
+        if any(folder.is_symlink() for folder in path.parents if folder.is_relative_to(root)):
+            gone.append(name)  # what is seen there is elsewhere
             continue
         if len(chosen) >= MAX_FILES:
             unshown.append(f"{len(names) - MAX_FILES} more files")
@@ -173,11 +172,14 @@ def _choose(root: Path, names: list[str]) -> tuple[list[str], list[str]]:
             unshown.append(f"{name} ({status.st_size / 1e6:.1f} MB)")
         else:
             chosen.append(name)
-    return chosen, unshown
+    return gone, chosen, unshown
 
 
-def _remove_traps(root: Path) -> list[str]:
+def _remove_traps(baseline: Baseline) -> list[str]:
     """Remove what git would wait for or choke on where it expects its own small files; return the names."""
+    root = baseline.root
+    # Goes before what the run says of its files: an encoding that nobody knows, or that they are not in.
+    (baseline.folder / "info" / "attributes").write_text("* !working-tree-encoding\n")
     removed = []
     for folder, names, files in walk(root):
         if ".git" in names:
@@ -208,7 +210,8 @@ def _make(root: Path, commit: str | None, objects: Path | None) -> Path:
 
 
 def _quote(name: str) -> str:
-    return "".join(f"\\{c}" if c in "*?[\\ " else c for c in name)
+    # No pattern can hold the end of a line; what would follow it would be a pattern of its own.
+    return "".join("?" if c == "\n" else f"\\{c}" if c in "*?[\\ " else c for c in name)
 
 
 def _without(hidden: Sequence[str]) -> list[str]:

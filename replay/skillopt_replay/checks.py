@@ -75,8 +75,9 @@ async def evaluate(
 
     The cheap checks come first in time, results stay in the task's order. Commands run one after the
     other in the same sandbox as the agent did, without the network. A check that cannot be decided (a
-    broken pattern) does not pass, negated or not. What a model has to judge stays pending, unless a check
-    in code has failed already. Raises ValueError without checks, and ReplayError when the sandbox fails.
+    broken pattern, a working directory that is gone) does not pass, negated or not. What a model has to
+    judge stays pending, unless a check in code has failed already. Raises ValueError without checks, and
+    ReplayError when the sandbox fails.
     """
     if not checks:
         raise ValueError("a task without checks cannot be scored")
@@ -95,6 +96,9 @@ async def _evaluate_one(
     if isinstance(check, FileContains):
         holds, detail = _check_file(check, workspace)
     elif isinstance(check, CommandSucceeds):
+        closed = _say_closed(workspace)
+        if closed:
+            return CheckResult(passed=False, detail=closed)
         holds, detail = await _check_command(check, workspace, sandbox, toolchains)
     elif isinstance(check, JsonSchema):
         try:
@@ -175,6 +179,17 @@ def _read_file(name: str, workspace: Path) -> bytes | str:
         return f"{name} is no regular file"
     with os.fdopen(handle, "rb") as file:
         return file.read(MAX_FILE_BYTES)
+
+
+def _say_closed(workspace: Path) -> str | None:
+    """Return one line that says why nothing can be run in the working directory, None where it can."""
+    path = workspace.resolve()
+    if not path.is_relative_to(root_of(workspace).resolve()):
+        return "the run made the working directory a link out of the workspace"
+    # Those of Path raise errors in a folder that is closed to us.
+    if not os.path.isdir(path):  # noqa: PTH112
+        return "the run left no working directory"
+    return None if os.access(path, os.X_OK) else "the run closed the working directory"
 
 
 async def _check_command(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
@@ -10,6 +9,7 @@ import msgspec
 from skillopt_replay.account import Account
 from skillopt_replay.attempts import listening
 from skillopt_replay.errors import ServiceRefused
+from skillopt_replay.exclusive import Exclusive
 from skillopt_replay.rollouts import Fault, Outcome, Rollout, Usage
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class MemoryLedger:
         self._account = Account(max_usd=max_usd, max_tokens=max_tokens, max_calls=max_calls)
         self._entries: list[Entry] = []
         self._results: dict[tuple[str, str], object] = {}
-        self._locks: dict[tuple[str, str], asyncio.Lock] = {}
+        self._under_way = Exclusive()
         self._refused: ServiceRefused | None = None
 
     @property
@@ -66,8 +66,7 @@ class MemoryLedger:
         Raises CeilingReached, ServiceRefused, TypeError.
         """
         name = (kind, key)
-        lock = self._locks.setdefault(name, asyncio.Lock())
-        async with lock:
+        async with self._under_way.hold(name):
             if name in self._results:
                 return _typed(self._results[name], result_type)
             number = await self._account.admit(kind, estimate, self._refuse)

@@ -22,6 +22,8 @@ _URL_SAFE = str.maketrans("+/", "-_")
 _SHORTEST = 8  # anything shorter stands in many texts that have nothing to do with it
 _SECRET_NAME = re.compile(r"key|token|secret|password|passwd|auth|credential|headers|cookie", re.IGNORECASE)
 _USERINFO = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*://[^/@\s]*:([^/@\s]+)@")
+# Where texts are cut: around a mark, or before and after what is told besides.
+_EDGES = re.compile(r"( \[\.\.\.\] |…|\n\[cut: |: | \()")
 T = TypeVar("T")
 
 
@@ -51,7 +53,8 @@ def keep_long(values: Iterable[str]) -> tuple[str, ...]:
 def mask(value: T, secrets: tuple[str, ...]) -> T:
     """Return the record with every secret masked in all of its texts.
 
-    Also as JSON, a URL or base64 would write it, the last one wherever in a text it begins.
+    Also as JSON, a URL or base64 would write it, the last one wherever in a text it begins, and what is left
+    of one where the text was cut.
     """
     if not secrets:
         return value
@@ -78,7 +81,7 @@ def _mask(value: Any, forms: list[tuple[str, str]]) -> Any:
     if isinstance(value, str):
         for form, masked in forms:
             value = value.replace(form, masked)
-        return value
+        return _mask_pieces(value, forms)
     if isinstance(value, tuple):
         return tuple(_mask(one, forms) for one in value)
     if isinstance(value, msgspec.Struct):
@@ -87,6 +90,32 @@ def _mask(value: Any, forms: list[tuple[str, str]]) -> Any:
         changed = {name: one for name, one in new.items() if one != old[name]}
         return msgspec.structs.replace(value, **changed) if changed else value
     return value
+
+
+def _mask_pieces(text: str, forms: list[tuple[str, str]]) -> str:
+    """Mask at the edges of the text, and where it was cut, the beginning or end of a secret."""
+    if not any(form[:_SHORTEST] in text or form[-_SHORTEST:] in text for form, _ in forms):
+        return text
+    pieces = _EDGES.split(text)
+    for number in range(0, len(pieces), 2):
+        for form, masked in forms:
+            pieces[number] = _mask_ends(pieces[number], form, masked)
+    return "".join(pieces)
+
+
+def _mask_ends(text: str, form: str, masked: str) -> str:
+    at = max(len(text) - len(form), 0)
+    while (at := text.find(form[:_SHORTEST], at)) >= 0:
+        if form.startswith(text[at:]):
+            text = text[:at] + masked
+            break
+        at += 1
+    end = min(len(form), len(text))
+    while (at := text.rfind(form[-_SHORTEST:], 0, end)) >= 0:
+        if form.endswith(text[: at + _SHORTEST]):
+            return masked + text[at + _SHORTEST :]
+        end = at + _SHORTEST - 1
+    return text
 
 
 def _named(settings: Mapping[str, Any]) -> list[str]:

@@ -76,19 +76,21 @@ async def run(
     on_stdout: Callable[[bytes], None] | None = None,
     on_stderr: Callable[[bytes], None] | None = None,
     enough: Callable[[], bool] | None = None,
+    stop: asyncio.Future[None] | None = None,
     bounds: Bounds = Bounds(),  # noqa: B008 - frozen
 ) -> Finished:
     """Run `argv` with exactly this environment and wait for its end, or end it after `seconds`.
 
     With `on_stdout` the output goes there in pieces and is not kept; `on_stderr` takes pieces of what is kept
-    as well. After each piece `enough` tells whether the child has to be stopped. When the child ends, is out
+    as well. After each piece `enough` tells whether the child has to be stopped, and at any time `stop`, when
+    it is done. When the child ends, is out
     of time, floods, is stopped, passes its bounds, or the caller is cancelled, its whole process group and
     every descendant that was seen outside of the group are killed. Raises OSError when the program cannot be
     started.
     """
     started = time.monotonic()
     takers = {fd: take for fd, take in ((1, on_stdout), (2, on_stderr)) if take is not None}
-    child = _Child(keep_bytes, flood_bytes, takers, enough)
+    child = _Child(keep_bytes, flood_bytes, takers, enough, stop)
     begun = await _begin(child, asyncio.ensure_future(_start(argv, cwd, env, bounds, child)))
     tree = Tree(begun.pid)
     tree.forbid_core_dumps()
@@ -214,12 +216,13 @@ class _Child(asyncio.SubprocessProtocol):
         flood: int,
         takers: Mapping[int, Callable[[bytes], None]],
         enough: Callable[[], bool] | None,
+        stop: asyncio.Future[None] | None,
     ) -> None:
         loop = asyncio.get_running_loop()
         self.exited: asyncio.Future[None] = loop.create_future()
         self.closed: asyncio.Future[None] = loop.create_future()
         self.flooded: asyncio.Future[None] = loop.create_future()
-        self.stopped: asyncio.Future[None] = loop.create_future()
+        self.stopped: asyncio.Future[None] = loop.create_future() if stop is None else stop
         self.dropped = False
         self._kept = {1: bytearray(), 2: bytearray()}
         self._keep = keep

@@ -28,12 +28,15 @@ class Tree:
         self._seen: dict[int, psutil.Process] = {}
 
     def forbid_core_dumps(self) -> None:
-        """Let neither the child nor what it starts leave any."""
+        """Let neither the child nor what it starts leave any, nor hand one to a program of the system's.
+
+        That runs outside of the sandbox, and the kernel starts it whatever the limit is, save for one byte.
+        """
         if sys.platform == "linux":
             import resource
 
             with contextlib.suppress(OSError):
-                resource.prlimit(self.pid, resource.RLIMIT_CORE, (0, 0))
+                resource.prlimit(self.pid, resource.RLIMIT_CORE, (1, 1))
 
     def look(self) -> list[psutil.Process]:
         """Return what runs now, and remember it; a process orphaned later could not be found any more."""

@@ -71,7 +71,8 @@ async def set_up(workspace: Workspace, setup: Setup, sandbox: Sandbox, toolchain
     """Run the command, or lay out what it left at this commit before; return the workspace as it is now.
 
     What it adds or changes is kept beside the runs and copied into later workspaces; later diffs leave it
-    out. Raises ReplayError when it fails: that is no run's fault.
+    out. The workspace's own repository stays as it was. Raises ReplayError when it fails: that is no run's
+    fault.
     """
     kept = _place(workspace, setup)
     note = f"set up by {setup.command!r}"
@@ -107,7 +108,7 @@ async def _run(
 ) -> None:
     root = workspace.root
     before = await asyncio.to_thread(_list, root) if kept else {}
-    home = make_folder(root.parent, PRIVATE_PREFIX)
+    home, repository = (make_folder(root.parent, PRIVATE_PREFIX) for _ in range(2))
     env = {"PATH": toolchains.path, "HOME": str(home), "TMPDIR": str(home), "LANG": "C.UTF-8", "CI": "1"}
     argv = sandbox.wrap(
         ["/bin/sh", "-c", setup.command],
@@ -118,6 +119,7 @@ async def _run(
         reach=setup.reach,
     )
     try:
+        await copy_tree(root / ".git", repository)
         finished = await process.run(
             argv,
             cwd=root,
@@ -126,8 +128,11 @@ async def _run(
             keep_bytes=20_000,
             bounds=Bounds(processes=1024, disk_bytes=setup.disk_bytes, folders=(root, home)),
         )
+        # Its settings name programs, and may lead to another repository; git is run in it outside as well.
+        await asyncio.to_thread(_put_back, repository, root / ".git")
     finally:
-        await asyncio.to_thread(remove_tree, home)
+        for folder in (home, repository):
+            await asyncio.to_thread(remove_tree, folder)
     if finished.returncode != 0:
         said = (finished.stderr.strip() or finished.stdout.strip())[-500:]
         why = (
@@ -139,6 +144,14 @@ async def _run(
         )
     if kept is not None:
         await asyncio.to_thread(_keep, root, before, kept)
+
+
+def _put_back(kept: Path, place: Path) -> None:
+    if place.is_dir() and not place.is_symlink():
+        remove_tree(place)
+    else:
+        place.unlink(missing_ok=True)
+    kept.rename(place)
 
 
 def _list(root: Path) -> dict[str, tuple[int, int, int]]:

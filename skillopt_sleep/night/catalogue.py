@@ -39,7 +39,7 @@ def find_skills(roots: Iterable[str], *, env: Mapping[str, str], home: Path) -> 
 def _read_folder(folder: Path) -> Iterator[tuple[Skill, Path]]:
     try:
         names = sorted(entry.name for entry in folder.iterdir() if not entry.name.startswith("."))
-    except OSError:
+    except (OSError, ValueError):
         return
     for name in names[:_MOST]:
         if name == GUIDE_NAME:

@@ -37,8 +37,8 @@ async def open_executor(agent: str, settings: Settings, workbench: Workbench) ->
         return
     from skillopt_replay.executors.dask import open_dask
 
-    opener = WorkerOpener(agent=agent, settings=msgspec.msgpack.encode(settings))
-    async with open_dask(where.removeprefix(_DASK), opener, agent=workbench.agent.identity) as executor:
+    address, opener = where.removeprefix(_DASK), make_opener(agent, settings)
+    async with open_dask(address, opener, agent=workbench.agent.identity) as executor:
         yield executor
 
 
@@ -51,6 +51,12 @@ def check_executor(settings: Settings) -> str:
 
     address = where.removeprefix(_DASK)
     return f"runs go to Dask at {address}: {asyncio.run(find_workers(address))}"
+
+
+def make_opener(agent: str, settings: Settings) -> WorkerOpener:
+    """Return what is sent to the workers: no more than a workbench asks for, as others may hold secrets."""
+    shared = Settings(target=settings.target, replay=settings.replay, prices=settings.prices)
+    return WorkerOpener(agent=agent, settings=msgspec.msgpack.encode(shared))
 
 
 @dataclass(frozen=True)

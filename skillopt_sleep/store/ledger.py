@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sqlite3
 import time
 from collections.abc import Awaitable, Callable
@@ -12,6 +11,7 @@ import msgspec
 from skillopt_replay.admission import Admission, Amount, find_bound, take_told
 from skillopt_replay.attempts import listening
 from skillopt_replay.errors import CeilingReached, ServiceRefused
+from skillopt_replay.exclusive import Exclusive
 from skillopt_replay.ledger import find_refusal, is_infrastructure_failure
 from skillopt_replay.protocols import PricedT
 from skillopt_replay.rollouts import Usage
@@ -19,14 +19,23 @@ from skillopt_sleep.clock import now
 from skillopt_sleep.settings import Ceilings
 from skillopt_sleep.store.database import transaction
 from skillopt_sleep.store.nights import read_work, save_work
-from skillopt_sleep.store.spending import Spend, find_dearest, read_month, read_spend
+from skillopt_sleep.store.spending import (
+    Spend,
+    find_dearest,
+    read_margin,
+    read_month,
+    read_month_margin,
+    read_spend,
+)
 
 
 class SqliteLedger:
     """A Ledger over the calls of one night. Safe for concurrent tasks of one event loop.
 
     The ceiling of the month counts the calls of all nights and trials since it began, in local time, that of
-    minutes the work of all processes on this night, one after the other.
+    minutes the work of all processes on this night, one after the other. What has not told what it took, be
+    it under way here or in another process, or cut off with one that was killed, counts with its reserve and
+    by what it may have passed that.
     """
 
     def __init__(self, connection: sqlite3.Connection, night: str, ceilings: Ceilings) -> None:
@@ -36,7 +45,7 @@ class SqliteLedger:
         self._began = time.monotonic() - read_work(connection, night)
         self._refused: ServiceRefused | None = None
         self._admission = Admission()
-        self._under_way: dict[tuple[str, str], asyncio.Lock] = {}
+        self._under_way = Exclusive()
         self._share = ""
 
     async def once(
@@ -52,7 +61,7 @@ class SqliteLedger:
         Of two that ask for the same call at once, the second waits for what the first one gets. `make` must
         not ask for another: that one could wait for its end.
         """
-        async with self._under_way.setdefault((kind, key), asyncio.Lock()):
+        async with self._under_way.hold((kind, key)):
             return await self._once(kind, key, estimate, make, result_type)
 
     async def _once(
@@ -166,7 +175,7 @@ class SqliteLedger:
 
     def _reserve(self, kind: str, key: str, estimate: Usage) -> None:
         with transaction(self._connection):
-            bound = find_bound(estimate, self._find_dearest(kind))
+            bound = find_bound(estimate, find_dearest(self._connection, self._night, kind))
             self._hold(bound)
             # A failed or lost attempt at the same call keeps its row: it was paid for.
             attempts = self._connection.execute(
@@ -189,7 +198,7 @@ class SqliteLedger:
         """Raise CeilingReached when a call with this bound might pass a ceiling."""
         limits = self._ceilings
         spent = read_spend(self._connection, self._night)
-        over = self._admission.find_margin(self._find_dearest)
+        over = read_margin(self._connection, self._night)
         if spent.calls + 1 > limits.calls:
             raise CeilingReached(
                 f"the night's {limits.calls} calls are used up", hint="raise ceilings.calls to allow more"
@@ -197,10 +206,10 @@ class SqliteLedger:
         if spent.usd + over.usd + bound.usd > limits.usd:
             raise CeilingReached(
                 f"the next call may cost ${bound.usd:.2f} and ${spent.usd:.2f} of ${limits.usd:.2f}"
-                " are spent",
+                f" are spent{_say_untold(over.usd)}",
                 hint="raise ceilings.usd to allow more, or lower replay.usd, what one run may spend",
             )
-        self._hold_month(bound.usd + over.usd)
+        self._hold_month(bound.usd)
         if spent.tokens + over.tokens + bound.tokens > limits.tokens:
             raise CeilingReached(
                 f"the next call may use {bound.tokens} tokens; {spent.tokens} of {limits.tokens} are used",
@@ -212,9 +221,6 @@ class SqliteLedger:
                 hint="raise ceilings.minutes to allow more",
             )
 
-    def _find_dearest(self, kind: str) -> Amount:
-        return find_dearest(self._connection, self._night, kind)
-
     def _note_work(self) -> float:
         """Write down the seconds of work on this night, and return them."""
         seconds = time.monotonic() - self._began
@@ -225,10 +231,11 @@ class SqliteLedger:
         limit = self._ceilings.usd_month
         if not limit:
             return
-        spent = read_month(self._connection)
-        if spent + usd > limit:
+        spent, over = read_month(self._connection), read_month_margin(self._connection)
+        if spent + over + usd > limit:
             raise CeilingReached(
-                f"the next call may cost ${usd:.2f} and ${spent:.2f} of the month's ${limit:.2f} are spent",
+                f"the next call may cost ${usd:.2f} and ${spent:.2f} of the month's ${limit:.2f}"
+                f" are spent{_say_untold(over)}",
                 hint="raise ceilings.usd_month to allow more (0 = any), or wait for the next month",
             )
 
@@ -263,3 +270,7 @@ class SqliteLedger:
                     key,
                 ),
             )
+
+
+def _say_untold(usd: float) -> str:
+    return f", and calls that were cut off may have cost ${usd:.2f} more" if usd else ""

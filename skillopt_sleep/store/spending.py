@@ -10,7 +10,14 @@ import msgspec
 from skillopt_sleep.clock import month_start
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from skillopt_replay.admission import Amount
+
+_UNTOLD = """\
+    select night, kind, case when usd is null then reserved_usd else 0.0 end usd,
+    case when tokens is null then reserved_tokens else 0 end tokens
+    from calls where (usd is null and reserved_usd > 0 or tokens is null)"""
 
 
 class Spend(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,6 +54,29 @@ def read_spend(connection: sqlite3.Connection, night: str) -> Spend:
         (night,),
     ).fetchone()
     return Spend(calls=row["calls"], tokens=row["tokens"], usd=row["usd"], reserved_usd=row["reserved_usd"])
+
+
+def read_margin(connection: sqlite3.Connection, night: str) -> Amount:
+    """Return by how much the night's calls that told nothing may have passed their reserves.
+
+    See `skillopt_replay.admission.find_margin`.
+    """
+    return _find_margin(connection, connection.execute(f"{_UNTOLD} and night = ?", (night,)).fetchall())
+
+
+def read_month_margin(connection: sqlite3.Connection) -> float:
+    """Return the same in US dollars for all calls since the month began, each by the dearest of its night."""
+    rows = connection.execute(f"{_UNTOLD} and started >= ?", (month_start(),)).fetchall()
+    return _find_margin(connection, rows).usd
+
+
+def _find_margin(connection: sqlite3.Connection, rows: Sequence[sqlite3.Row]) -> Amount:
+    # Not at the top, as above.
+    from skillopt_replay.admission import Amount, find_margin
+
+    untold = [((row["night"], row["kind"]), Amount(row["usd"], row["tokens"])) for row in rows]
+    dearest = {name: find_dearest(connection, *name) for name, _ in untold}
+    return find_margin(untold, dearest.__getitem__)
 
 
 def read_month(connection: sqlite3.Connection) -> float:

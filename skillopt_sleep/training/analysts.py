@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from skillopt_replay.tasks import Exact
-from skillopt_sleep.training import first_rules
+from skillopt_sleep.training import rules
 from skillopt_sleep.training.analyst_prompts import (
     Brief,
     Kind,
@@ -73,24 +73,30 @@ async def reflect(optimizer: Optimizer, brief: Brief, batch: Minibatch) -> Insig
 
     whole = brief.mode == "full_rewrite_minibatch"
     files = bool(brief.skill.files)
-    first = first_rules.is_first(brief)
+    known = rules.list_rules(brief)
+
+    def read(value: Mapping[str, Any]) -> tuple[list[Edit], list[str]]:
+        placed = value if known is None else rules.read_places(value, known)
+        return read_payload(placed, brief.mode, batch, files=files)
 
     def find_fault(value: Mapping[str, Any]) -> str:
         if whole:
             return read_draft(value.get("skill_candidates"))[1]
-        edits, faults = read_payload(value, brief.mode, batch, files=files)
+        edits, faults = read(value)
         general, copies = _find_copies(edits, batch)
         # A rule that cannot be used costs that rule only, as long as there is another.
-        unfit = [] if first and general else [*faults, *copies]
+        unfit = [] if known is not None and general else [*faults, *copies]
         return "; ".join([*unfit, *find_misses(brief, edits)])
 
-    messages = first_rules.build_messages(brief, batch) if first else build_messages(brief, batch)
-    schema = first_rules.make_schema(brief) if first else make_schema(brief)
+    if known is None:
+        messages, schema = build_messages(brief, batch), make_schema(brief)
+    else:
+        messages, schema = rules.build_messages(brief, batch, known), rules.make_schema(brief, known)
     reply = await ask(optimizer, brief, batch, messages, schema, check=find_fault)
     if isinstance(reply, Insight):
         return reply
     value = reply.value
-    edits, _ = ([], []) if whole else read_payload(value, brief.mode, batch, files=files)
+    edits, _ = ([], []) if whole else read(value)
     draft, _ = read_draft(value.get("skill_candidates")) if whole else (None, "")
     edits = edits if brief.budget is None else edits[: brief.budget]
     edits = place(brief, _find_copies(edits, batch)[0])

@@ -72,6 +72,12 @@ def check(config: Config) -> Config:
             f"gradient.vouched does not go with optimizer.skill_update_mode {mode}",
             hint="in a document written anew no rule could name its sources: leave it at patch",
         )
+    if config.gradient.plain and (mode != "patch" or config.gradient.vouched):
+        with_what = "gradient.vouched" if config.gradient.vouched else f"optimizer.skill_update_mode {mode}"
+        raise UsageError(
+            f"gradient.plain does not go with {with_what}",
+            hint="it is a rule that no user and no model wrote",
+        )
     gate = config.evaluation
     if gate.gate_metric not in METRICS:
         raise UsageError(

@@ -75,10 +75,10 @@ class GradientSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     """Reflection. `trace_tokens` bounds what one question shows of the rollouts, in tokens.
 
     `show_gold` lets the optimizer see what the checks want; else it never does. `show_form` tells it the form
-    of that: what the tasks of a batch have in common, without an answer. `minibatches` is how many of its
-    minibatches a candidate learns from (0: all). With `vouched` every edit has
-    to rest on words the user typed about the tasks, and cites them. `temperature` is for all candidates but
-    the first, which is asked at 0.
+    of that: what the tasks of a batch have in common, without an answer; `plain` races these words alone,
+    too, as a description and as an instruction. `minibatches` is how many of its minibatches a candidate
+    learns from (0: all). With `vouched` every edit has to rest on words the user typed about the tasks, and
+    cites them. `temperature` is for all candidates but the first, which is asked at 0.
     """
 
     minibatch_size: int = 8
@@ -90,6 +90,7 @@ class GradientSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     reply_tokens: int = 16_384
     show_gold: bool = False
     show_form: bool = True
+    plain: bool = False
     vouched: bool = False
     temperature: float = 0.7
     attempts: int = 3

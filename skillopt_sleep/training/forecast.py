@@ -12,6 +12,7 @@ from skillopt_replay.rollouts import Usage
 from skillopt_replay.tasks import Task
 from skillopt_sleep.training.batches import count_steps
 from skillopt_sleep.training.config import Config
+from skillopt_sleep.training.plain import RIVALS
 
 
 class Forecast(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,7 +56,8 @@ def forecast(
     sides = 2 if gate.use_gate and gate.remeasure else 1
     slow = ends if rate.use_slow_update or rate.use_meta_skill else 0
     pairs = size["train"] if rate.longitudinal_pair_policy != "mixed" else rate.slow_update_samples
-    raced = (train.candidates if train.candidates > 1 or races else 0) * train.num_epochs
+    rivals = train.candidates + RIVALS * config.gradient.plain
+    raced = (rivals if rivals > 1 or races else 0) * train.num_epochs
     raced += ends if races and rate.use_slow_update else 0
     batch = min(train.batch_size * train.accumulation, size["train"])
     rollouts = {
@@ -63,7 +65,7 @@ def forecast(
         "race": raced * size["train"],
         "selection": size["val"] * gate.samples * (1 + sides * compared)
         if not races
-        else size["val"] * steps * (train.candidates if train.candidates > train.keep else 0),
+        else size["val"] * steps * (rivals if rivals > train.keep else 0),
         # To pass, and so to be looked at again, a candidate has to be better on one task at least.
         "recheck": 2 * RECHECK_RUNS * max(size["val"] - 1, 0) * compared
         if gate.use_gate and not races

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -16,7 +17,8 @@ from skillopt_replay.tasks import Check, Exact, JsonSchema, Matches, Task
 from skillopt_sleep.training.wordings import say_pattern
 
 _SHARED = 3  # what so many tasks have is the form of the kind, not the answer of one
-_LONGEST = 160
+_LONGEST = 200
+_MOST_FORMS = 4
 _PIECE = re.compile(r"[^\W\d]+|\d+(?:\.\d+)?|\s+|.", re.DOTALL)
 _WORDS = re.compile(r"[^\W\d]+")
 _MANY = re.compile(r"<\w+>(?: <\w+>){2,}")
@@ -25,13 +27,35 @@ _TYPES = {str: "text", bool: "true or false", int: "number", float: "number", ty
 
 def find_forms(tasks: Sequence[Task]) -> dict[Check, str]:
     """Return in a sentence what each check of the tasks wants, where that can be told without an answer."""
+    told = (pair for own in _by_place(tasks) for pair in _tell(own))
+    return {check: form for check, form in told if form and len(form) <= _LONGEST}
+
+
+def tell_common(tasks: Sequence[Task]) -> list[str]:
+    """Return what the checks of the tasks want as sentences of all of them, one for each place of a check.
+
+    Where the exact texts of the tasks have several forms, it is one of these, the most frequent first.
+    """
+    sentences = []
+    for own in _by_place(tasks):
+        forms = Counter(form for _, form in _tell(own) if form and len(form) <= _LONGEST)
+        said = [form for form, _ in forms.most_common(_MOST_FORMS)]
+        if len(said) > 1 and all(isinstance(check, Exact) for check in own):
+            ends = ALONE.partition("{}")
+            middles = [form.removeprefix(ends[0]).removesuffix(ends[2]) for form in said]
+            said = [ALONE.format(" or ".join(middles))]
+        sentences += said[:1]
+    return list(dict.fromkeys(sentences))
+
+
+def _by_place(tasks: Sequence[Task]) -> list[list[Check]]:
+    """Return the checks that stand in the same place of their tasks and are of one type, together."""
     places: dict[tuple[int, type], dict[str, Check]] = {}
     for task in {task.id: task for task in tasks}.values():
         for place, check in enumerate(task.checks):
             if not check.negate:
                 places.setdefault((place, type(check)), {})[task.id] = check
-    told = (pair for own in places.values() for pair in _tell(list(own.values())))
-    return {check: form for check, form in told if form and len(form) <= _LONGEST}
+    return [list(own.values()) for own in places.values()]
 
 
 def _tell(checks: Sequence[Check]) -> list[tuple[Check, str]]:
@@ -39,7 +63,7 @@ def _tell(checks: Sequence[Check]) -> list[tuple[Check, str]]:
         texts = {c.text.strip() for c in checks if isinstance(c, Exact)}
         common = _find_common(texts)
         return [
-            (c, _quote(_abstract(c.text.strip(), common, cased=not c.ignore_case), _ALONE))
+            (c, _quote(_abstract(c.text.strip(), common, cased=not c.ignore_case), ALONE))
             for c in checks
             if isinstance(c, Exact)
         ]
@@ -60,7 +84,8 @@ def _tell(checks: Sequence[Check]) -> list[tuple[Check, str]]:
     return []
 
 
-_ALONE = "the final answer must be {}, with nothing before or after it"
+ALONE = "the final answer must be {}, with nothing before or after it, and no code fence"
+BARE_JSON = "the whole answer must be {} and nothing else: raw JSON, without Markdown"
 _PLAIN = {
     "<number>": "one number alone",
     "<word>": "one word alone",
@@ -120,8 +145,15 @@ def _tell_schemas(checks: Sequence[JsonSchema]) -> list[tuple[Check, str]]:
     told = []
     for check, properties in known:
         parts = [f'"{key}": <{_find_type(properties[key])}>' for key in properties if key in keys]
-        told.append((check, f"the result must be JSON: {{{', '.join(parts)}}}" if parts else ""))
+        told.append((check, _say_object(f"{{{', '.join(parts)}}}", check.path) if parts else ""))
     return [*told]
+
+
+def _say_object(form: str, path: str) -> str:
+    """Return the sentence. Of an answer a small model has to hear how bare it is."""
+    if path:
+        return f"the result must be JSON: {form}"
+    return BARE_JSON.format(form)
 
 
 def _find_type(schema: object) -> str:

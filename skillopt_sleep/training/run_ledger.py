@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sqlite3
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -13,6 +12,7 @@ import msgspec
 from skillopt_replay.account import Account
 from skillopt_replay.attempts import listening
 from skillopt_replay.errors import ServiceRefused
+from skillopt_replay.exclusive import Exclusive
 from skillopt_replay.ledger import find_refusal, is_infrastructure_failure
 from skillopt_replay.rollouts import Usage
 
@@ -32,20 +32,12 @@ CREATE UNIQUE INDEX IF NOT EXISTS paid ON calls (kind, key) WHERE state = 'done'
 """
 
 
-class _Lock:
-    """A lock, and how many hold it or wait for it."""
-
-    def __init__(self) -> None:
-        self.lock = asyncio.Lock()
-        self.wanted = 0
-
-
 class RunLedger:
     """Implements Ledger on a file; results stay on disk, so memory does not grow with the run.
 
     Ceilings hold for the file, over all processes that worked on it one after the other; None or 0 means no
-    ceiling. A call without a known price counts with its estimate. What a killed process had under way
-    counts with its estimate as well.
+    ceiling. A call without a known price counts with its estimate. What a killed process had under way, or
+    was cut off, is "lost": it counts with its estimate as well, and by what it may have passed that.
     """
 
     def __init__(
@@ -60,10 +52,10 @@ class RunLedger:
         path.parent.mkdir(parents=True, exist_ok=True)
         self._connection = sqlite3.connect(path, isolation_level=None)
         self._connection.executescript("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;" + _SCHEMA)
-        self._connection.execute("UPDATE calls SET state = 'failed' WHERE state = 'started'")
+        self._connection.execute("UPDATE calls SET state = 'lost' WHERE state = 'started'")
         for kind, state, usage in self._connection.execute("SELECT kind, state, usage FROM calls"):
-            self._account.add(kind, msgspec.json.decode(usage, type=Usage), is_told=state == "done")
-        self._locks: dict[tuple[str, str], _Lock] = {}
+            self._account.add(kind, msgspec.json.decode(usage, type=Usage), is_told=state != "lost")
+        self._under_way = Exclusive()
         self._refused: ServiceRefused | None = None
 
     def close(self) -> None:
@@ -92,16 +84,8 @@ class RunLedger:
 
         Raises CeilingReached, ServiceRefused.
         """
-        own = self._locks.setdefault((kind, key), _Lock())
-        own.wanted += 1
-        try:
-            async with own.lock:
-                return await self._once(kind, key, estimate, make, result_type)
-        finally:
-            own.wanted -= 1
-            if not own.wanted:
-                # Kept for good, the locks would be all that grows with a run.
-                del self._locks[kind, key]
+        async with self._under_way.hold((kind, key)):
+            return await self._once(kind, key, estimate, make, result_type)
 
     async def _once(
         self,
@@ -122,7 +106,7 @@ class RunLedger:
         def again(usage: Usage | None, why: str, bound: Usage | None) -> None:
             nonlocal number, row_id
             number, spent = self._account.begin_another(number, usage, bound)
-            self._close(row_id, "failed", spent)
+            self._close(row_id, "failed" if usage else "lost", spent)
             row_id = self._begin(kind, key, self._account.find_estimate(number))
 
         try:
@@ -130,7 +114,7 @@ class RunLedger:
                 result = await make()
         except BaseException:
             # What a call that was cut off has cost is not known.
-            self._close(row_id, "failed", self._account.close(number, None))
+            self._close(row_id, "lost", self._account.close(number, None))
             raise
         failed = is_infrastructure_failure(result)
         refused = find_refusal(kind, result)

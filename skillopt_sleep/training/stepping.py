@@ -16,6 +16,7 @@ from skillopt_sleep.training.config import Config
 from skillopt_sleep.training.contract import TrainingError
 from skillopt_sleep.training.gating import Comparison, Gate
 from skillopt_sleep.training.modes import read_control, read_schedule, read_update_mode
+from skillopt_sleep.training.plain import say_plainly
 from skillopt_sleep.training.proposing import Proposer
 from skillopt_sleep.training.racing import Choice, Racer
 from skillopt_sleep.training.records import Candidate, Edit, EditResult, RejectedEdit
@@ -91,6 +92,7 @@ class Stepper:
             warmup=rate.warmup_steps,
         )
         self._mode = read_update_mode(rate.skill_update_mode)
+        self._plain = config.gradient.plain and self._mode == "patch" and witness is None
         autonomous = "autonomous" in (self._rate.control, self._rate.schedule)
         self._proposer = Proposer(config, optimizer, autonomous=autonomous, witness=witness)
 
@@ -128,6 +130,7 @@ class Stepper:
                 f"no question of step {plan.step} was answered: {insights[0].problem}",
                 hint="mend that and start the same command again: what was paid for is kept",
             )
+        variants += [[one] for one in say_plainly(traces)] if self._plain and budget != 0 else []
         record = begin_record(plan, standing.skill, micro, insights)
         record |= {
             "edit_budget": budget,

@@ -152,7 +152,6 @@ def describe(skill: Skill, tasks: Sequence[Task], runs: Sequence[Sequence[Rollou
             )
     n = max(len(hard), 1)
     values = [as_fraction(h) for _, h, _ in hard]
-    low, high = bootstrap_interval(values, rng=seeded_by(values))
     families: dict[str, list[float]] = {}
     for family, h, _ in hard:
         families.setdefault(family, []).append(h)
@@ -163,7 +162,7 @@ def describe(skill: Skill, tasks: Sequence[Task], runs: Sequence[Sequence[Rollou
         soft=sum(s for _, _, s in hard) / n,
         runs=sum(map(len, runs)) - lost,
         lost=lost,
-        interval=(max(low, 0.0), min(high, 1.0)),
+        interval=bootstrap_interval(values, rng=seeded_by(values), within=(0.0, 1.0)),
         by_family={family: sum(own) / len(own) for family, own in sorted(families.items())},
     )
 

@@ -13,6 +13,7 @@ import msgspec
 
 from skillopt_replay.rollouts import Called, Outcome, Rollout, RolloutCall
 from skillopt_replay.tasks import Check, Exact, Task
+from skillopt_sleep.training.deviations import tell_deviation
 from skillopt_sleep.training.evidence import DATA, USER, Quote, describe_check, fit, mark
 from skillopt_sleep.training.forms import find_forms
 
@@ -50,7 +51,7 @@ def render(
     `quotes`, what the user said about the tasks, these follow under their ids, and what the user typed
     begins with an angle bracket instead. With `show_form` the form of what a check wants is told.
     """
-    forms = find_forms([trace.task for trace in traces]) if show_form else {}
+    forms = find_forms([trace.task for trace in traces]) if show_form else None
     size = max_tokens * 4
     words = fit([mark(USER, quote.origin.quote) for quote in quotes], size // 2)
     asked = USER if quotes else DATA
@@ -91,15 +92,19 @@ def _say_outcome(trace: Trace) -> str:
 
 
 def _say_checks(
-    trace: Trace, quotes: Sequence[Quote], forms: Mapping[Check, str], *, show_gold: bool
+    trace: Trace, quotes: Sequence[Quote], forms: Mapping[Check, str] | None, *, show_gold: bool
 ) -> list[str]:
     results = trace.rollout.score.results if trace.rollout.score else ()
     lines = []
+    deviations: list[str] = []
     for check, result in zip(trace.task.checks, results, strict=False):
         if not result.passed:
             detail = f" {' '.join(result.detail.split())}: {_wanted(check)}" if show_gold else ""
-            wanted = f"{forms[check]}." if check in forms else describe_check(check, quotes)
+            wanted = f"{forms[check]}." if forms and check in forms else describe_check(check, quotes)
             lines.append(f"Not met: {wanted}{detail}")
+            if forms is not None:
+                deviations.append(tell_deviation(check, trace.rollout.answer))
+    lines += [f"Why: {deviation}." for deviation in dict.fromkeys(deviations) if deviation]
     # What an environment scores by itself it also explains by itself.
     told = [result.detail for result in results[len(trace.task.checks) :] if not result.passed]
     lines += [f"Not met:\n{mark(DATA, detail)}" for detail in dict.fromkeys(told) if detail.strip()]

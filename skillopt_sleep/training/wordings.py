@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-_ATOM = r"(?:\[(?:\\.|[^\]\\])+\]|\\[sdwSDW]|\.)"
+# Only spaces and marks may stand before the first text or after the last one.
+_ATOM = r"(?:\[(?:\\[^\w]|\\[snrt]|[^\]\\\w^])+\]|\\s)"
 _LETTER = r"(?:<[\w ]+>|[\w #@:=<>/,;'\"!%&~-]|\\[^\w\s])"
 _FLAGS = re.compile(r"\A\(\?[aimsux]+\)")
 _WHOLE = re.compile(r"\A\\A\[\^((?:\\.|[^\]\\])+)\][*+]\\Z\Z")
@@ -22,6 +23,10 @@ _WITHOUT = {
     "A-Za-z": "must not hold a single letter",
 }
 
+_BARE = (
+    ", with no code fence (```) and no other text around it"  # what begins with anything else cannot match
+)
+
 
 def say_pattern(pattern: str) -> str:
     """Return what an answer that matches does ("must end with `DONE`"), "" when that is not plain."""
@@ -34,7 +39,7 @@ def say_pattern(pattern: str) -> str:
     first, last = _FIRST.match(plain), _LAST.search(plain)
     ends = [("begin", first), ("end", last)]
     said = [f"{verb} with `{_unescape(found['text'])}`" for verb, found in ends if found]
-    return f"must {' and '.join(said)}" if said else ""
+    return f"must {' and '.join(said)}{_BARE * bool(first)}" if said else ""
 
 
 def _has_branches(pattern: str) -> bool:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import signal
 import threading
 import time
 
+import msgspec
 import pytest
 
+from skillopt_sleep.night.executors import make_opener
 from skillopt_sleep.paths import locate
+from skillopt_sleep.settings import Settings
 from skillopt_sleep.store.database import connect
 from tests.app.conftest import Sleeper
 from tests.support.chat_server import ChatModel
@@ -37,6 +41,20 @@ def read_calls() -> list[tuple[str, str]]:
     rows = connection.execute("select state, error from calls where kind = 'rollout'").fetchall()
     connection.close()
     return [(row["state"], row["error"] or "") for row in rows]
+
+
+def test_the_workers_are_told_no_more_than_they_need():
+    settings = msgspec.convert(
+        {
+            "target": {"agent": "command", "command": ["my-agent"]},
+            "service": {"webhook": "https://hooks.example.com/the-planted-secret"},
+            "optimizer": {"model": "vllm:http://me:the-planted-secret@127.0.0.1/v1#m"},
+        },
+        Settings,
+    )
+    sent = pickle.dumps(make_opener("command", settings))
+    assert b"my-agent" in sent
+    assert b"the-planted-secret" not in sent
 
 
 def test_the_workers_do_what_this_machine_would_have_done(sleeper: Sleeper, cluster: Cluster):

@@ -302,6 +302,42 @@ async def test_two_that_ask_for_the_same_call_at_once_pay_for_it_once(connection
     assert (ledger.spend().calls, ledger.spend().usd, ledger.spend().reserved_usd) == (1, 0.25, 0.0)
 
 
+async def test_no_lock_is_kept_of_a_call_that_has_ended(connection):
+    ledger = make_ledger(connection)
+    for n in range(5):
+        await ledger.once("judge", f"{n}", ESTIMATE, Calls(reply()), Completion)
+    with pytest.raises(RuntimeError):
+        await ledger.once("judge", "dies", ESTIMATE, Calls(RuntimeError("died")), Completion)
+    assert len(ledger._under_way) == 0
+
+
+@pytest.mark.parametrize("limits", [{"usd": 6.0}, {"usd_month": 6.0}], ids=["night", "month"])
+async def test_lives_that_are_killed_one_after_the_other_pass_a_ceiling_by_one_call(connection, limits):
+    night = begin_night(connection, {}, {})
+    lives, asked = [], []
+
+    async def spend_and_hang() -> Completion:
+        asked.append(1.2)  # the bound is 1.0, and the last request passed it
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    for life in range(20):
+        # A process that is killed writes nothing more, so what it leaves is what another one finds beside it.
+        ledger = SqliteLedger(connection, night.id, Ceilings(**limits))
+        calls = [ledger.once("rollout", f"{n}", ESTIMATE, spend_and_hang, Rollout) for n in range(2)]
+        lives += [asyncio.ensure_future(call) for call in calls]
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert sum(asked) <= 6.0 + 0.2, life
+    told = await asyncio.gather(*lives[-2:], return_exceptions=True)
+    assert {type(one) for one in told} == {CeilingReached}
+    assert "cut off may have cost" in str(told[0])
+    assert sum(asked) > 3.0
+    for one in lives:
+        one.cancel()
+    await asyncio.gather(*lives, return_exceptions=True)
+
+
 async def test_one_that_waited_for_a_call_that_was_lost_makes_it_itself(connection):
     ledger = make_ledger(connection)
     calls = Calls(reply("", 0.5, error="429"), reply())
@@ -329,7 +365,7 @@ async def test_a_call_that_was_cut_off_counts_for_the_month_with_its_reserve(con
     first = make_ledger(connection)
     with pytest.raises(RuntimeError):
         await first.once("rollout", "k", ESTIMATE, Calls(RuntimeError("died")), Completion)
-    second = make_ledger(connection, usd_month=1.5)
+    second = make_ledger(connection, usd_month=2.5)
     await second.once("rollout", "k", Usage(cost_usd=0.3), Calls(reply(cost=0.3)), Completion)
     with pytest.raises(CeilingReached, match="month"):
         await second.once("rollout", "other", Usage(cost_usd=0.3), Calls(), Completion)

@@ -8,12 +8,18 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import subprocess
 import sys
+import time
+from collections.abc import Sequence
 from pathlib import Path
 
+import psutil
 import pytest
 
+from skillopt_sleep.paths import locate
+from skillopt_sleep.store.database import connect
 from tests.conftest import git
 from tests.replay.real_suite import marks_for
 from tests.support.codex_person import CODEX, CodexPerson
@@ -26,6 +32,9 @@ MODULES = (
     " carts wishlists refunds taxes exports imports ledgers vouchers"
 ).split()
 CORRECTION = "no, use `make check`, not `python3 -m unittest`"
+KILLS = int(os.environ.get("SKILLOPT_TEST_KILLS", "2"))
+REQUEST = 1240  # tokens
+LONGEST = 4  # requests of a run or of the optimizer
 RULE = "Run the tests of a module with `make check`, never with `python3 -m unittest`."
 WRONG = [{"do": [{"shell": "python3 -m unittest -q || true"}]}, {"do": [{"say": "I ran unittest."}]}]
 RIGHT = [{"do": [{"shell": "make check"}]}, {"do": [{"say": "make check passed."}]}]
@@ -82,40 +91,50 @@ def person(private_home: Path, project: Path, model: MockModelServer) -> CodexPe
     return CodexPerson(private_home, project, model.base_url)
 
 
-def sleep(person: CodexPerson, *arguments: str) -> str:
-    """Run our own command as the person would."""
+def start(person: CodexPerson, *arguments: str) -> subprocess.Popen[str]:
+    """Start our own command as the person would."""
     programs = person.home / "bin"
     programs.mkdir(exist_ok=True)
     link = programs / "codex"
     if not link.exists():
         link.symlink_to(CODEX)
     env = {**os.environ, "MOCK_KEY": "sk-fake", "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}"}
-    done = subprocess.run(
+    return subprocess.Popen(
         [sys.executable, "-m", "skillopt_sleep", *arguments],
         cwd=person.project,
         env=env,
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
-        timeout=240,
-        check=False,
     )
-    assert done.returncode == 0, f"{arguments}: {done.returncode}\n{done.stdout}\n{done.stderr}"
-    return done.stdout
+
+
+def sleep(person: CodexPerson, *arguments: str) -> str:
+    """Run our own command as the person would, to its end."""
+    child = start(person, *arguments)
+    told, said = child.communicate(timeout=240)
+    assert child.returncode == 0, f"{arguments}: {child.returncode}\n{told}\n{said}"
+    return told
+
+
+def work_for_days(person: CodexPerson, modules: Sequence[str]) -> str:
+    """Have the client run tests and be corrected twice; return the skill that is mined from it."""
+    for number, module in enumerate(modules):
+        prompt = f"Run the tests for the {module} module"
+        answer = person.ask(prompt, *([CORRECTION] if number in {3, 11} else []))
+        assert answer == ("make check passed." if number in {3, 11} else "I ran unittest.")
+    harvested = json.loads(sleep(person, "harvest", "--json"))
+    assert (harvested["sessions"], harvested["skipped"]) == (len(modules), 0)
+    sessions = json.loads(sleep(person, "sessions", "--json"))
+    assert {(s["client"], s["kind"]) for s in sessions} == {("codex", "human")}
+    (skill,) = {task["skill"] for task in json.loads(sleep(person, "tasks", "--json"))}
+    return skill
 
 
 def test_a_correction_becomes_a_skill_that_the_real_client_loads_and_obeys(
     person: CodexPerson, project: Path, model: MockModelServer
 ):
-    for number, module in enumerate(MODULES):
-        prompt = f"Run the tests for the {module} module"
-        answer = person.ask(prompt, *([CORRECTION] if number in {3, 11} else []))
-        assert answer == ("make check passed." if number in {3, 11} else "I ran unittest.")
-    harvested = json.loads(sleep(person, "harvest", "--json"))
-    assert (harvested["sessions"], harvested["skipped"]) == (len(MODULES), 0)
-    sessions = json.loads(sleep(person, "sessions", "--json"))
-    assert {(s["client"], s["kind"]) for s in sessions} == {("codex", "human")}
-    (skill,) = {task["skill"] for task in json.loads(sleep(person, "tasks", "--json"))}
-
+    skill = work_for_days(person, MODULES)
     model.set_script(plays(skill))
     night = json.loads(sleep(person, "run", "--json"))
     assert night["state"] == "done"
@@ -135,3 +154,53 @@ def test_a_correction_becomes_a_skill_that_the_real_client_loads_and_obeys(
     sleep(person, "harvest")
     kinds = {s["kind"] for s in json.loads(sleep(person, "sessions", "--json"))}
     assert kinds == {"human"}, "nothing of the night was taken for a session of anybody"
+
+
+def test_a_night_killed_with_clients_under_way_leaves_none_running_and_pays_nothing_twice(
+    person: CodexPerson, model: MockModelServer
+):
+    skill = work_for_days(person, MODULES[:12])
+    model.set_script(plays(skill))
+    before = len(model.requests)
+    chance = random.Random(20261130)
+    lost = 0
+    for kill in range(KILLS):
+        night = start(person, "run", "--json")
+        wait_for_requests(model, len(model.requests) + chance.randint(2, 12), night)
+        time.sleep(chance.uniform(0.0, 0.3))
+        below = psutil.Process(night.pid).children(recursive=True)
+        assert night.poll() is None, f"it ended before kill {kill}"
+        night.kill()
+        night.communicate()
+        _, alive = psutil.wait_procs(below, timeout=20)
+        assert [one.name() for one in alive if one.status() != psutil.STATUS_ZOMBIE] == []
+        lost += check_ledger(model, before, lost)
+    night = json.loads(sleep(person, "run", "--json"))
+    assert night["state"] == "done"
+    assert check_ledger(model, before, lost) == 0, "nothing was cut off since"
+
+
+def wait_for_requests(model: MockModelServer, number: int, night: subprocess.Popen[str]) -> None:
+    deadline = time.monotonic() + 60
+    while len(model.requests) < number and night.poll() is None:
+        assert time.monotonic() < deadline, "the night never came so far"
+        time.sleep(0.005)
+
+
+def check_ledger(model: MockModelServer, before: int, lost: int) -> int:
+    """Hold the ledger against the service's own log; return how many calls were cut off beyond `lost`."""
+    connection = connect(locate().database)
+    try:
+        rows = connection.execute("select key, state, tokens, reserved_tokens from calls").fetchall()
+    finally:
+        connection.close()
+    billed = REQUEST * (len(model.requests) - before)
+    told = sum(row["tokens"] or 0 for row in rows)
+    untold = [row for row in rows if row["tokens"] is None]
+    assert told <= billed, "nothing is counted that nobody was asked"
+    counted = told + sum(row["reserved_tokens"] for row in untold)
+    assert billed <= counted, "and nothing that somebody was asked is missing"
+    assert billed <= told + len(untold) * LONGEST * REQUEST, "what was told was not asked for again"
+    keys = [row["key"].partition("#")[0] for row in rows if row["state"] == "done"]
+    assert len(keys) == len(set(keys)), "what ended well was not made again"
+    return len(untold) - lost

@@ -43,6 +43,7 @@ CLIENTS = [
 ]
 
 GRADE = json.dumps({"reason": "it shows", "grade": "met"})
+HELPER = {"description": "do it", "prompt": "TASK-77 goes on for ever", "type": "general-purpose"}
 PLAYS = [
     {
         "name": "judge",
@@ -51,6 +52,7 @@ PLAYS = [
     },
     play("EDIT-", do({"say": "An edit."}, delay_s=0.2)),
     play("for ever", do({"shell": "echo again"}, delay_s=0.05)),
+    play("have it done", do(*[{"subagent": HELPER}] * 4), do({"say": "It is being done."})),
     play(
         "create hello",
         do({"shell": "echo hi > hello.txt"}, delay_s=0.1),
@@ -215,12 +217,28 @@ def test_a_ceiling_is_passed_by_no_more_than_one_call(client, make_plan, server,
     asked = Counter(bills(server))
     billed = price * sum(asked.values())
     assert "infrastructure" not in said
-    # Three requests are a run's bound and the one that passes it; one more may be under way when it is ended.
-    assert max(asked.values()) <= 4, asked
+    # Three requests are a run's bound and the one that passes it.
+    assert max(asked.values()) <= 3, asked
     assert len(asked) >= 2
     spent = read_spend(database, plan.night).usd
     assert billed <= spent + 1e-6, "a request that nobody answered is counted as well"
     assert billed <= ceiling + price + 1e-6
+
+
+@pytest.mark.parametrize("client", [CLIENTS[0], CLIENTS[2]])
+def test_helpers_side_by_side_pass_the_bound_of_a_run_by_no_more_than_one_request(
+    client, make_plan, server, database
+):
+    price = price_of(client, "rollout")
+    prompt = "TASK-{} Please have it done"
+    plan = make_plan(client, prompt=prompt, tasks=1, judged=False, optimized=0, usd=7.5 * price)
+    said = run(plan)
+    asked = Counter(bills(server))
+    assert asked["rollout", "77"] >= 2, "its helpers asked the model"
+    assert "limit: " in said
+    billed = price * sum(asked.values())
+    assert billed <= read_spend(database, plan.night).usd + 1e-6
+    assert billed <= plan.usd + price + 1e-6
 
 
 @pytest.mark.parametrize("client", CLIENTS)

@@ -57,8 +57,16 @@ def test_equal_differences_still_leave_room_that_shrinks_with_tasks():
     assert many[1] == pytest.approx(1 - 0.025 ** (1 / 50))
 
 
+def test_of_scores_the_room_left_open_is_that_of_scores():
+    twelve = [Fraction(1)] * 12
+    low, high = bootstrap_interval(twelve, rng=Random(1), within=(0.0, 1.0))
+    assert (low, high) == (pytest.approx(0.025 ** (1 / 12)), 1.0)  # as Clopper and Pearson have it
+    assert low > bootstrap_interval(twelve, rng=Random(1))[0]
+
+
 def test_no_task_is_the_whole_range():
     assert bootstrap_interval([], rng=Random(1)) == WHOLE
+    assert bootstrap_interval([], rng=Random(1), within=(0.0, 1.0)) == (0.0, 1.0)
 
 
 def test_scores_without_a_small_common_unit_do_not_overflow():

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillopt_harvesters.lines import PADDING, LineReader, decode_leniently
+from skillopt_harvesters.salvage import salvage
 
 
 def read(data: bytes, **options):
@@ -26,6 +27,28 @@ def test_marks_and_padding_around_a_line_are_dropped():
     lines, reader = read(b'\xef\xbb\xbf{"a":1}\r\n\r\n\x00\x00\n{"b":2}\x00\x00\x00\n')
     assert lines == [b'{"a":1}', b'{"b":2}']
     assert reader.offset == 28
+
+
+def test_a_byte_order_mark_inside_a_file_is_dropped_and_costs_no_record():
+    mark = b"\xef\xbb\xbf"
+    lines, _ = read(b'{"a":1}\n' + mark + b'{"b":2}\n{"c":3}' + mark + b'{"d":4}\n')
+    assert [decode_leniently(line) for line in lines] == [[{"a": 1}], [{"b": 2}], [{"c": 3}, {"d": 4}]]
+    assert salvage(lines[-1])[1] == 0
+
+
+def test_whole_records_on_a_last_line_without_an_end_are_read():
+    data = b'{"a":1}\n{"b":2}{"c":3}'
+    lines, reader = read(data)
+    assert lines == [b'{"a":1}', b'{"b":2}{"c":3}']
+    assert reader.offset == len(data)
+    lines, reader = read(data + b'{"d":')
+    assert lines == [b'{"a":1}']
+    assert reader.offset == 8
+
+
+def test_a_key_that_was_broken_over_lines_is_that_key():
+    [line], _ = read(b'{"a":1,"par\n  ent":"x\ny"}\n')
+    assert decode_leniently(line) == [{"a": 1, "parent": "x\ny"}]
 
 
 def test_a_torn_last_line_stays_unread_until_it_is_whole():

@@ -65,6 +65,17 @@ def test_what_is_written_under_the_new_name_goes_on_with_the_session(known, inde
     assert session.tokens.output == 3 * 5
 
 
+def test_a_second_new_name_goes_on_with_the_session_as_well(known, index):
+    rename(known.path)
+    index.harvest()
+    known.path = rename(next(known.path.parent.glob("*.jsonl")))
+    known.user("two")
+    known.write()
+    index.harvest()
+    [session] = index.sessions.values()
+    assert (session.id, session.path, session.prompts) == (known.id, str(known.path), ("one", "two"))
+
+
 def test_a_file_that_was_away_for_a_harvest_comes_back_under_another_name(known, index, tmp_path):
     away = known.path.rename(tmp_path / "away")
     index.harvest()

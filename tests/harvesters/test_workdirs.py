@@ -23,6 +23,7 @@ from skillopt_harvesters.workdirs import name_folder
         ("/", "/"),
         ("c:", "c:"),
         ("", ""),
+        ("/home/\0user/", "/home/\ufffduser"),
     ],
 )
 def test_a_folder_has_one_name(written, name):

@@ -162,6 +162,33 @@ async def test_a_link_that_leads_out_is_shown_as_a_link_and_never_followed(works
     assert "the secret" not in diff
 
 
+async def test_a_folder_that_became_a_link_is_one_and_its_files_are_gone(workspace, repository, tmp_path):
+    for place in (repository / "docs", tmp_path / "other"):
+        place.mkdir()
+        (place / "page.txt").write_text("page\n" if place.parent == repository else "x" * 2_000_000)
+    git(repository, "add", "-A")
+    git(repository, "commit", "-q", "-m", "docs")
+    made = await workspace()
+    (made.path / "docs/page.txt").unlink()
+    (made.path / "docs").rmdir()
+    (made.path / "docs").symlink_to(tmp_path / "other")
+    diff, notes = await show_changes(made.baseline)
+    assert notes == ()
+    assert "deleted file mode 100644" in diff
+    assert f"+{tmp_path}/other" in diff
+    assert "2.0 MB" not in diff, "how large a file elsewhere is, is not told"
+
+
+async def test_an_encoding_that_nobody_knows_hides_nothing(workspace):
+    made = await workspace()
+    (made.path / ".gitattributes").write_text("* working-tree-encoding=NOPE-99\n")
+    (made.path / "new.txt").write_text("new\n")
+    diff, notes = await show_changes(made.baseline)
+    assert notes == ()
+    assert "+new" in diff
+    assert "NOPE-99" in diff
+
+
 async def test_pipes_in_place_of_files_that_git_reads_do_not_hold_us(workspace, monkeypatch):
     monkeypatch.setattr(baseline, "_QUICK_SECONDS", 0.5)
     made = await workspace()

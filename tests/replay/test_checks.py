@@ -37,6 +37,27 @@ def workspace(tmp_path):
     return path
 
 
+@pytest.mark.parametrize("left", ["nothing", "a file", "a link out", "no way in"])
+async def test_where_no_command_can_be_run_none_passes_negated_or_not(
+    left, make_rollout, workspace, tmp_path, confined
+):
+    inside = workspace / "inside"
+    if left == "a file":
+        inside.touch()
+    elif left == "a link out":
+        inside.symlink_to(tmp_path)
+    elif left == "no way in":
+        inside.mkdir(mode=0)
+        if os.access(inside, os.X_OK):
+            pytest.skip("root gets in everywhere")
+    for negate in (False, True):
+        check = CommandSucceeds(command="exit 1", negate=negate)
+        for sandbox in (confined, NoSandbox()):
+            result = await score_one(check, make_rollout(), inside, sandbox)
+            assert not result.passed
+            assert "working directory" in result.detail
+
+
 async def score_one(check, rollout, workspace, sandbox=None):
     score = await evaluate([check], rollout, workspace, sandbox or NoSandbox())
     assert score.hard == score.soft == (1.0 if score.results[0].passed else 0.0)

@@ -327,7 +327,7 @@ def test_a_usage_file_that_is_a_link_a_pipe_or_a_socket_is_not_read(tmp_path, mo
             file = UsageFile()
             file.watch(tmp_path / name)
             file.read()
-            assert file.usage == Usage()
+            assert file.meter.usage == Usage()
 
 
 def test_lines_that_are_no_events_are_counted_and_cost_only_themselves():

@@ -25,10 +25,12 @@ from skillopt_replay.bounds import Bounds
 from skillopt_replay.checks import evaluate
 from skillopt_replay.errors import ReplayError
 from skillopt_replay.launchpad import Launchpad
-from skillopt_replay.sandbox import SYSTEM_PATH, Endpoint
+from skillopt_replay.sandbox import SYSTEM_PATH, Endpoint, Toolchains
 from skillopt_replay.sandbox.folders import show_program
 from skillopt_replay.sandbox.none import NoSandbox
+from skillopt_replay.setup import Setup
 from skillopt_replay.tasks import CommandSucceeds, FileContains
+from skillopt_replay.templates import Templates
 from skillopt_replay.workspace import prepare
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="bubblewrap is for Linux")
@@ -270,9 +272,9 @@ async def test_the_users_git_and_its_credentials(escape, outside, private_home):
 @pytest.mark.parametrize("end", ["by itself", "out of time"])
 async def test_outliving_the_run(escape, outside, start, end):
     loop = f"while :; do echo > {BEAT}; sleep 0.05; done"
-    waits = "sleep 0.4" if end == "by itself" else "sleep 60"
+    waits, seconds = ("sleep 0.4", 20.0) if end == "by itself" else ("sleep 60", 1.0)
     finished = await escape(
-        f"{start.format(loop=loop)}\n{waits}", seconds=1.0, reach=[Endpoint("model.invalid")]
+        f"{start.format(loop=loop)}\n{waits}", seconds=seconds, reach=[Endpoint("model.invalid")]
     )
     assert finished.timed_out is (end == "out of time")
     beat = outside / "runs/workspace" / BEAT
@@ -337,6 +339,21 @@ print("tried")
     assert victim.poll() is None
     victim.kill()
     victim.wait()
+
+
+async def test_what_belongs_to_the_machine_though_it_is_seen_inside(escape, confined):
+    """The sandbox's own program, by the first process's link to it; to root also devices and /proc."""
+    script = """
+        for f in /proc/[0-9]*/exe /dev/null /dev/zero /dev/full /dev/*random /dev/tty /proc/meminfo; do
+            chmod $(stat -L -c %a $f) $f && echo MODE $f; touch -c $f && echo TIME $f
+        done
+        echo x > /dev/null && head -c 3 /dev/zero | tr '\\0' 0; head -c 3 /dev/urandom | wc -c
+    """
+    for reach in ((), [Endpoint("model.invalid")]):
+        before = confined.binary.stat()
+        finished = await escape(script, reach=reach)
+        assert finished.stdout.split() == ["0003"], finished.stderr
+        assert confined.binary.stat() == before
 
 
 @needs_python
@@ -463,6 +480,38 @@ async def test_hooks_and_settings_of_the_repository_that_run_later_outside(
     assert not (outside / "SPRUNG").exists()
     status = ["git", "-C", str(repository), "status", "--porcelain"]
     assert subprocess.run(status, capture_output=True, check=True).stdout == b""
+
+
+@pytest.mark.parametrize(
+    "trap",
+    [
+        "git config core.fsmonitor .git/trap",
+        "git config filter.x.clean .git/trap; mkdir -p .git/info; echo '* filter=x' > .git/info/attributes",
+        "rm -rf .git; echo gitdir: $OUT/other/project/.git > .git",
+        "rm -rf .git; ln -s $OUT/other/project/.git .git",
+        "rm -rf .git; mkfifo .git",
+        "rm -rf .git",
+    ],
+)
+async def test_a_set_up_that_changes_the_repository_git_is_run_in_later_outside(
+    confined, outside, repository, make_task, trap
+):
+    other = outside / "other/project"
+    for command in (["init", "-q"], ["add", "."]):
+        subprocess.run(["git", "-C", str(other), *command], check=True)
+    index = (other / ".git/index").read_bytes()
+    script = f"printf '#!/bin/sh\\ntouch {outside}/SPRUNG\\ncat\\n' > .git/trap; chmod 755 .git/trap; {trap}"
+    setup = Setup(command=script.replace("$OUT", str(outside)) + "; echo made > made")
+    kept = Templates(outside / "runs", slots=1)
+    for _ in range(2):
+        made = await kept.take(make_task(project=str(repository)), setup, confined, Toolchains())
+        assert (made.path / "made").read_text() == "made\n"
+        assert (made.path / ".git/config").is_file()
+        assert not (made.path / ".git/trap").exists()
+        await kept.give_back(made)
+    await kept.close()
+    assert not (outside / "SPRUNG").exists()
+    assert (other / ".git/index").read_bytes() == index
 
 
 async def prepare_again(workspace):

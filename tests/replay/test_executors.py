@@ -116,6 +116,26 @@ async def test_a_worker_that_cannot_open_its_agent_says_why(cluster, tmp_path, m
     assert "no agent on this machine (install one)" in (rollout.error or "")
 
 
+@pytest.mark.parametrize(
+    ("forges", "said"),
+    [
+        ("version", "cannot be read, is it of another version? Object missing required field `skill`"),
+        ("task", "is of another run"),
+        ("skill", "is of another run"),
+        ("agent", "the worker has another instead of fake 1"),
+    ],
+)
+async def test_a_result_that_is_not_the_jobs_own_counts_for_nobody(
+    cluster, tmp_path, make_task, forges, said
+):
+    cluster.add_worker()
+    await until(lambda: cluster.joined() == 1)
+    async with open_dask(cluster.address, Opener(str(tmp_path), forges=forges), agent="fake 1") as executor:
+        rollout = await executor.run(Job(task=make_task(prompt="0"), skill=None, limits=Limits()))
+    assert (rollout.task, rollout.outcome, rollout.fault) == ("task-1", Outcome.INFRASTRUCTURE, Fault.WORKER)
+    assert said in (rollout.error or "")
+
+
 async def test_a_cluster_without_workers_or_without_a_scheduler_is_refused(cluster, tmp_path, monkeypatch):
     with pytest.raises(Unavailable, match="no workers"):
         async with open_dask(cluster.address, Opener(str(tmp_path)), agent="fake 1"):

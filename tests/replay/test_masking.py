@@ -123,3 +123,31 @@ def test_a_secret_is_masked_as_base64_and_urls_write_it(before, after):
         assert MASK in masked
         left = masked.replace(MASK, "").removeprefix("Basic ").removesuffix(" it says")
         assert len(left) <= len(before) * 2 + len(after) * 2 + 6
+
+
+@given(st.integers(8, len(PLAIN) - 1), st.sampled_from(["", "…", " [...] ", "\n[cut: the diff is longer]\n"]))
+def test_what_is_left_of_a_secret_where_a_text_was_cut_is_masked(kept, mark):
+    head, tail = PLAIN[:kept], PLAIN[-kept:]
+    for text, masked in (
+        (f"before {head}{mark}", f"before {MASK}{mark}"),
+        (f"{tail}{mark}", f"{MASK}{mark}"),
+        (f" [...] {tail} after", f" [...] {MASK} after"),
+        (f"it ended with 1: {tail}", f"it ended with 1: {MASK}"),
+    ):
+        assert mask(Said(text), (PLAIN,)).text == masked
+    inside = f"before {head} after"
+    assert mask(Said(inside), (PLAIN,)).text == inside, "words of their own"
+
+
+async def test_a_key_that_was_cut_in_a_long_output_is_kept_nowhere(play):
+    for before in range(1980, 2000, 5):
+        output = 'printf \'%s\\n\' \'{"type": "call_end", "id": "1", "output": "\'$pad$MY_LOGIN$pad$pad\'"}\''
+        script = f"""
+            pad=$(printf '%{before}s' x | tr ' ' x)
+            echo '{{"skillopt": 1}}'
+            echo '{{"type": "call", "id": "1", "name": "shell", "command": "env"}}'
+            {output}
+        """
+        rollout = await play(script, MY_LOGIN="Zq7-planted-0123456789-planted-Zq7")
+        assert "x" in rollout.calls[0].output
+        assert "planted" not in msgspec.json.encode(rollout).decode()

@@ -61,6 +61,16 @@ async def test_what_set_up_made_is_in_no_diff_and_what_the_run_made_is(make):
         assert "+changed" not in diff
 
 
+async def test_the_name_of_a_file_that_set_up_made_hides_nothing_else(make):
+    setup = Setup(command="touch 'a\nbad.txt' 'b*' '[c]' 'd ' '!e'")
+    for _ in range(2):
+        workspace = await make(setup)
+        assert await show_changes(workspace.baseline) == ("", ())
+        (workspace.path / "bad.txt").write_text("new\n")
+        diff, _ = await show_changes(workspace.baseline)
+        assert "+new" in diff
+
+
 async def test_another_command_or_commit_is_another_set_up(make, repository, tmp_path):
     await make(Setup(command=INSTALL))
     await make(Setup(command=INSTALL + " && true"))

@@ -26,7 +26,7 @@ from skillopt_replay.judging.judge import Judge
 from skillopt_replay.models.claude import ClaudeModel
 from skillopt_replay.models.codex import CodexModel
 from skillopt_replay.models.openai_compatible import OpenAICompatible
-from skillopt_replay.models.prices import Price
+from skillopt_replay.models.prices import Price, find_price
 from skillopt_replay.models.retries import Patience
 from skillopt_replay.protocols import Completion, Message
 from skillopt_replay.rollouts import Rollout, Usage
@@ -80,9 +80,13 @@ def open_agent(plan: Plan, sandbox):
     def price(_model: str, usage: Usage) -> float:
         return PRICE.cost(usage)
 
+    def list_price(model: str, usage: Usage) -> float | None:
+        price = find_price(model, "anthropic")
+        return price.cost(usage) if price else None
+
     if plan.client == "claude":
         cli = find_claude({"ANTHROPIC_API_KEY": "sk-fake", "ANTHROPIC_BASE_URL": plan.url}, program)
-        return ClaudeCode(cli, sandbox, estimate=bound), cli
+        return ClaudeCode(cli, sandbox, estimate=bound, price=list_price), cli
     if plan.client == "codex":
         (home / "config.toml").write_text(CODEX_CONFIG.format(url=plan.url))
         cli = find_codex({"CODEX_HOME": str(home), "MOCK_KEY": "sk-fake"}, program)

@@ -8,9 +8,11 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
+
 from skillopt_replay.errors import Unavailable
 from skillopt_replay.executors.contract import Workbench
-from skillopt_replay.rollouts import Outcome, Rollout, Usage
+from skillopt_replay.rollouts import Outcome, Rollout, Score, Usage
 from skillopt_replay.sandbox.choose import choose
 
 
@@ -22,8 +24,9 @@ class FakeAgent:
     needs_workspace = False
     secrets: tuple[str, ...] = ()
 
-    def __init__(self, log: Path) -> None:
+    def __init__(self, log: Path, forges: str = "") -> None:
         self._log = log
+        self._forges = forges
 
     def note(self, text: str) -> None:
         with self._log.open("a") as file:
@@ -37,7 +40,7 @@ class FakeAgent:
             self.note(f"cancelled {task.id}")
             raise
         self.note(f"end {task.id}")
-        return Rollout(
+        made = Rollout(
             task=task.id,
             skill=skill.digest if skill else "",
             agent=self.identity,
@@ -45,12 +48,27 @@ class FakeAgent:
             outcome=Outcome.FINISHED,
             answer=f"HERON {task.id}",
         )
+        if self._forges == "version":
+            return OldRollout(task.id, self.identity, Outcome.FINISHED, made.answer)
+        return msgspec.structs.replace(made, **{self._forges: "another"}) if self._forges else made
+
+
+class OldRollout(msgspec.Struct, frozen=True):
+    """A result as another version of ours might give it."""
+
+    task: str
+    agent: str
+    outcome: Outcome
+    answer: str
+    notes: tuple[str, ...] = ()
+    score: Score | None = None
 
 
 @dataclass(frozen=True)
 class Opener:
     folder: str
     broken: bool = False
+    forges: str = ""
 
     @asynccontextmanager
     async def open(self):
@@ -59,7 +77,7 @@ class Opener:
         root = Path(self.folder) / f"runs-{os.getpid()}"
         root.mkdir(exist_ok=True)
         log = Path(self.folder) / "log.txt"
-        agent = FakeAgent(log)
+        agent = FakeAgent(log, self.forges)
         agent.note("opened -")
         yield Workbench(agent=agent, sandbox=choose("none"), root=root)
         agent.note("closed -")

@@ -147,7 +147,7 @@ def as_edit(written):
 def name_stage(schema):
     """Return which question a schema belongs to."""
     keys = set(schema["properties"])
-    if set(schema["properties"].get("edits", {}).get("items", {}).get("properties", ())) == {"rule"}:
+    if "rule" in schema["properties"].get("edits", {}).get("items", {}).get("properties", ()):
         return "analyst"
     for key, stage in (
         ("selected_indices", "ranking"),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from skillopt_replay.ledger import MemoryLedger
 from skillopt_replay.skills import new_skill
 from skillopt_replay.tasks import Contains, Exact
@@ -15,7 +17,7 @@ from skillopt_sleep.training.traces import Trace
 from tests.support.school import Teacher
 from tests.training.test_traces import make_trace
 
-SKILL = new_skill("sums", "Use for sums.", "# Sums\n\n- Add from the left.")
+SKILL = new_skill("sums", "Use for sums.", "# Sums\n\nFor columns.\n\n- Add from the left.")
 
 
 def edit(op="add", content="Carry the one.", target=""):
@@ -86,6 +88,39 @@ async def test_a_first_rule_that_cannot_be_used_costs_that_rule_only():
     insight, teacher, _ = await ask([{"rule": " "}], [{"rule": "Carry the one."}], skill=EMPTY)
     assert [e.content for e in insight.edits] == ["Carry the one."]
     assert "says nothing" in teacher.asked[1][1][-1].content
+
+
+LISTED = new_skill("sums", "Use for sums.", "# Sums\n\n## Rules\n\n- Add from the left.\n- Carry the one.")
+
+
+async def test_of_a_short_list_of_rules_a_new_one_is_added_and_an_old_one_named_by_its_number():
+    given = [{"instead_of": 0, "rule": "Check it."}, {"instead_of": 1, "rule": "Add from the right."}]
+    insight, teacher, (schema,) = await ask(given, skill=LISTED)
+    assert schema["properties"]["edits"]["items"]["properties"]["instead_of"] == {"enum": [0, 1, 2]}
+    assert "1. Add from the left.\n2. Carry the one." in teacher.asked[0][1][1].content
+    assert [(e.op, e.target, e.content) for e in insight.edits] == [
+        ("add", "", "Check it."),
+        ("replace", "Add from the left.", "Add from the right."),
+    ]
+
+
+async def test_an_empty_rule_in_the_place_of_another_takes_it_out():
+    insight, _, _ = await ask([{"instead_of": 2, "rule": " "}], skill=LISTED)
+    assert [(e.op, e.target) for e in insight.edits] == [("delete", "Carry the one.")]
+
+
+@pytest.mark.parametrize("place", [7, -1, True, "1", None])
+async def test_a_number_that_no_rule_has_replaces_none(place):
+    insight, _, _ = await ask([{"instead_of": place, "rule": "Check it."}], skill=LISTED)
+    assert [(e.op, e.target) for e in insight.edits] == [("add", "")]
+
+
+@pytest.mark.parametrize(
+    "body", ["# Sums\n\nFor columns.\n\n- Carry.", "# Sums\n\n" + "\n".join(f"- Rule {n}." for n in range(7))]
+)
+async def test_of_a_longer_text_the_places_are_told_in_full(body):
+    _, _, (schema,) = await ask([edit()], skill=new_skill("sums", "Use for sums.", body))
+    assert "target" in schema["properties"]["edits"]["items"]["properties"]
 
 
 async def test_the_example_is_no_edit():

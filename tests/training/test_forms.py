@@ -8,9 +8,9 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillopt_replay.tasks import Exact, JsonSchema, Matches
+from skillopt_replay.tasks import Contains, Exact, JsonSchema, Matches
 from skillopt_sleep.training import make_task
-from skillopt_sleep.training.forms import find_forms
+from skillopt_sleep.training.forms import find_forms, tell_common
 
 
 def tell(*checks):
@@ -22,7 +22,8 @@ def tell(*checks):
 def test_of_an_exact_text_only_marks_and_kinds_of_words_are_told():
     (told,) = tell(Exact(text="=SUM(B2:B133)"))
     assert told == (
-        "the final answer must be `=<WORD>(<WORD><number>:<WORD><number>)`, with nothing before or after it"
+        "the final answer must be `=<WORD>(<WORD><number>:<WORD><number>)`,"
+        " with nothing before or after it, and no code fence"
     )
     assert "<WORD>-<5 digits>" in tell(Exact(text="ROM-00007"))[0]
     assert "be `<Word> <number>`, " in tell(Exact(text="Rome 7"))[0]
@@ -31,11 +32,30 @@ def test_of_an_exact_text_only_marks_and_kinds_of_words_are_told():
 
 def test_a_bare_word_or_number_is_told_in_words():
     assert tell(Exact(text="Rome", ignore_case=True), Exact(text="1987")) == [
-        "the final answer must be one word alone, with nothing before or after it",
-        "the final answer must be one number alone, with nothing before or after it",
+        "the final answer must be one word alone, with nothing before or after it, and no code fence",
+        "the final answer must be one number alone, with nothing before or after it, and no code fence",
     ]
     assert "in capital letters" in tell(Exact(text="BUG"))[0]
     assert "a few words alone" in tell(Exact(text="the cat sat down"))[0]
+
+
+def test_several_forms_of_exact_texts_are_told_as_one_sentence():
+    answers = ("Oslo", "1987", "1990", "the old mill")
+    tasks = [make_task(f"t{n}", f"Ask {n}.", Exact(text=text)) for n, text in enumerate(answers)]
+    assert tell_common(tasks) == [
+        "the final answer must be one number alone or one word alone, with a capital letter or a few words"
+        " alone, with nothing before or after it, and no code fence"
+    ]
+
+
+def test_checks_in_different_places_are_told_one_after_the_other():
+    checks = (Matches(pattern=r"\A[^a-z]*\Z"), Matches(pattern=r"DONE\Z"))
+    tasks = [make_task(f"t{n}", f"Ask {n}.", *checks) for n in range(3)]
+    assert tell_common(tasks) == [
+        "the final answer must be in UPPER CASE throughout, every letter of it",
+        "the final answer must end with `DONE`",
+    ]
+    assert tell_common([make_task("t", "Ask.", Contains(text="x"))]) == []
 
 
 def test_a_long_text_is_told_as_words():
@@ -81,13 +101,16 @@ def test_of_patterns_that_differ_what_they_share_is_told():
 
 
 def test_of_a_json_schema_the_keys_that_all_have_and_their_types_are_told():
-    def schema(item, **more):
+    def schema(item, path="", **more):
         properties = {"item": {"const": item}, "qty": {"type": "integer"}, **more}
-        return JsonSchema(schema=json.dumps({"type": "object", "properties": properties}))
+        return JsonSchema(schema=json.dumps({"type": "object", "properties": properties}), path=path)
 
     told = tell(schema("mug"), schema("lamp", note={"enum": ["soon"]}), schema("chair"))
-    assert told == ['the result must be JSON: {"item": <text>, "qty": <integer>}'] * 3
+    form = '{"item": <text>, "qty": <integer>}'
+    assert told == [f"the whole answer must be {form} and nothing else: raw JSON, without Markdown"] * 3
     assert tell(schema("mug")) == [None]
+    told = tell(*[schema(item, path="order.json") for item in ("mug", "lamp", "chair")])
+    assert told[0] == f"the result must be JSON: {form}"
 
 
 def test_what_must_not_be_has_no_form():

@@ -115,3 +115,26 @@ async def test_a_call_whose_cost_is_told_as_less_than_nothing_counts_with_its_es
     await ledger.once("rollout", "k", ESTIMATE, make, Completion)
     assert ledger.spent == ESTIMATE
     ledger.close()
+
+
+async def test_runs_that_are_killed_one_after_the_other_pass_a_ceiling_by_one_call(tmp_path):
+    asked, lives = [], []
+
+    async def spend_and_hang():
+        asked.append(0.6)  # the estimate is 0.5, and the last request passed it
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    for _ in range(12):
+        ledger = RunLedger(tmp_path / "calls.db", max_usd=4.0)
+        calls = [ledger.once("rollout", f"{n}", ESTIMATE, spend_and_hang, Completion) for n in range(2)]
+        lives += [asyncio.ensure_future(call) for call in calls]
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert sum(asked) <= 4.0 + 0.1
+    assert sum(asked) > 2.0
+    with pytest.raises(CeilingReached):
+        await lives[-1]
+    for one in lives:
+        one.cancel()
+    await asyncio.gather(*lives, return_exceptions=True)

@@ -68,7 +68,7 @@ def test_every_line_of_the_agent_is_marked_as_data():
 
 def test_the_form_of_what_was_wanted_is_told_without_the_answer():
     text = render([make_trace(Exact(text="Oslo"))], 1000, show_form=True)
-    wanted = "one word alone, with a capital letter, with nothing before or after it"
+    wanted = "one word alone, with a capital letter, with nothing before or after it, and no code fence"
     assert f"Not met: the final answer must be {wanted}." in text
     assert "Oslo" not in text
 

@@ -9,6 +9,7 @@ import msgspec
 
 from skillopt_harvesters.claims import Claims
 from skillopt_harvesters.drafts import SessionDraft
+from skillopt_harvesters.heads import find_encoding
 from skillopt_harvesters.lines import PADDING, Chunk, LineReader
 from skillopt_harvesters.sources.base import Marks, Reading, Resume, stat_file
 from skillopt_harvesters.sources.forks import compare_times
@@ -98,7 +99,7 @@ class LinedSource(ABC, Generic[MemoryT]):
 
     def find_damage(self, head: bytes, path: Path) -> str:
         """Return why a file that is not recognised may be this client's all the same; "" when it is not."""
-        return ""
+        return find_encoding(head)
 
     def find_fork(self, head: bytes, file: BinaryIO, path: Path) -> str | None:
         """Return when a session began whose file begins with another one's records, None for any other.

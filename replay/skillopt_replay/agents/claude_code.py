@@ -22,6 +22,7 @@ from skillopt_replay.skill_folders import write_skill
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from skillopt_replay.agents.claude_usage import Price
     from skillopt_replay.agents.clients import Client
     from skillopt_replay.rollouts import Rollout
     from skillopt_replay.sandbox.contract import Sandbox
@@ -40,7 +41,8 @@ class ClaudeCode(ClientAgent):
 
     `project_settings` lets the project's own CLAUDE.md, skills and settings count, as they do for the
     user; nothing of the user's own home ever does. `model` None takes the client's default, and `effort` ""
-    how hard it thinks by itself.
+    how hard it thinks by itself. The client tells what a run cost when it is over; `price` returns the
+    dollars of one reply of a model, and keeps those that go out at the same time within the limit on money.
     """
 
     def __init__(
@@ -54,6 +56,7 @@ class ClaudeCode(ClientAgent):
         project_settings: bool = True,
         effort: str = "",
         estimate: Usage = TYPICAL,
+        price: Price | None = None,
     ) -> None:
         """Take the client as found. Raises Unavailable when nobody is signed in."""
         super().__init__(
@@ -67,6 +70,7 @@ class ClaudeCode(ClientAgent):
             estimate=estimate,
         )
         self._tools = tuple(tools)
+        self._price = price
 
     @property
     def identity(self) -> str:
@@ -91,7 +95,9 @@ class ClaudeCode(ClientAgent):
                 reach=self._reach(),
             )
 
-        return await run_client(run, furnish, StreamReader(names, max_line=limits.output_bytes))
+        return await run_client(
+            run, furnish, StreamReader(names, price=self._price, max_line=limits.output_bytes)
+        )
 
     def _command(self, plugin: Path | None, limits: Limits) -> list[str]:
         sources = "project" if self._project_settings else ""

@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from skillopt_replay.agents.claude_usage import ModelTokens, Tokens, add_up, to_usage
-from skillopt_replay.agents.spending import find_excess
+from skillopt_replay.agents.claude_usage import ModelTokens, ReplyCount, Tokens, add_up, to_usage
+from skillopt_replay.agents.spending import Tally, find_excess
 from skillopt_replay.agents.traces import MAX_ERROR, Lines, Reading, Trace
 from skillopt_replay.faults import guess_fault
-from skillopt_replay.rollouts import Fault, Outcome, Usage
+from skillopt_replay.rollouts import Fault, Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
+    from skillopt_replay.agents.claude_usage import Price
     from skillopt_replay.protocols import Limits
 
 _EXIT = re.compile(r"(?:Error: )?Exit code (\d+)\b")
@@ -28,6 +29,7 @@ class _Block(msgspec.Struct, frozen=True):
     id: str = ""
     name: str = ""
     text: str = ""
+    thinking: str = ""
     input: dict[str, Any] | None = None
     tool_use_id: str = ""
     is_error: bool | None = None
@@ -71,13 +73,16 @@ _DECODER = msgspec.json.Decoder(_Event)
 class StreamReader:
     """Takes the output in pieces; `finish` returns what it said.
 
-    `skill_names` are the names under which the skill on offer can be called.
+    `skill_names` are the names under which the skill on offer can be called; `price` returns the dollars of a
+    reply of a model, None where it does not know the price.
 
     Lines longer than `max_line` bytes, and lines that are not what they should be, are skipped and
     counted.
     """
 
-    def __init__(self, skill_names: Collection[str] = (), *, max_line: int = 4_000_000) -> None:
+    def __init__(
+        self, skill_names: Collection[str] = (), *, price: Price | None = None, max_line: int = 4_000_000
+    ) -> None:
         self._skill_names = frozenset(skill_names)
         self._lines = Lines(self._read, max_line=max_line)
         self._model = ""
@@ -85,9 +90,8 @@ class StreamReader:
         self._skill_calls: set[str] = set()
         self._loaded = False
         self._text = ""
-        self._usage = Usage()
-        self._last_message = ("", Usage())
-        self._replies = 0
+        self._replies = ReplyCount(price)
+        self._retries = 0
         self._fault: Fault | None = None
         self._retrying = False
         self._cut = False
@@ -106,12 +110,18 @@ class StreamReader:
         The client itself counts money, and turns, but not those of the helpers it starts.
         """
         if self._excess is None and self._owing and self._result is None:
-            self._excess = find_excess(limits, self._counted, self._replies - 1)
+            self._excess = find_excess(limits, self._replies.usage, len(self._replies) - 1)
         return self._excess is not None
 
-    @property
-    def _counted(self) -> Usage:
-        return self._usage.plus(self._last_message[1])
+    def tally(self) -> Tally:
+        """Return what the run has told of its requests; see Metered."""
+        replies = self._replies
+        return Tally(usage=replies.priced, dearest=replies.dearest, told=replies.ended + self._retries)
+
+    def halt(self, why: str) -> None:
+        """Take note that the run is stopped; see Metered."""
+        if self._result is None:
+            self._excess = self._excess or why
 
     def _read(self, line: bytes) -> bool:
         try:
@@ -121,8 +131,9 @@ class StreamReader:
         if event.type == "system":
             self._read_system(event)
         elif event.type == "assistant" and event.message:
-            self._read_reply(event.message, aside=event.parent_tool_use_id is not None)
+            self._read_reply(event.message, event.parent_tool_use_id)
         elif event.type == "user" and event.message:
+            self._replies.end(event.parent_tool_use_id)
             self._read_results(event.message)
             self._cut = event.is_synthetic and _CUT in _text(event.message)
         elif event.type == "result":
@@ -134,18 +145,23 @@ class StreamReader:
             self._model = event.model or ""
         elif event.subtype == "api_retry":
             self._retrying = True
+            self._retries += 1
             self._fault = guess_fault(event.error_status, event.error or "")
             self._lost += self._fault is Fault.CUT
 
-    def _read_reply(self, message: _Message, *, aside: bool) -> None:
+    def _read_reply(self, message: _Message, helper: str | None) -> None:
         if message.model == "<synthetic>":
             return
+        aside = helper is not None
         if message.model and not aside:
             # Who answered, which need not be who was asked for; helpers of the client do not count.
             self._model = message.model
         self._replied, self._retrying = True, False
-        self._count(message)
         blocks = message.content if isinstance(message.content, list) else []
+        said = sum(len(block.text) + len(block.thinking) + len(_shown(block)) for block in blocks)
+        usage = to_usage(message.usage or Tokens())
+        if self._replies.take(message.id, message.model, usage, said=said, helper=helper):
+            self._owing = False
         for block in blocks:
             if block.type == "text":
                 self._text = block.text
@@ -157,15 +173,6 @@ class StreamReader:
                 if block.name == "Skill" and self._names_our_skill(block.input or {}):
                     self._skill_calls.add(block.id)
 
-    def _count(self, message: _Message) -> None:
-        """Count a message once, though it comes once for each of its blocks."""
-        usage = to_usage(message.usage or Tokens())
-        if message.id != self._last_message[0]:
-            self._usage = self._usage.plus(self._last_message[1])
-            self._replies += 1
-            self._owing = False
-        self._last_message = (message.id, usage)
-
     def _names_our_skill(self, arguments: dict[str, Any]) -> bool:
         asked = arguments.get("skill") or arguments.get("command") or ""
         return str(asked).lstrip("/") in self._skill_names
@@ -174,6 +181,7 @@ class StreamReader:
         for block in message.content if isinstance(message.content, list) else []:
             if block.type != "tool_result":
                 continue
+            self._replies.end(block.tool_use_id)
             if block.tool_use_id in self._skill_calls and not block.is_error:
                 self._loaded = True
             output = _plain(block.content)
@@ -188,7 +196,7 @@ class StreamReader:
         if self._excess is not None:
             outcome, error, fault = Outcome.LIMIT, self._excess, None
         usage = (
-            self._counted
+            self._replies.usage
             if result is None
             else add_up(result.model_usage, result.usage, result.total_cost_usd)
         )
@@ -207,7 +215,7 @@ class StreamReader:
             waiting_for_service=result is None and (self._retrying or not self._replied),
             idle=self._trace.idle,
             lost=self._lost + (result is None and self._trace.idle),
-            last=self._last_message[1],
+            last=self._replies.last,
             skipped=self._lines.skipped,
         )
 
@@ -245,9 +253,11 @@ def _text(message: _Message) -> str:
 
 
 def _arguments(block: _Block) -> str:
-    if not block.input or _command(block) is not None:
-        return ""
-    return msgspec.json.encode(block.input).decode("utf-8", "replace")
+    return "" if _command(block) is not None else _shown(block)
+
+
+def _shown(block: _Block) -> str:
+    return msgspec.json.encode(block.input).decode("utf-8", "replace") if block.input else ""
 
 
 def _exit_code(error: str | None) -> int | None:

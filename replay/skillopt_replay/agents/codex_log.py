@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from skillopt_replay.agents.spending import Meter
 from skillopt_replay.agents.traces import MAX_ERROR, Lines
 from skillopt_replay.rollouts import Usage
 
@@ -38,9 +39,9 @@ class LogReader:
     """Takes the log in pieces. Calls that the stream leaves out go into `trace`.
 
     `price` returns the dollars of one reply of a model, None where it does not know the price.
-    `usage` and `replies` count the model's replies so far; `owing` says that it will be called again, to be
-    told what its tools did; `denied` names refused tools; `refused` says that the last reply declines;
-    `last` is what the last reply used; `said` is the end of what else was written.
+    `meter` counts the model's replies so far, `failures` the requests that were refused; `owing` says that it
+    will be called again, to be told what its tools did; `denied` names refused tools; `refused` says that the
+    last reply declines; `said` is the end of what else was written.
     """
 
     def __init__(self, trace: Trace, price: Price | None = None) -> None:
@@ -49,8 +50,8 @@ class LogReader:
         self._lines = Lines(self._read, max_line=_MAX_LINE)
         self._last_call = ("", "a tool")
         self.model = ""
-        self.usage = self.last = Usage()
-        self.replies = 0
+        self.meter = Meter()
+        self.failures = 0
         self.owing = False
         self.denied: list[str] = []
         self.refused = False
@@ -85,13 +86,12 @@ class LogReader:
         event = fields.get("event.name", "")
         if event in ("codex.api_request", "codex.websocket_request"):
             self.owing = self.refused = False
+            self.failures += "error.message" in fields
         elif event == "codex.sse_event" and "input_token_count" in fields:
             self.model = fields.get("model", self.model)
-            self.replies += 1
             reply = _count(fields)
             cost = self._price(self.model, reply) if self._price else None
-            self.last = msgspec.structs.replace(reply, cost_usd=cost)
-            self.usage = self.usage.plus(self.last)
+            self.meter.add(msgspec.structs.replace(reply, cost_usd=cost))
         elif event in ("codex.tool_call_received", "codex.tool_result"):
             self.owing = True
             self._last_call = (fields.get("call_id", ""), fields.get("tool_name", "a tool"))

@@ -8,7 +8,7 @@ import msgspec
 
 from skillopt_replay.agents.codex_log import LogReader, to_usage
 from skillopt_replay.agents.codex_words import fills_context, find_words, read_retry, unwrap
-from skillopt_replay.agents.spending import find_excess
+from skillopt_replay.agents.spending import Tally, find_excess
 from skillopt_replay.agents.traces import MAX_ERROR, Lines, Reading, Trace
 from skillopt_replay.faults import guess_fault
 from skillopt_replay.rollouts import Fault, Outcome, Usage
@@ -104,15 +104,26 @@ class StreamReader:
         if self._fault is not None and self._fault.permanent:
             self._end = Outcome.INFRASTRUCTURE, self._error, self._fault
         elif self.log.owing:
-            excess = find_excess(limits, self._usage, self.log.replies)
+            excess = find_excess(limits, self._usage, self.log.meter.replies)
             self._end = (Outcome.LIMIT, excess, None) if excess else None
         self._stopped = self._end is not None
         return self._stopped
 
+    def tally(self) -> Tally:
+        """Return what the run has told of its requests; see Metered."""
+        meter = self.log.meter
+        ended = meter.replies + self.log.failures + self._lost
+        return Tally(usage=self._usage, dearest=meter.dearest, told=ended)
+
+    def halt(self, why: str) -> None:
+        """Take note that the run is stopped; see Metered."""
+        if self._end is None:
+            self._end, self._stopped = (Outcome.LIMIT, why, None), True
+
     @property
     def _usage(self) -> Usage:
-        usage = max(self.log.usage, self._told or Usage(), key=lambda usage: usage.tokens)
-        return msgspec.structs.replace(usage, cost_usd=self.log.usage.cost_usd)
+        usage = max(self.log.meter.usage, self._told or Usage(), key=lambda usage: usage.tokens)
+        return msgspec.structs.replace(usage, cost_usd=self.log.meter.usage.cost_usd)
 
     @property
     def _is_refused(self) -> bool:
@@ -212,7 +223,7 @@ class StreamReader:
             waiting_for_service=self._end is None and (self._fault is not None or not self._replied),
             idle=self._trace.idle,
             lost=self._lost + asking,
-            last=self.log.last,
+            last=self.log.meter.last,
             skipped=self._lines.skipped,
         )
 

@@ -19,7 +19,7 @@ from skillopt_replay.agents.command_events import (
     Told,
     read_opening,
 )
-from skillopt_replay.agents.spending import find_excess
+from skillopt_replay.agents.spending import Tally, find_excess
 from skillopt_replay.agents.traces import MAX_ERROR, Lines, Reading, Trace
 from skillopt_replay.rollouts import Outcome, Usage
 
@@ -87,6 +87,14 @@ class CommandReader:
         if self._excess is None and self._owing:
             self._excess = find_excess(limits, self._usage, self._turns)
         return self._excess is not None
+
+    def tally(self) -> Tally:
+        """Return what the run has told; see Metered. What it tells of need not be one request."""
+        return Tally(usage=self._usage)
+
+    def halt(self, why: str) -> None:
+        """Take note that the run is stopped; see Metered."""
+        self._excess = self._excess or why
 
     def _read(self, line: bytes) -> bool:
         try:

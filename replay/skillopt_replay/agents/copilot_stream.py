@@ -17,7 +17,7 @@ from skillopt_replay.agents.copilot_events import (
     data_of,
 )
 from skillopt_replay.agents.copilot_usage import UsageFile
-from skillopt_replay.agents.spending import find_excess
+from skillopt_replay.agents.spending import Tally, find_excess
 from skillopt_replay.agents.traces import MAX_ERROR, Lines, Reading, Trace
 from skillopt_replay.faults import guess_fault, name_fault
 from skillopt_replay.rollouts import Fault, Outcome
@@ -97,8 +97,19 @@ class StreamReader:
             return True
         if self._excess is None and self._owing:
             self._spent.read()
-            self._excess = find_excess(limits, self._spent.usage, self._turns)
+            self._excess = find_excess(limits, self._spent.meter.usage, self._turns)
         return self._excess is not None
+
+    def tally(self) -> Tally:
+        """Return what the run has told of its requests; see Metered."""
+        self._spent.read()
+        meter = self._spent.meter
+        return Tally(usage=meter.usage, dearest=meter.dearest, told=meter.replies)
+
+    def halt(self, why: str) -> None:
+        """Take note that the run is stopped; see Metered."""
+        if self._exit_code is None and not self._broken_off:
+            self._excess = self._excess or why
 
     @property
     def _is_hopeless(self) -> bool:
@@ -210,14 +221,14 @@ class StreamReader:
             model=self._model,
             calls=self._trace.calls,
             steps=self._trace.steps,
-            usage=self._spent.usage,
+            usage=self._spent.meter.usage,
             skill_loaded=self._loaded,
             denied=tuple(self._denied),
             replied=self._replied,
             waiting_for_service=self._exit_code is None and (self._refusals > 0 or not self._replied),
             idle=self._trace.idle,
             lost=self._lost + (self._exit_code is None and self._asking),
-            last=self._spent.last,
+            last=self._spent.meter.last,
             skipped=self._lines.skipped,
         )
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from skillopt_replay.agents.spending import Meter
 from skillopt_replay.agents.traces import Lines
 from skillopt_replay.rollouts import Usage
 
@@ -71,7 +72,7 @@ class UsageFile:
         self._path: Path | None = None
         self._offset = 0
         self._lines = Lines(self._take, max_line=_MAX_LINE)
-        self.usage = self.last = Usage()
+        self.meter = Meter()
         self.withheld = False
 
     def watch(self, path: Path) -> None:
@@ -105,8 +106,7 @@ class UsageFile:
             if usage.cost_usd is None and self._price is not None:
                 cost = self._price(span.attributes.model, usage)
                 usage = msgspec.structs.replace(usage, cost_usd=cost)
-            self.usage = self.usage.plus(usage)
-            self.last = usage
+            self.meter.add(usage)
             self.withheld = not _WITHHELD.isdisjoint(span.attributes.reasons)
         return True
 

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Protocol
 import msgspec
 
 from skillopt_replay import process
+from skillopt_replay.agents.gate import Gate, Metered
 from skillopt_replay.agents.spending import count_lost
 from skillopt_replay.bounds import Bounds
 from skillopt_replay.errors import ReplayError
 from skillopt_replay.faults import guess_fault
 from skillopt_replay.folders import PRIVATE_PREFIX, make_folder
 from skillopt_replay.rollouts import Fault, Outcome, Rollout, Usage
-from skillopt_replay.sandbox.launching import find_failure
+from skillopt_replay.sandbox.launching import add_gate, find_failure
 from skillopt_replay.sandbox.reach import Endpoint
 from skillopt_replay.trash import discard
 from skillopt_replay.workspace import root_of
@@ -51,7 +52,7 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     reach: tuple[Endpoint, ...] | None = ()
 
 
-class Reader(Protocol):
+class Reader(Metered, Protocol):
     """Takes the client's standard output in pieces."""
 
     def feed(self, data: bytes) -> None: ...
@@ -118,26 +119,31 @@ async def run_client(
             if take is not None:
                 take(data)
 
-        finished = await process.run(
-            argv,
-            cwd=run.workspace,
-            env=launch.env,
-            seconds=run.limits.seconds,
-            stdin=launch.stdin,
-            keep_bytes=20_000,
-            flood_bytes=_FLOOD_BYTES,
-            on_stdout=partial(note, reader.feed),
-            on_stderr=partial(note, log),
-            enough=lambda: reader.over(run.limits),
-            bounds=Bounds(
-                processes=run.limits.processes,
-                memory_bytes=run.limits.memory_bytes,
-                disk_bytes=run.limits.disk_bytes,
-                folders=(root, private, *launch.writable),
-            ),
-        )
+        async with Gate(reader, run.limits) as gate:
+            finished = await process.run(
+                add_gate(argv, gate.address),
+                cwd=run.workspace,
+                env=launch.env,
+                seconds=run.limits.seconds,
+                stdin=launch.stdin,
+                keep_bytes=20_000,
+                flood_bytes=_FLOOD_BYTES,
+                on_stdout=partial(note, reader.feed),
+                on_stderr=partial(note, log),
+                enough=lambda: reader.over(run.limits),
+                stop=gate.stop,
+                bounds=Bounds(
+                    processes=run.limits.processes,
+                    memory_bytes=run.limits.memory_bytes,
+                    disk_bytes=run.limits.disk_bytes,
+                    folders=(root, private, *launch.writable),
+                ),
+            )
         silent = time.monotonic() - heard
         reading = reader.finish()  # while the private folder is there: some clients tell more in its files
+        if finished.stopped or finished.timed_out or finished.excess:
+            # What was out when we ended it is paid for, as it may be.
+            reading = msgspec.structs.replace(reading, lost=max(reading.lost, gate.find_untold()))
     except OSError as error:
         return _failed(
             run, f"{run.program} does not start: {error}", Fault.CLIENT, time.monotonic() - started

@@ -6,9 +6,58 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from skillopt_replay.admission import Amount, find_bound
+from skillopt_replay.rollouts import Usage
+
 if TYPE_CHECKING:
     from skillopt_replay.protocols import Limits
-    from skillopt_replay.rollouts import Usage
+
+
+class Tally(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run has told of its requests so far.
+
+    `dearest` are the most dollars and the most tokens of any of them, `told` how many have ended, in whatever
+    way (None: requests and what is told do not go together).
+    """
+
+    usage: Usage = Usage()
+    dearest: Amount = Amount()
+    told: int | None = None
+
+
+class Meter:
+    """Adds up what a run tells of the replies to its requests."""
+
+    def __init__(self) -> None:
+        self.usage = self.last = Usage()
+        self.replies = 0
+        self.dearest = Amount()
+
+    def add(self, reply: Usage) -> None:
+        """Count a reply that has ended."""
+        self.usage, self.last = self.usage.plus(reply), reply
+        self.replies += 1
+        self.dearest = find_bound(reply, self.dearest)
+
+
+def fits(limits: Limits, tally: Tally, untold: int) -> bool:
+    """Whether another request may go out while so many are out that nothing was told of.
+
+    Each may take twice as much as the dearest so far; while none has told what it took, all there is. So only
+    the one that goes out last may pass a limit.
+    """
+    if not untold:
+        return True
+    usd, tokens = (2 * untold * amount for amount in tally.dearest)
+    if (
+        limits.usd is not None
+        and tally.usage.cost_usd is not None
+        and tally.usage.cost_usd + usd >= limits.usd
+    ):
+        return False
+    if limits.tokens is not None and tally.usage.tokens + tokens >= limits.tokens:
+        return False
+    return tally.dearest.tokens > 0 or (limits.usd is None and limits.tokens is None)
 
 
 def find_excess(limits: Limits, usage: Usage, turns: int = 0) -> str | None:

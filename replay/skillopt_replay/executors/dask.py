@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import uuid
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -88,10 +88,23 @@ class DaskExecutor:
             for event in (started, stop):
                 with contextlib.suppress(Exception):
                     await asyncio.wait_for(event.clear(), timeout=5)
-        rollout = msgspec.msgpack.decode(data, type=Rollout)
+        return self._read(job, data)
+
+    def _read(self, job: Job, data: Any) -> Rollout:
+        """Take a worker's result for what it is: it comes from another machine, maybe of another version."""
+        try:
+            rollout: Rollout = msgspec.msgpack.decode(data, type=Rollout)
+        except (msgspec.DecodeError, TypeError) as error:
+            return self._fail(
+                job, f"the worker's result cannot be read, is it of another version? {str(error)[:300]}"
+            )
         if rollout.agent != self._agent:
             # Evidence holds for one agent and version; its runs elsewhere are none of it.
             return self._fail(job, f"the worker has {rollout.agent} instead of {self._agent}")
+        if (rollout.task, rollout.skill) != (job.task.id, job.skill.digest if job.skill else ""):
+            return self._fail(job, "the worker's result is of another run")
+        if rollout.score is not None and len(rollout.score.results) != len(job.task.checks):
+            return self._fail(job, "the worker's result does not answer every check")
         return rollout
 
     def _lost(self, job: Job, error: Exception) -> Rollout:

@@ -1,10 +1,13 @@
-"""The launcher's command line: `[--parent PID] [MODE] [--reach HOST:PORT | --show FILE]... -- PROGRAM ...`.
+"""The launcher's command line: `[--parent PID] [MODE] OPTION... -- PROGRAM ...`.
+
+The options are `--reach HOST:PORT` and `--show FILE`, as often as needed, and `--gate PLACE`.
 
 `--inside`: PROGRAM is bwrap with a network of its own, in which the launcher listens in place of the named
 services and passes on what comes to them. `--filter`: PROGRAM is bwrap, kept to the usual kinds of sockets,
 as with `--inside`. With both, each FILE is copied to the same place in the sandbox. `--proxy`: as `--inside`,
-by an HTTP proxy, where there are no network namespaces; "@proxy" in the arguments becomes its port. Ends as
-the program did, or with 125 when the network could not be laid out; then the program was never started.
+by an HTTP proxy, where there are no network namespaces; "@proxy" in the arguments becomes its port. With
+`--gate` what passes something on asks at PLACE before it does so with a request. Ends as the program did, or
+with 125 when the run's surroundings could not be laid out; then the program was never started.
 """
 
 from __future__ import annotations
@@ -28,6 +31,10 @@ def main(arguments: list[str]) -> NoReturn:
     parent = int(options.get("--parent", ["0"])[0])
     reach = [_endpoint(text) for text in options.get("--reach", [])]
     tree.guard(parent)
+    for place in options.get("--gate", []):
+        from skillopt_replay.launcher import gate
+
+        gate.lead_to(place)
     try:
         if "--inside" in options:
             from skillopt_replay.launcher.inside import start_inside
@@ -45,7 +52,7 @@ def main(arguments: list[str]) -> NoReturn:
             child = tree.start(program, dict(os.environ))
         status = tree.wait_for(child)
     except OSError as error:
-        sys.stderr.write(f"sandbox: the network of the run cannot be laid out: {error}\n")
+        sys.stderr.write(f"sandbox: the surroundings of the run cannot be laid out: {error}\n")
         sys.stderr.flush()
         tree.end_descendants()
         os._exit(FAILED)
@@ -65,7 +72,7 @@ def _split(arguments: list[str]) -> tuple[dict[str, list[str]], list[str]]:
     while given:
         name = given.pop(0)
         values = options.setdefault(name, [])
-        if name in ("--parent", "--reach", "--show"):
+        if name in ("--parent", "--reach", "--show", "--gate"):
             values.append(given.pop(0))
     return options, program
 

@@ -15,14 +15,25 @@ import resource
 import select
 import struct
 
-from skillopt_replay.launcher import command, families, handing, hello, inside, relay, tree, upstream
+from skillopt_replay.launcher import (
+    command,
+    devices,
+    families,
+    gate,
+    handing,
+    hello,
+    inside,
+    relay,
+    tree,
+    upstream,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
 
 # Loaded before the first run asks for them.
-_PARTS = (families, handing, hello, inside, relay, upstream)
+_PARTS = (devices, families, gate, handing, hello, inside, relay, upstream)
 NUMBER = struct.Struct("i")
 LENGTH = struct.Struct("I")
 _CARRIED = 4
@@ -94,7 +105,8 @@ def _become(received: list[int], highest: int, helper: int) -> None:
     arguments, folder, environment, file_bytes = _read_request()
     os.close(_CHANNEL)
     os.setsid()
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if resource.getrlimit(resource.RLIMIT_CORE)[1] != 0:
+        resource.setrlimit(resource.RLIMIT_CORE, (1, 1))  # see Tree.forbid_core_dumps
     if file_bytes is not None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (file_bytes, file_bytes))
     os.environ.clear()

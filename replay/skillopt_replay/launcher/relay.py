@@ -6,11 +6,14 @@ import _socket
 import _thread
 import sys
 
+from skillopt_replay.launcher.gate import Speech
 from skillopt_replay.launcher.hello import read_opening
 from skillopt_replay.launcher.upstream import dial
 
 TYPE_CHECKING = False  # the module typing takes longer to load than all of ours
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from skillopt_replay.launcher.upstream import Address
 
 MAX_CONNECTIONS = 64
@@ -63,24 +66,28 @@ def tell(service: Address, error: OSError) -> None:
 
 
 def join(near: _socket.socket, far: _socket.socket) -> None:
-    """Copy both ways until both sides have said all they have to say."""
+    """Copy both ways until both sides have said all they have to say; requests once they may go out."""
     back = _thread.allocate_lock()
     back.acquire()
-    _thread.start_new_thread(_copy_back, (far, near, back))
-    _copy(near, far)
+    speech = Speech()
+    _thread.start_new_thread(_copy_back, (far, near, speech, back))
+    _copy(near, far, speech.add)
     back.acquire()
 
 
-def _copy_back(source: _socket.socket, target: _socket.socket, done: _thread.LockType) -> None:
+def _copy_back(
+    source: _socket.socket, target: _socket.socket, speech: Speech, done: _thread.LockType
+) -> None:
     try:
-        _copy(source, target)
+        _copy(source, target, lambda _size: speech.answered())
     finally:
         done.release()
 
 
-def _copy(source: _socket.socket, target: _socket.socket) -> None:
+def _copy(source: _socket.socket, target: _socket.socket, note: Callable[[int], None]) -> None:
     try:
         while piece := source.recv(_PIECE):
+            note(len(piece))
             target.sendall(piece)
     except OSError:
         pass

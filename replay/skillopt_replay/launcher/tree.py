@@ -82,7 +82,8 @@ def start(program: list[str], env: dict[str, str]) -> int:
 def start_bound(program: list[str], env: dict[str, str], keep: tuple[int, ...]) -> int:
     """Start bwrap, which asks by itself to die with us, with the descriptors in `keep` open; see `start`.
 
-    No copy of ourselves is made for it, which would cost more than all else that we do.
+    No copy of ourselves is made for it, which would cost more than all else that we do. If we are killed in
+    the millisecond before it asks, it falls to the helper that forked us, which kills what is left.
     """
     _leave_keyring()
     for descriptor in keep:

@@ -13,6 +13,7 @@ from skillopt_replay.errors import Unavailable
 from skillopt_replay.models.anthropic_replies import TOOL, read_message
 from skillopt_replay.models.asking import to_valid
 from skillopt_replay.models.completing import complete_with_room
+from skillopt_replay.models.places import strip_login
 from skillopt_replay.models.remote import RemoteModel
 from skillopt_replay.models.replies import ReplyUnreadable
 from skillopt_replay.models.schemas import describe, simplify
@@ -75,7 +76,7 @@ class AnthropicModel(RemoteModel):
         """`headers` sign in; `secret` of them is blanked in errors. `price` None: costs are not known."""
         address = messages_url(base_url)
         path = urlsplit(address).path.removesuffix("/v1/messages")
-        identity = f"anthropic:{urlsplit(address).netloc}{path}#{model}"
+        identity = f"anthropic:{urlsplit(strip_login(address)).netloc}{path}#{model}"
         service = Service(
             address,
             name=identity,
@@ -193,7 +194,8 @@ def messages_url(base_url: str) -> str:
     parts = urlsplit(base_url.strip())
     if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query or parts.fragment:
         raise Unavailable(
-            f"{base_url!r} is not the address of a service", hint="give it as http(s)://HOST[:PORT]"
+            f"{strip_login(base_url)!r} is not the address of a service",
+            hint="give it as http(s)://HOST[:PORT]",
         )
     path = parts.path.rstrip("/").removesuffix("/messages").removesuffix("/v1")
     return f"{parts.scheme}://{parts.netloc}{path}/v1/messages"

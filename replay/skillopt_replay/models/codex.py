@@ -156,7 +156,7 @@ class CodexModel:
                 stdin=prompt.encode("utf-8", "replace"),
                 keep_bytes=_KEEP_BYTES,
                 on_stderr=log.feed,
-                enough=lambda: log.owing and log.replies >= _MOST_REPLIES,
+                enough=lambda: log.owing and log.meter.replies >= _MOST_REPLIES,
             )
         except OSError as error:
             return self._failed(f"codex does not start: {error}", Fault.CLIENT, time.monotonic() - started)
@@ -230,7 +230,7 @@ class CodexModel:
         self, finished: process.Finished, log: LogReader, schema: Mapping[str, Any] | None
     ) -> Completion:
         if finished.stopped:
-            said = f"the model called tools it does not have, {log.replies} times"
+            said = f"the model called tools it does not have, {log.meter.replies} times"
             return self._failed(said, Fault.REPLY, finished.seconds, self._count(log, lost=1))
         if finished.timed_out:
             said = f"no reply within {self._seconds:g} s"
@@ -244,7 +244,7 @@ class CodexModel:
             if event.type == "turn.failed":
                 problem = (event.error and event.error.message) or "no reason given"
         if problem and guess_fault(None, problem) is Fault.REFUSAL:
-            spent = self._priced(usage or log.usage)
+            spent = self._priced(usage or log.meter.usage)
             return decline(
                 find_words(problem), model=self._model or "", usage=spent, seconds=finished.seconds
             )
@@ -267,7 +267,7 @@ class CodexModel:
 
     def _count(self, log: LogReader, *, lost: int) -> Usage:
         """Return what a call that failed has used, its `lost` requests included."""
-        usage, last = self._priced(log.usage), self._priced(log.last)
+        usage, last = self._priced(log.meter.usage), self._priced(log.meter.last)
         if not (lost or usage.tokens):
             return Usage(cost_usd=0.0)
         return count_lost(usage, last, lost)

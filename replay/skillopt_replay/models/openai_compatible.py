@@ -12,6 +12,7 @@ from skillopt_replay.agents.clients import say_effort
 from skillopt_replay.errors import Unavailable
 from skillopt_replay.models.asking import Asking
 from skillopt_replay.models.completing import complete_with_room
+from skillopt_replay.models.places import strip_login
 from skillopt_replay.models.presets import PLAIN, Preset
 from skillopt_replay.models.prices import Price
 from skillopt_replay.models.remote import RemoteModel
@@ -69,7 +70,8 @@ class OpenAICompatible(RemoteModel):
         usual = url is not None or completions_url(base_url) == completions_url(preset.base_url or base_url)
         path = "" if usual else urlsplit(address).path.removesuffix("/chat/completions").removesuffix("/v1")
         said = f" with {msgspec.json.encode(extra, order='sorted').decode()}" if extra else ""
-        name = f"{preset.name}:{urlsplit(address).netloc}{path}#{model}{say_effort(effort)}{said}"
+        host = urlsplit(strip_login(address)).netloc
+        name = f"{preset.name}:{host}{path}#{model}{say_effort(effort)}{said}"
         identity = identity or name
         if effort:
             preset = msgspec.structs.replace(preset, extra={**preset.extra, "reasoning_effort": effort})
@@ -167,7 +169,7 @@ def completions_url(base_url: str) -> str:
     parts = urlsplit(base_url.strip())
     if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query or parts.fragment:
         raise Unavailable(
-            f"{base_url!r} is not the address of a model server",
+            f"{strip_login(base_url)!r} is not the address of a model server",
             hint="give it as http(s)://HOST[:PORT][/v1]",
         )
     path = parts.path.rstrip("/")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _MAGIC = b"GGUF"
+_LOGIN = re.compile(r"^([a-zA-Z][a-zA-Z0-9+.-]*://|//)?[^/?#]*@")
 
 
 def locate(name: str, folder: Path, progress: Callable[[int, int], None]) -> Entry | tuple[Path, str, str]:
@@ -55,6 +57,11 @@ def _readable(path: Path) -> Iterator[None]:
         raise Unavailable(
             f"the model file {path} cannot be read: {error.strerror or error}", hint="give its full path"
         ) from error
+
+
+def strip_login(url: str) -> str:
+    """Return the address as it may be told: a user's name and password in it are for its server alone."""
+    return _LOGIN.sub(r"\1", url)
 
 
 def is_loopback(url: str) -> bool:

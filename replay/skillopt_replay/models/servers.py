@@ -8,7 +8,7 @@ from urllib.parse import quote, urlsplit
 import msgspec
 
 from skillopt_replay.errors import Unavailable
-from skillopt_replay.models.places import is_loopback
+from skillopt_replay.models.places import is_loopback, strip_login
 from skillopt_replay.models.presets import ANTHROPIC, PLAIN, Preset
 from skillopt_replay.models.prices import FREE, Price, find_price
 from skillopt_replay.rollouts import Fault
@@ -32,7 +32,7 @@ class Server(msgspec.Struct, frozen=True, kw_only=True):
     price: Price | None
 
     def __repr__(self) -> str:
-        return f"Server(base_url={self.base_url!r}, model={self.model!r}, key_name={self.key_name!r})"
+        return f"Server(host={_host(self.base_url)!r}, model={self.model!r}, key_name={self.key_name!r})"
 
 
 def locate_server(
@@ -53,7 +53,8 @@ def locate_server(
     key, found = _find_key(preset, env, key_name, base_url=base_url, near=near)
     if key and not near and urlsplit(base_url).scheme != "https":
         raise Unavailable(
-            f"a key would go to {base_url} unencrypted", hint="use https, or a server on this machine"
+            f"a key would go to {strip_login(base_url)} unencrypted",
+            hint="use https, or a server on this machine",
         )
     at_home = preset.base_url is not None and _host(base_url) == _host(preset.base_url)
     if price is None:
@@ -107,7 +108,7 @@ def make_remedies(server: Server) -> dict[Fault, str]:
     key = f"check {server.key_name}" if server.key_name else f"set {' or '.join(preset.key_names) or 'a key'}"
     account = f"the account of {server.key_name}" if server.key_name else "the account"
     model = f"check the model in {_SETTINGS}"
-    reach = f"is a server running at {server.base_url}?" if is_loopback(server.base_url) else ""
+    reach = f"is a server running at {strip_login(server.base_url)}?" if is_loopback(server.base_url) else ""
     remedies = {
         Fault.SIGN_IN: key,
         Fault.MONEY: f"{account} has to be topped up",
@@ -167,7 +168,8 @@ def _azure_url(base_url: str, deployment: str, env: Mapping[str, str]) -> str:
     parts = urlsplit(base_url)
     if parts.scheme not in {"http", "https"} or not parts.hostname or parts.fragment:
         raise Unavailable(
-            f"{base_url!r} is not an endpoint", hint="it looks like https://NAME.openai.azure.com"
+            f"{strip_login(base_url)!r} is not an endpoint",
+            hint="it looks like https://NAME.openai.azure.com",
         )
     version = env.get(AZURE_VERSION_NAME) or AZURE_VERSION
     path = f"/openai/deployments/{quote(deployment, safe='')}/chat/completions"
@@ -175,4 +177,4 @@ def _azure_url(base_url: str, deployment: str, env: Mapping[str, str]) -> str:
 
 
 def _host(url: str) -> str:
-    return urlsplit(url).netloc
+    return urlsplit(strip_login(url)).netloc

@@ -14,7 +14,7 @@ import msgspec
 from skillopt_replay.attempts import begin_another
 from skillopt_replay.errors import CeilingReached
 from skillopt_replay.faults import find_fault
-from skillopt_replay.models.places import is_loopback
+from skillopt_replay.models.places import is_loopback, strip_login
 from skillopt_replay.models.replies import read_error
 from skillopt_replay.models.retries import Patience, is_transient, requested_wait
 from skillopt_replay.rollouts import Fault
@@ -84,7 +84,7 @@ class Service:
 
     @property
     def host(self) -> str:
-        return urlsplit(self.url).netloc
+        return urlsplit(strip_login(self.url)).netloc
 
     async def close(self) -> None:
         """Close the connections; a later `ask` opens new ones."""

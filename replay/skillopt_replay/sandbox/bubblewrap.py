@@ -147,6 +147,13 @@ class Bubblewrap:
         # The kernel asks who the user is outside: run by root, settings such as core_pattern, which names
         # a program that the kernel starts outside of any sandbox, could be written in here.
         options += ["--proc", "/proc", *_read_only_proc(), "--dev", "/dev"]
+        # The first process is bwrap, and by its link "exe" bwrap's own file on the machine could be changed.
+        options += [*self._sized(_PAGE), "--tmpfs", "/proc/1", "--remount-ro", "/proc/1"]
+        if os.geteuid() == 0:
+            options += [
+                "--remount-ro",
+                "/proc",
+            ]  # the rights to its files are the same in every /proc there is
         options += [*self._sized(_SHM), "--tmpfs", "/dev/shm", "--remount-ro", "/dev"]  # noqa: S108
         for folder, size in _EMPTY.items():
             options += [*self._sized(size), "--tmpfs", folder]

@@ -39,6 +39,18 @@ def launch(
     return [*command, "--", *argv]
 
 
+def add_gate(argv: Sequence[str], place: str) -> list[str]:
+    """Return the command line of a launcher that asks at `place` before it passes on a request.
+
+    Where no connection goes through the launcher, it is the same as before.
+    """
+    arguments = find_arguments(argv)
+    own = arguments[: arguments.index("--")] if arguments else ()
+    if not {"--inside", "--proxy"} & set(own):
+        return list(argv)
+    return [*LAUNCHER, *own, "--gate", place, *argv[len(LAUNCHER) + len(own) :]]
+
+
 def find_arguments(argv: Sequence[str]) -> Sequence[str] | None:
     """Return the launcher's arguments when `argv` starts one, else None."""
     head = len(LAUNCHER)

@@ -133,6 +133,28 @@ async def test_ollama_is_looked_for_where_its_own_variable_says(chat_server, tmp
     assert server.paths == ["/v1/chat/completions"]
 
 
+@pytest.mark.parametrize("name", ["vllm", "ollama", "azure", "anthropic"])
+async def test_a_login_in_an_address_signs_in_and_is_told_nobody(chat_server, tmp_path, name, caplog):
+    """The identity goes into the notes on proposals, which are pushed; what went wrong into reports."""
+    server = chat_server(fail(401))
+    address = server.url.replace("http://", "http://user:hunter2secret@")
+    names = {"azure": "AZURE_OPENAI_ENDPOINT", "ollama": "OLLAMA_HOST", "anthropic": "ANTHROPIC_BASE_URL"}
+    env = {names[name]: address} if name in names else {}
+    spec = f"{name}:m" if env else f"{name}:{address}#m"
+    said = [check_model(spec, env=env)]
+    async with open_model(spec, env=env, cache_dir=tmp_path) as model:
+        done = await model.complete(ASK)
+        said += [model.identity, done.error]
+    assert server.headers[0]["authorization"] == "Basic dXNlcjpodW50ZXIyc2VjcmV0"
+    broken = address.replace("http://", "ftp://")
+    with pytest.raises(Unavailable) as caught:
+        async with open_model(f"{name}:{broken}#m", env=env, cache_dir=tmp_path):
+            pass
+    said += [caught.value.message, str(locate_server(BY_NAME["vllm"], f"{address}#m", {}))]
+    assert "hunter2secret" not in "\n".join([*said, caplog.text])
+    assert server.url.removeprefix("http://") in said[1]
+
+
 @pytest.mark.parametrize(
     ("spec", "env", "base_url", "model"),
     [

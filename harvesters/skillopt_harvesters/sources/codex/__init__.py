@@ -75,7 +75,7 @@ class CodexSource(LinedSource[Memory]):
         return names[-1] if names else path.name.removesuffix(SUFFIX).removesuffix(".jsonl")
 
     def find_damage(self, head: bytes, path: Path) -> str:
-        return find_damage(head) if path.name.endswith(SUFFIX) else ""
+        return find_damage(head) if path.name.endswith(SUFFIX) else super().find_damage(head, path)
 
     def find_fork(self, head: bytes, file: BinaryIO, path: Path) -> str | None:
         unpacked = unpack_head(head, len(head)) if head.startswith(MAGIC) else head

@@ -32,6 +32,7 @@ class Writer(Enum):
 
     CLI = "cli"
     EXTENSION = "extension"
+    EITHER = "either"
 
 
 def find_roots(env: Mapping[str, str], home: Path) -> tuple[Path, ...]:
@@ -85,7 +86,7 @@ def find_writer(head: bytes) -> Writer | None:
     """Tell who wrote events that begin with `head`; None when they are nobody's we know.
 
     The first record decides when it is whole: only `session.start` names its producer. A file that lost it
-    is the CLI's if a record holds what only the CLI writes.
+    is the CLI's if a record holds what only the CLI writes, and either's if all it holds is what both write.
     """
     lines = head.split(b"\n")
     whole = lines if head.endswith(b"\n") or len(lines) == 1 else lines[:-1]
@@ -103,7 +104,8 @@ def find_writer(head: bytes) -> Writer | None:
                 continue
             if name == "session.start":
                 return _judge_start(data)
-            verdict = verdict or _judge(name, data)
+            if verdict in (None, Writer.EITHER):
+                verdict = _judge(name, data) or verdict
     return verdict
 
 
@@ -126,7 +128,7 @@ def _judge(name: str, data: dict[str, Any]) -> Writer | None:
         ]
         if arguments and all(isinstance(item, str) for item in arguments):
             return Writer.EXTENSION
-    return None
+    return Writer.EITHER if name.startswith(_SHARED_TYPES) else None
 
 
 def is_history(head: bytes) -> bool:

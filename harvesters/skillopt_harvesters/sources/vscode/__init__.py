@@ -13,6 +13,7 @@ import msgspec
 
 from skillopt_harvesters.calls import redact_folder
 from skillopt_harvesters.drafts import SessionDraft
+from skillopt_harvesters.heads import find_encoding, find_head
 from skillopt_harvesters.records import Kind, Session
 from skillopt_harvesters.sources.base import Marks, Reading, Resume, is_own_folder, stat_file
 from skillopt_harvesters.sources.vscode import discover
@@ -70,6 +71,9 @@ class VscodeSource:
     def recognise(self, head: bytes) -> bool:
         return find_format(head) is not None
 
+    def find_damage(self, head: bytes, path: Path) -> str:
+        return find_encoding(head)
+
     def read(
         self, file: BinaryIO, path: Path, *, claims: Claims, resume: Resume | None = None
     ) -> Iterator[Reading]:
@@ -86,7 +90,7 @@ class VscodeSource:
     ) -> tuple[Format, Reading]:
         """Read a file by itself."""
         file.seek(0)
-        form = find_format(file.read(_HEAD)) or Format.DOCUMENT
+        form = _find_format(file) or Format.DOCUMENT
         inner = _go_on(form, resume)
         project = discover.find_project(path)
 
@@ -114,7 +118,7 @@ class VscodeSource:
                 continue
             try:
                 with other.open("rb", buffering=1024 * 1024) as file:
-                    form = find_format(file.read(_HEAD))
+                    form = _find_format(file)
                     if form is None or (most and not _may_have_more(file, form, most)):
                         continue
                     _, reading = self._read(file, other, claims, None)
@@ -123,6 +127,11 @@ class VscodeSource:
             if _spoken(reading.session) > most:
                 best, most = reading.session, _spoken(reading.session)
         return best
+
+
+def _find_format(file: BinaryIO) -> Format | None:
+    head = find_head(file, file.read(_HEAD), lambda head: find_format(head) is not None)
+    return None if head is None else find_format(head)
 
 
 def _go_on(form: Format, resume: Resume | None) -> Resume | None:

@@ -31,7 +31,7 @@ class Format(str, Enum):
 
 def find_format(head: bytes) -> Format | None:
     """Return the format of a file that begins with `head`; None when it is another program's."""
-    if find_writer(head) is Writer.EXTENSION:
+    if find_writer(head) in (Writer.EXTENSION, Writer.EITHER):
         return Format.TRANSCRIPT
     opening = head.lstrip(_PADDING)
     if not opening.startswith(b"{"):

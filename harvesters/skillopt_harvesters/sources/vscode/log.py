@@ -9,7 +9,7 @@ import msgspec
 from skillopt_harvesters.claims import Claims, Copies
 from skillopt_harvesters.drafts import SessionDraft
 from skillopt_harvesters.lines import MAX_LINE
-from skillopt_harvesters.salvage import PADDING, is_json
+from skillopt_harvesters.salvage import PADDING, is_whole
 from skillopt_harvesters.sources.base import Reading, Resume
 from skillopt_harvesters.sources.skim import Skimmer, Torn
 from skillopt_harvesters.sources.vscode.replay import OPEN, Memory, Replay, Rewound
@@ -55,7 +55,7 @@ def replay_all(stream: BinaryIO, replay: Replay, offset: int) -> int:
             offset = end
             continue
         text = line.removeprefix(_BOM).strip(PADDING)
-        if not line.endswith(b"\n") and not is_json(text):
+        if not line.endswith(b"\n") and not is_whole(text):
             return start
         if text:
             replay.take(text, start)

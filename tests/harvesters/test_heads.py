@@ -1,0 +1,113 @@
+"""A file whose beginning is damaged is still known for what it is; what cannot be read is named."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.harvesters.rollouts import Rollout
+from tests.support.copilot_events import Events, Transcript
+from tests.support.indexes import Index
+from tests.support.pi_session import PiSession
+
+CLIENTS = ("claude", "codex", "copilot", "vscode", "pi")
+
+
+@pytest.fixture
+def index(tmp_path, private_home):
+    return Index(tmp_path / "state.db", private_home)
+
+
+@pytest.fixture
+def write(private_home, transcript):
+    """Write a session of a client in which one thing was asked, and return its path."""
+
+    def make(client):
+        if client == "claude":
+            session = transcript()
+            session.user("ask")
+            session.agent("answer")
+            session.write()
+            return session.path
+        if client == "codex":
+            rollout = Rollout(private_home / ".codex" / "sessions")
+            rollout.prompt("ask")
+            rollout.answer("answer")
+            return rollout.write()
+        if client == "pi":
+            session = PiSession()
+            session.user("ask")
+            session.agent("answer")
+            return session.write(private_home / ".pi" / "agent" / "sessions" / "--home-user-project--")
+        events = Events() if client == "copilot" else Transcript()
+        events.user("ask")
+        events.agent("answer")
+        storage = private_home / ".config" / "Code" / "User" / "workspaceStorage" / "a"
+        return events.write(private_home / ".copilot" / "session-state" if client == "copilot" else storage)
+
+    return make
+
+
+def damage(path, how):
+    path.write_bytes(how(path.read_bytes()))
+
+
+def prompts(index):
+    return [session.prompts for session in index.sessions.values()]
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+@pytest.mark.parametrize("hole", [10, 100_000, 3_000_000])
+def test_a_file_that_was_emptied_under_its_writer_is_read_behind_the_hole(index, write, client, hole):
+    damage(write(client), lambda data: b"\0" * hole + data)
+    assert index.harvest().warnings == ()
+    assert prompts(index) == [("ask",)]
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_first_line_longer_than_what_is_looked_at_costs_that_line(index, write, client):
+    damage(write(client), lambda data: b"x" * 200_000 + b"\n" + data)
+    assert len(index.harvest().warnings) == 1
+    assert prompts(index) == [("ask",)]
+
+
+@pytest.mark.parametrize("place", [1, 20, 60, 200])
+def test_a_first_record_broken_over_lines_is_one_record(index, write, place):
+    damage(write("vscode"), lambda data: data[:place] + b"\n" + data[place:])
+    index.harvest()
+    assert prompts(index) == [("ask",)]
+
+
+def test_a_transcript_that_lost_its_first_record_is_known_by_what_both_programs_write(index, write):
+    damage(write("vscode"), lambda data: data[20:])
+    index.harvest()
+    assert prompts(index) == [("ask",)]
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le"])
+def test_text_in_another_encoding_is_named(index, write, client, encoding):
+    path = write(client)
+    damage(path, lambda data: data.decode().encode(encoding))
+    report = index.harvest()
+    [warning] = report.warnings
+    assert warning.startswith(str(path))
+    assert prompts(index) == []
+
+
+def test_what_a_file_held_before_it_was_emptied_stays_and_the_rest_is_told(index, transcript):
+    before = transcript()
+    for ask in ("one", "two", "three"):
+        before.user(ask)
+    before.write()
+    index.harvest()
+    after = transcript(session=before.id)
+    after.user("four")
+    size = before.path.stat().st_size
+    after.write()
+    data = after.path.read_bytes()
+    with before.path.open("wb") as file:
+        file.seek(size)
+        file.write(data)
+    [warning] = index.harvest().warnings
+    assert "left out" in warning
+    assert prompts(index) == [("one", "two", "three")]
