@@ -23,22 +23,27 @@ _PROBE_SECONDS = 5.0
 _ROOT = Path("/sys/fs/cgroup")
 
 
-async def enclose(
-    argv: Sequence[str], env: Mapping[str, str], bounds: Bounds
-) -> tuple[Sequence[str], Mapping[str, str]]:
-    """Return the command line and environment that run `argv` in a scope of its own, or both as they are.
+async def find_maker(bounds: Bounds) -> str | None:
+    """Return the program that makes a scope for a run with these bounds, None when it gets none.
 
     Only what may start many processes gets one: making it takes longer than a small program runs.
     """
     if bounds.processes is None:
-        return argv, env
-    program = await asyncio.to_thread(find_systemd_run)
-    if program is None:
-        return argv, env
+        return None
+    if find_systemd_run.cache_info().currsize:
+        return find_systemd_run()
+    return await asyncio.to_thread(find_systemd_run)
+
+
+def enclose(
+    program: str, argv: Sequence[str], env: Mapping[str, str], bounds: Bounds
+) -> tuple[Sequence[str], Mapping[str, str]]:
+    """Return the command line and environment that run `argv` in a scope of its own, made by `program`."""
     command = [program, "--user", "--scope", "--quiet", "--collect"]
     if bounds.memory_bytes is not None:
         command += ["-p", f"MemoryMax={bounds.memory_bytes}", "-p", "MemorySwapMax=0"]
-    command += ["-p", f"TasksMax={bounds.processes * _THREADS}"]
+    if bounds.processes is not None:
+        command += ["-p", f"TasksMax={bounds.processes * _THREADS}"]
     # What systemd-run needs to find its manager is not for the run to have.
     bus = {name: os.environ[name] for name in _BUS if os.environ.get(name)}
     unset = [part for name in bus if name not in env for part in ("-u", name)]

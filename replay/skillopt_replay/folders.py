@@ -22,8 +22,11 @@ _MOVED = ".skillopt-moved-"
 
 def make_folder(root: Path, prefix: str) -> Path:
     """Return a new folder under `root` that only the user may enter, its path free of links."""
-    root.mkdir(parents=True, exist_ok=True)
-    return Path(tempfile.mkdtemp(prefix=prefix, dir=root.resolve()))
+    try:
+        return Path(tempfile.mkdtemp(prefix=prefix, dir=root.resolve()))
+    except FileNotFoundError:
+        root.mkdir(parents=True, exist_ok=True)
+        return Path(tempfile.mkdtemp(prefix=prefix, dir=root.resolve()))
 
 
 def remove_tree(path: Path) -> None:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from skillopt_replay.bounds import Bounds, DiskWatch, find_excess, restrict
-from skillopt_replay.cgroups import Scope, enclose
+from skillopt_replay.bounds import Bounds, find_excess, restrict
+from skillopt_replay.cgroups import Scope, enclose, find_maker
+from skillopt_replay.disk import DiskWatch
 from skillopt_replay.launchpad import find_launchpad
 from skillopt_replay.process_tree import GRACE_SECONDS, Tree
 from skillopt_replay.sandbox.launching import find_arguments
@@ -138,11 +139,13 @@ async def _begin(child: _Child, starting: asyncio.Future[Started]) -> Started:
 async def _start(
     argv: Sequence[str], cwd: Path, env: Mapping[str, str], bounds: Bounds, child: _Child
 ) -> Started:
-    limited = restrict(argv, env.get("PATH"), bounds)
-    command, environment = await enclose(limited, env, bounds)
+    maker = await find_maker(bounds)
     arguments, pad = find_arguments(argv), find_launchpad()
-    if arguments is not None and pad is not None and command is limited:
+    if maker is None and arguments is not None and pad is not None:
         return await pad.start(arguments, cwd=cwd, env=env, file_bytes=bounds.disk_bytes, hearer=child)
+    command, environment = restrict(argv, env.get("PATH"), bounds), env
+    if maker is not None:
+        command, environment = enclose(maker, command, env, bounds)
     transport, _ = await asyncio.get_running_loop().subprocess_exec(
         lambda: child, *command, cwd=cwd, env=dict(environment), start_new_session=True
     )
@@ -184,11 +187,12 @@ async def _wait(child: _Child, tree: Tree, deadline: float, bounds: Bounds) -> s
         await asyncio.wait(ends, timeout=min(left, _LOOK_SECONDS), return_when=asyncio.FIRST_COMPLETED)
         if any(end.done() for end in ends):
             break
-        excess = find_excess(bounds, tree.look())
+        running = tree.look()
+        excess = find_excess(bounds, running)
         if excess is None and bounds.processes is not None:
             excess = scope.look(tree.pid)
         if excess is None and disk.is_due:
-            excess = await asyncio.to_thread(disk.look)
+            excess = await asyncio.to_thread(disk.look, [process.pid for process in running])
         if excess is not None:
             return excess
     # The one that was killed may have been the one that the others lived by.

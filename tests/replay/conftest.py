@@ -2,31 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
-from pathlib import Path
-
 import pytest
 
 from skillopt_replay.rollouts import Outcome, Rollout
 from skillopt_replay.sandbox import bubblewrap
 from skillopt_replay.tasks import Contains, Task
-
-SUPPORT = Path(__file__).parents[1] / "support"
-
-
-@pytest.fixture(scope="session")
-def scripted_model_server():
-    """The module, loaded by its path: the tests are no package."""
-    spec = importlib.util.spec_from_file_location(
-        "scripted_model_server", SUPPORT / "scripted_model_server.py"
-    )
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.fixture(scope="session")

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from skillopt_replay import process
-from skillopt_replay.bounds import Bounds, DiskWatch, written_since
+from skillopt_replay.bounds import Bounds
+from skillopt_replay.disk import DiskWatch, held_open, written_since
 from skillopt_replay.folders import RUN_PREFIX, clear_leftovers, remove_tree
 from skillopt_replay.sandbox.none import NoSandbox
 from tests.replay.test_process import is_gone
@@ -89,6 +90,93 @@ time.sleep(60)
 """
     finished = await run_bounded(tmp_path, script, disk_bytes=20_000_000, folders=(tmp_path,))
     assert finished.excess == "more than 0.0 GB written to disk"
+
+
+@linux_only
+@pytest.mark.parametrize(
+    "holds",
+    ["pass", "libc.mmap(None, ctypes.c_size_t(10_000_000), 1, 1, file, ctypes.c_long(0)); os.close(file)"],
+)
+async def test_files_that_were_removed_and_are_still_used_count(tmp_path, holds):
+    script = f"""
+import ctypes, os, time
+libc = ctypes.CDLL(None)
+for number in range(3):
+    file = os.open("gone", os.O_CREAT | os.O_RDWR)
+    for _ in range(10):
+        os.write(file, bytes(1_000_000))
+    os.unlink("gone")
+    {holds}
+time.sleep(60)
+"""
+    finished = await run_bounded(tmp_path, script, disk_bytes=20_000_000, folders=(tmp_path,))
+    assert finished.excess == "more than 0.0 GB written to disk"
+    assert not (tmp_path / "gone").exists()
+
+
+@linux_only
+async def test_files_that_a_confined_run_has_removed_and_still_uses_count(confined, tmp_path):
+    room = tmp_path / "room"
+    room.mkdir()
+    script = (
+        "for n in 3 4 5; do eval exec $n'>gone'; head -c 10000000 /dev/zero >&$n; rm gone; done; sleep 60"
+    )
+    argv = confined.wrap(["/bin/bash", "-c", script], writable=[room], readable=[], cwd=room)
+    bounds = Bounds(disk_bytes=20_000_000, folders=(room,))
+    finished = await process.run(argv, cwd=room, env=ENV, seconds=30, bounds=bounds)
+    assert finished.excess == "more than 0.0 GB written to disk", finished.stderr
+    assert list(room.iterdir()) == []
+
+
+@linux_only
+def test_of_what_is_open_only_removed_files_beside_the_folders_count_and_each_once(tmp_path):
+    with (tmp_path / "kept").open("wb") as kept, (tmp_path / "gone").open("wb") as gone:
+        for file in (kept, gone):
+            file.write(os.urandom(100_000))
+            file.flush()
+        assert held_open([os.getpid()], [tmp_path]) < 100_000
+        (tmp_path / "gone").unlink()
+        again = os.dup(gone.fileno())
+        assert 100_000 <= held_open([os.getpid()], [tmp_path]) < 200_000
+        assert held_open([os.getpid()], [Path("/proc")]) == 0
+        assert held_open([], [tmp_path]) == 0
+        os.close(again)
+
+
+@linux_only
+@pytest.mark.parametrize("mode", [0o000, 0o400, 0o300])
+def test_a_folder_that_stays_closed_to_us_is_counted_and_stays_closed(tmp_path, mode):
+    outside, inside = tmp_path / "outside", tmp_path / "runs"
+    for folder in (outside, inside / "shut" / "deep" / "shut"):
+        folder.mkdir(parents=True)
+        (folder / "large").write_bytes(os.urandom(300_000))
+    (inside / "link").symlink_to(outside)
+    for folder in (inside / "shut" / "deep" / "shut", inside / "shut", outside):
+        folder.chmod(mode)
+    # Root gets in everywhere, unless it has given that up.
+    script = """
+import ctypes, os, pathlib, sys
+if len(sys.argv) == 2:
+    for capability in (1, 2):
+        ctypes.CDLL(None).prctl(24, capability, 0, 0, 0)
+    os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:], "again"])
+from skillopt_replay.bounds import Bounds
+from skillopt_replay.disk import DiskWatch
+watch = DiskWatch(Bounds(disk_bytes=200_000, folders=(pathlib.Path(sys.argv[1]),)))
+watch._since = 0
+print(watch.look(), "|", watch.look())
+"""
+    try:
+        told = subprocess.run(
+            [sys.executable, "-c", script, str(inside)], capture_output=True, text=True, check=True
+        ).stdout
+        assert told == "None | more than 0.0 GB written to disk\n"
+        assert {(inside / "shut").stat().st_mode & 0o777, outside.stat().st_mode & 0o777} == {mode}
+        if os.getuid() == 0:
+            assert (inside / "shut/deep/shut").stat().st_mode & 0o777 == mode
+    finally:
+        for folder in (outside, inside / "shut", inside / "shut" / "deep" / "shut"):
+            folder.chmod(0o700)
 
 
 @linux_only

@@ -17,6 +17,7 @@ from skillopt_replay.agents.claude_code import ClaudeCode
 from skillopt_replay.protocols import Limits
 from skillopt_replay.replay import replay
 from skillopt_replay.rollouts import Outcome
+from tests.support.scripted_model_server import MockModelServer
 
 # Read at import: the tests' own environment is emptied.
 PROGRAM = os.environ.get("SKILLOPT_TEST_CLAUDE", "")
@@ -119,9 +120,9 @@ class Proxy:
 
 
 async def test_the_model_is_reached_by_name_and_no_other_name_by_the_same_way(
-    scripted_model_server, certificates, confined, make_task, tmp_path
+    certificates, confined, make_task, tmp_path
 ):
-    server = scripted_model_server.MockModelServer(SCRIPT, str(tmp_path / "requests.jsonl")).start()
+    server = MockModelServer(SCRIPT, str(tmp_path / "requests.jsonl")).start()
     proxy = Proxy(certificates, int(server.base_url.rpartition(":")[2].strip("/")))
     try:
         env = {

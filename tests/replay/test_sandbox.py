@@ -57,6 +57,51 @@ async def test_the_system_cannot_be_written_to(confined, rooms, place):
     assert not Path(place).exists()
 
 
+@linux_only
+async def test_the_system_s_own_settings_are_there_as_they_are_and_cannot_be_changed(confined, rooms):
+    script = "cat /etc/passwd; for f in passwd ld.so.cache; do echo x > /etc/$f || rm /etc/$f; done"
+    finished = await run_confined(confined, rooms, script)
+    assert finished.stdout == Path("/etc/passwd").read_text()
+    assert finished.returncode != 0
+    assert finished.stderr.count("Read-only file system") == 4, finished.stderr
+
+
+@linux_only
+async def test_what_changes_of_the_system_s_settings_is_seen_by_the_next_run(rooms, monkeypatch):
+    files, folder = rooms / "etc", rooms / "etc" / "few"
+    folder.mkdir(parents=True)
+    for name in ("one", "two"):
+        (folder / name).write_text(f"{name} at first\n")
+    for number in range(bubblewrap._FEW + 1):
+        (files / f"many/{number}").parent.mkdir(exist_ok=True)
+        (files / f"many/{number}").write_text("")
+    (files / "large").write_bytes(bytes(bubblewrap._SMALL + 1))
+    names = [str(files / name) for name in ("few", "many", "large", "gone")]
+    monkeypatch.setattr(bubblewrap, "_ETC", names)
+    monkeypatch.setattr(bubblewrap, "_EMPTY", {})  # or the new /tmp would cover them, as it covers no /etc
+    sandbox = choose("auto")
+    look = f"cd {files}; cat few/*; ls few many | wc -l; wc -c < large; ls"
+    first = await run_confined(sandbox, rooms, look)
+    assert first.stdout.split() == [*"one at first two at first 18 1048577 few large many".split()]
+    (folder / "one").write_text("one now\n")
+    (folder / "two").unlink()
+    second = await run_confined(sandbox, rooms, look)
+    assert second.stdout.split() == [*"one now 17 1048577 few large many".split()]
+
+
+@linux_only
+async def test_the_machine_s_own_keys_are_not_among_its_certificates(rooms, monkeypatch):
+    keys = rooms / "ssl" / "private"
+    keys.mkdir(parents=True)
+    (keys / "host.key").write_text("the secret")
+    (rooms / "ssl" / "cert.pem").write_text("a certificate")
+    monkeypatch.setattr(bubblewrap, "_ETC", [str(rooms / "ssl")])
+    monkeypatch.setattr(bubblewrap, "_KEYS", (str(keys), str(rooms / "none")))
+    finished = await run_confined(choose("auto"), rooms, f"cat {rooms}/ssl/cert.pem {keys}/*")
+    assert finished.stdout == "a certificate", finished.stderr
+    assert "the secret" not in finished.stderr
+
+
 async def test_no_setting_of_the_kernel_can_be_written_to_not_even_by_root(confined, rooms):
     script = (
         "for place in /proc/[a-z]*; do case $place in */self|*/thread-self) continue; esac;"

@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import fcntl
 import hashlib
-import importlib.util
 import json
 import os
 import platform
@@ -33,10 +32,11 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from clean_transcript import clean
-from demo_story import SHOP, STORY, Sitting
+from tests.support.clean_transcript import clean
+from tests.support.demo_story import SHOP, STORY, Sitting
+from tests.support.scripted_model_server import MockModelServer
 
 KEY = "sk-fake-" + "0" * 32
 HOME = "/home/sam"
@@ -90,11 +90,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("out", type=Path, help="the folder of the bundled transcripts")
     parser.add_argument("--claude", type=Path, required=True, help="the native binary of Claude Code 2.1.332")
-    parser.add_argument("--server", type=Path, default=Path(__file__).parent / "scripted_model_server.py")
     options = parser.parse_args()
-    server_module = load(options.server)
     with tempfile.TemporaryDirectory(prefix="record-demo-") as root:
-        machine = Machine(Path(root), options.claude, server_module)
+        machine = Machine(Path(root), options.claude)
         recorded = {record_id(sitting): machine.record(sitting) for sitting in STORY}
     folder = options.out / FOLDER
     shutil.rmtree(folder, ignore_errors=True)
@@ -106,8 +104,8 @@ def main() -> None:
 class Machine:
     """A home, a repository and the client, for one recording."""
 
-    def __init__(self, root: Path, claude: Path, server_module: Any) -> None:
-        self.root, self.claude, self.server_module = root, claude, server_module
+    def __init__(self, root: Path, claude: Path) -> None:
+        self.root, self.claude = root, claude
         self.home = root / "home"
         self.project = self.home / "shop"
         self.project.mkdir(parents=True)
@@ -137,9 +135,7 @@ class Machine:
             {"when": {"user_contains": turn.hears or turn.prompt}, "steps": list(turn.steps)}
             for turn in sitting.turns
         ]
-        server = self.server_module.MockModelServer(
-            {"plays": plays}, str(self.root / "requests.jsonl")
-        ).start()
+        server = MockModelServer({"plays": plays}, str(self.root / "requests.jsonl")).start()
         try:
             play = self._play_headless if sitting.headless else self._play_typed
             ends = play(sitting, self._environment(server.base_url))
@@ -241,15 +237,6 @@ def record_id(sitting: Sitting) -> str:
 
 def slug(path: Path | str) -> str:
     return re.sub(r"[^A-Za-z0-9]", "-", str(path))
-
-
-def load(path: Path) -> Any:
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    if spec is None or spec.loader is None:
-        raise SystemExit(f"{path} cannot be loaded")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def wait_for(happened: Any, what: str) -> None:

@@ -67,6 +67,9 @@ class _Event(msgspec.Struct, frozen=True):
     is_synthetic: bool = msgspec.field(default=False, name="isSynthetic")
 
 
+_DECODER = msgspec.json.Decoder(_Event)
+
+
 class StreamReader:
     """Takes the output in pieces; `finish` returns what it said.
 
@@ -82,7 +85,6 @@ class StreamReader:
     ) -> None:
         self._skill_names = frozenset(skill_names)
         self._lines = Lines(self._read, max_line=max_line)
-        self._decoder = msgspec.json.Decoder(_Event)
         self._model = ""
         self._trace = Trace()
         self._skill_calls: set[str] = set()
@@ -123,7 +125,7 @@ class StreamReader:
 
     def _read(self, line: bytes) -> bool:
         try:
-            event = self._decoder.decode(line)
+            event = _DECODER.decode(line)
         except (msgspec.DecodeError, RecursionError):
             return False
         if event.type == "system":

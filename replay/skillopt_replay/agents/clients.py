@@ -58,6 +58,12 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
     def signed_in(self) -> bool:
         return self.credentials is not None and not self.credentials.expired
 
+    def sign_in(self, title: str) -> Credentials:
+        """Return what signs it in. Raises Unavailable when nobody is; `title` is its name for people."""
+        if self.credentials is None or not self.signed_in:
+            raise Unavailable(f"{title} is not signed in", hint=self.hint)
+        return self.credentials
+
 
 def say_bare(*, bare: bool) -> str:
     """Return what an identity ends with when the project's own settings are left out."""

@@ -161,7 +161,7 @@ class Codex(ClientAgent):
             skills["config"] = [{"path": str(p), "enabled": False} for p in _find_skills(workspace)]
         return {**config, "skills": skills}
 
-    @property
+    @functools.cached_property
     def _program(self) -> Path:
         """What holds the program and, where the client is packed so, those it brings along."""
         package = self._cli.binary.parent.parent

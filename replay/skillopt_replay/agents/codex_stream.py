@@ -60,6 +60,9 @@ class _Event(msgspec.Struct, frozen=True):
     usage: _Usage | None = None
 
 
+_DECODER = msgspec.json.Decoder(_Event)
+
+
 class StreamReader:
     """Takes the output in pieces, and the log by `log.feed`; `finish` returns what they said.
 
@@ -79,7 +82,6 @@ class StreamReader:
         self._trace = Trace()
         self.log = LogReader(self._trace, price)
         self._lines = Lines(self._read, max_line=max_line)
-        self._decoder = msgspec.json.Decoder(_Event)
         self._skill = skill
         self._loaded = named
         self._text = ""
@@ -129,7 +131,7 @@ class StreamReader:
 
     def _read(self, line: bytes) -> bool:
         try:
-            event = self._decoder.decode(line)
+            event = _DECODER.decode(line)
         except (msgspec.DecodeError, RecursionError):
             return False
         if event.type.startswith("item.") and event.item:

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from skillopt_replay.protocols import Limits
 
 
+_DECODER: msgspec.json.Decoder[Told] = msgspec.json.Decoder(Told)
+
+
 class CommandReader:
     """Takes the output in pieces; `finish` returns what it said.
 
@@ -39,7 +42,6 @@ class CommandReader:
         self._first = bytearray()
         self._plain: bytearray | None = None
         self._lines = Lines(self._read, max_line=max_bytes)
-        self._decoder: msgspec.json.Decoder[Told] = msgspec.json.Decoder(Told)
         self._opening: Opening | None = None
         self._trace = Trace()
         self._said = ""
@@ -96,7 +98,7 @@ class CommandReader:
 
     def _read(self, line: bytes) -> bool:
         try:
-            told = self._decoder.decode(line)
+            told = _DECODER.decode(line)
         except (msgspec.DecodeError, RecursionError):
             return False
         if isinstance(told, Say | Answer):

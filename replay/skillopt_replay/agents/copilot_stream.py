@@ -32,6 +32,9 @@ _TOO_LONG = "context_limit"
 _REFUSALS = 2
 
 
+_DECODER = msgspec.json.Decoder(Event)
+
+
 class StreamReader:
     """Takes the output in pieces; `finish` returns what it said.
 
@@ -45,7 +48,6 @@ class StreamReader:
         self._skill = skill
         self._spent = spent or UsageFile()
         self._lines = Lines(self._read, max_line=max_line)
-        self._decoder = msgspec.json.Decoder(Event)
         self._trace = Trace()
         self._tools: dict[str, str] = {}
         self._denied: list[str] = []
@@ -117,7 +119,7 @@ class StreamReader:
 
     def _read(self, line: bytes) -> bool:
         try:
-            event = self._decoder.decode(line)
+            event = _DECODER.decode(line)
             take = self._takers.get(event.type)
             if take is not None:
                 take(event)

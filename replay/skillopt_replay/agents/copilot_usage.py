@@ -56,6 +56,9 @@ class _Span(msgspec.Struct, frozen=True):
     attributes: _Attributes = _Attributes()
 
 
+_DECODER = msgspec.json.Decoder(_Span)
+
+
 class UsageFile:
     """Follows the file as it grows.
 
@@ -69,7 +72,6 @@ class UsageFile:
         self._path: Path | None = None
         self._offset = 0
         self._lines = Lines(self._take, max_line=_MAX_LINE)
-        self._decoder = msgspec.json.Decoder(_Span)
         self.meter = Meter()
         self.withheld = False
 
@@ -96,7 +98,7 @@ class UsageFile:
         if _CALL not in line:
             return True
         try:
-            span = self._decoder.decode(line)
+            span = _DECODER.decode(line)
         except (msgspec.DecodeError, RecursionError):
             return False
         if span.type == "span" and span.attributes.operation == "chat":

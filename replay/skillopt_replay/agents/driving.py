@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skillopt_replay.agents.harness import Run
-from skillopt_replay.errors import Unavailable
 
 if TYPE_CHECKING:
     from skillopt_replay.agents.clients import Client
@@ -35,10 +34,8 @@ class ClientAgent:
         estimate: Usage,
     ) -> None:
         """Take the client as found; `title` is its name for people. Raises Unavailable when not signed in."""
-        if cli.credentials is None or not cli.signed_in:
-            raise Unavailable(f"{title} is not signed in", hint=cli.hint)
         self._cli = cli
-        self._credentials = cli.credentials
+        self._credentials = cli.sign_in(title)
         self._sandbox = sandbox
         self._model = model
         self._toolchains = toolchains

@@ -101,7 +101,7 @@ async def run_client(
     """
     started = time.monotonic()
     root = root_of(run.workspace)
-    private = await asyncio.to_thread(make_folder, root.parent, PRIVATE_PREFIX)
+    private = make_folder(root.parent, PRIVATE_PREFIX)
     try:
         launch = await asyncio.to_thread(_lay_out, private, furnish)
         argv = run.sandbox.wrap(

@@ -1,10 +1,13 @@
-"""The launcher's command line: `[--parent PID] [MODE] [--reach HOST:PORT]... [--gate PLACE] -- PROGRAM ...`.
+"""The launcher's command line: `[--parent PID] [MODE] OPTION... -- PROGRAM ...`.
+
+The options are `--reach HOST:PORT` and `--show FILE`, as often as needed, and `--gate PLACE`.
 
 `--inside`: PROGRAM is bwrap with a network of its own, in which the launcher listens in place of the named
 services and passes on what comes to them. `--filter`: PROGRAM is bwrap, kept to the usual kinds of sockets,
-as with `--inside`. `--proxy`: as `--inside`, by an HTTP proxy, where there are no network namespaces;
-"@proxy" in the arguments becomes its port. With `--gate` both ask there before they pass on a request. Ends
-as the program did, or with 125 when the network could not be laid out; then the program was never started.
+as with `--inside`. With both, each FILE is copied to the same place in the sandbox. `--proxy`: as `--inside`,
+by an HTTP proxy, where there are no network namespaces; "@proxy" in the arguments becomes its port. With
+`--gate` what passes something on asks at PLACE before it does so with a request. Ends as the program did, or
+with 125 when the run's surroundings could not be laid out; then the program was never started.
 """
 
 from __future__ import annotations
@@ -36,11 +39,11 @@ def main(arguments: list[str]) -> NoReturn:
         if "--inside" in options:
             from skillopt_replay.launcher.inside import start_inside
 
-            child = start_inside(program, reach)
+            child = start_inside(program, reach, options.get("--show", []))
         elif "--filter" in options:
-            from skillopt_replay.launcher.families import start_filtered
+            from skillopt_replay.launcher.handing import start_handing
 
-            child = start_filtered(program)
+            child = start_handing(program, dict(os.environ), options.get("--show", []))
         elif "--proxy" in options:
             from skillopt_replay.launcher.proxy import start_behind_proxy
 
@@ -49,7 +52,7 @@ def main(arguments: list[str]) -> NoReturn:
             child = tree.start(program, dict(os.environ))
         status = tree.wait_for(child)
     except OSError as error:
-        sys.stderr.write(f"sandbox: the network of the run cannot be laid out: {error}\n")
+        sys.stderr.write(f"sandbox: the surroundings of the run cannot be laid out: {error}\n")
         sys.stderr.flush()
         tree.end_descendants()
         os._exit(FAILED)
@@ -69,7 +72,7 @@ def _split(arguments: list[str]) -> tuple[dict[str, list[str]], list[str]]:
     while given:
         name = given.pop(0)
         values = options.setdefault(name, [])
-        if name in ("--parent", "--reach", "--gate"):
+        if name in ("--parent", "--reach", "--show", "--gate"):
             values.append(given.pop(0))
     return options, program
 

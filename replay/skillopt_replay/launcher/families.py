@@ -9,9 +9,6 @@ from __future__ import annotations
 import os
 import struct
 
-from skillopt_replay.launcher import tree
-from skillopt_replay.launcher.devices import hold_devices
-
 _FAMILIES = (1, 2, 10, 16)  # AF_UNIX, AF_INET, AF_INET6, AF_NETLINK
 _LOAD, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06  # of the kernel's packet filter language
 _NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT = 0, 4, 16  # offsets in what the filter sees
@@ -63,21 +60,12 @@ def make_filter(machine: str) -> bytes | None:
 
 def open_filter() -> int | None:
     """Return a descriptor that bwrap reads this machine's filter from, None where there is none."""
-    made = make_filter(os.uname().machine)
-    if made is None:
+    if _OWN is None:
         return None
     descriptor = os.memfd_create("filter", 0)
-    os.write(descriptor, made)
+    os.write(descriptor, _OWN)
     os.lseek(descriptor, 0, os.SEEK_SET)
     return descriptor
 
 
-def start_filtered(program: list[str]) -> int:
-    """Start bwrap with the filter, and return its process id."""
-    descriptor = open_filter()
-    if descriptor is None:
-        return tree.start(program, dict(os.environ), before=hold_devices)
-    options = ["--seccomp", str(descriptor)]
-    child = tree.start([program[0], *options, *program[1:]], dict(os.environ), (descriptor,), hold_devices)
-    os.close(descriptor)
-    return child
+_OWN = make_filter(os.uname().machine)

@@ -15,14 +15,25 @@ import resource
 import select
 import struct
 
-from skillopt_replay.launcher import command, devices, families, gate, hello, inside, relay, tree, upstream
+from skillopt_replay.launcher import (
+    command,
+    devices,
+    families,
+    gate,
+    handing,
+    hello,
+    inside,
+    relay,
+    tree,
+    upstream,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
 
 # Loaded before the first run asks for them.
-_PARTS = (devices, families, gate, hello, inside, relay, upstream)
+_PARTS = (devices, families, gate, handing, hello, inside, relay, upstream)
 NUMBER = struct.Struct("i")
 LENGTH = struct.Struct("I")
 _CARRIED = 4

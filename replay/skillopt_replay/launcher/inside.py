@@ -14,8 +14,7 @@ import struct
 import time
 
 from skillopt_replay.launcher import tree
-from skillopt_replay.launcher.devices import hold_devices
-from skillopt_replay.launcher.families import open_filter
+from skillopt_replay.launcher.handing import start_handing
 from skillopt_replay.launcher.relay import serve
 from skillopt_replay.launcher.upstream import LOOPBACK, Address, strip_proxies
 
@@ -31,7 +30,7 @@ _NAMES = "127.0.64."
 _HOSTS = "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n"
 
 
-def start_inside(program: list[str], reach: list[Address]) -> int:
+def start_inside(program: list[str], reach: list[Address], files: list[str]) -> int:
     """Start bwrap, lay out its network before the run in it begins, and return bwrap's process id."""
     places, hosts = plan(reach)
     info, info_end = os.pipe()
@@ -39,23 +38,9 @@ def start_inside(program: list[str], reach: list[Address]) -> int:
     names = os.memfd_create("hosts", 0)
     os.write(names, hosts.encode())
     os.lseek(names, 0, os.SEEK_SET)
-    options = [
-        "--info-fd",
-        str(info_end),
-        "--block-fd",
-        str(gate),
-        "--ro-bind-data",
-        str(names),
-        "/etc/hosts",
-    ]
+    options = ("--info-fd", str(info_end), "--block-fd", str(gate), "--file", str(names), "/etc/hosts")
     env = strip_proxies(dict(os.environ))
-    sieve = open_filter()
-    handed = (info_end, gate, names) if sieve is None else (info_end, gate, names, sieve)
-    if sieve is not None:
-        options += ["--seccomp", str(sieve)]
-    child = tree.start([program[0], *options, *program[1:]], env, handed, hold_devices)
-    for descriptor in handed:
-        os.close(descriptor)
+    child = start_handing(program, env, files, options, (info_end, gate, names))
     inner = _read_child(info)
     os.close(info)
     if inner is None:

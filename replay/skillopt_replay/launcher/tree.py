@@ -12,7 +12,6 @@ import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Any
 
 LINUX = sys.platform.startswith("linux")
@@ -23,9 +22,15 @@ _JOIN_SESSION_KEYRING = 1
 _KEYCTL = {"x86_64": 250, "aarch64": 219}
 
 
+_libc: Any = None
+
+
 def libc() -> Any:
     """Return the C library, for the calls Python has no name for."""
-    return ctypes.CDLL(None, use_errno=True)
+    global _libc  # noqa: PLW0603 - opened by the helper, it is there in everything that it forks
+    if _libc is None:
+        _libc = ctypes.CDLL(None, use_errno=True)
+    return _libc
 
 
 def guard(parent: int) -> None:
@@ -55,18 +60,8 @@ def guard(parent: int) -> None:
         _thread.start_new_thread(watch, ())
 
 
-def start(
-    program: list[str],
-    env: dict[str, str],
-    keep: tuple[int, ...] = (),
-    before: Callable[[], None] = lambda: None,
-) -> int:
-    """Start the program, with the descriptors in `keep` open, and return its process id.
-
-    `before` is called in the new process; when it raises OSError the program does not start.
-    """
-    for descriptor in keep:
-        os.set_inheritable(descriptor, True)  # noqa: FBT003 - its only argument
+def start(program: list[str], env: dict[str, str]) -> int:
+    """Start the program, and return its process id."""
     pid = os.fork()
     if pid:
         return pid
@@ -77,11 +72,26 @@ def start(
         if LINUX:
             _leave_keyring()
             libc().prctl(_PDEATHSIG, int(_signal.SIGKILL), 0, 0, 0)
-        before()
         os.execvpe(program[0], program, env)  # noqa: S606 - starting it is the purpose
     except OSError as error:
-        os.write(2, f"launcher: {program[0]} does not start: {error.strerror}\n".encode())
+        os.write(2, _say_missing(program[0], error))
     finally:
+        os._exit(127)
+
+
+def start_bound(program: list[str], env: dict[str, str], keep: tuple[int, ...]) -> int:
+    """Start bwrap, which asks by itself to die with us, with the descriptors in `keep` open; see `start`.
+
+    No copy of ourselves is made for it, which would cost more than all else that we do. If we are killed in
+    the millisecond before it asks, it falls to the helper that forked us, which kills what is left.
+    """
+    _leave_keyring()
+    for descriptor in keep:
+        os.set_inheritable(descriptor, True)  # noqa: FBT003 - its only argument
+    try:
+        return os.posix_spawnp(program[0], program, env, setsigdef=(_signal.SIGPIPE, _signal.SIGXFSZ))
+    except OSError as error:
+        os.write(2, _say_missing(program[0], error))
         os._exit(127)
 
 
@@ -141,6 +151,10 @@ def _parents() -> list[tuple[int, int]]:
             except OSError:
                 pass
     return pairs
+
+
+def _say_missing(program: str, error: OSError) -> bytes:
+    return f"launcher: {program} does not start: {error.strerror}\n".encode()
 
 
 def _leave_keyring() -> None:

@@ -14,7 +14,6 @@ from skillopt_replay import process
 from skillopt_replay.agents.claude_cli import CREDENTIAL_FILE, find_address, make_environment
 from skillopt_replay.agents.claude_usage import ModelTokens, Tokens, add_up
 from skillopt_replay.agents.clients import say_address, say_effort
-from skillopt_replay.errors import Unavailable
 from skillopt_replay.faults import guess_fault
 from skillopt_replay.folders import PRIVATE_PREFIX, make_folder
 from skillopt_replay.masking import mask
@@ -81,10 +80,8 @@ class ClaudeModel:
 
         Raises Unavailable when nobody is signed in.
         """
-        if cli.credentials is None or not cli.signed_in:
-            raise Unavailable("Claude Code is not signed in", hint=cli.hint)
         self._cli = cli
-        self._credentials = cli.credentials
+        self._credentials = cli.sign_in("Claude Code")
         self._model = model
         self._effort = effort
         self._seconds = seconds

@@ -19,7 +19,6 @@ from skillopt_replay.agents.codex_route import find_addresses
 from skillopt_replay.agents.codex_words import find_words
 from skillopt_replay.agents.spending import count_lost
 from skillopt_replay.agents.traces import Trace
-from skillopt_replay.errors import Unavailable
 from skillopt_replay.faults import guess_fault
 from skillopt_replay.folders import PRIVATE_PREFIX, make_folder
 from skillopt_replay.masking import mask
@@ -101,10 +100,8 @@ class CodexModel:
 
         Raises Unavailable when nobody is signed in.
         """
-        if cli.credentials is None or not cli.signed_in:
-            raise Unavailable("Codex is not signed in", hint=cli.hint or _SIGN_IN)
         self._cli = cli
-        self._credentials = cli.credentials
+        self._credentials = cli.sign_in("Codex")
         self._model = model
         self._effort = effort
         self._seconds = seconds

@@ -249,8 +249,7 @@ def _require_claude(env: Mapping[str, str]) -> Client:
         raise Unavailable(
             "Claude Code is not installed", hint="install it (npm install -g @anthropic-ai/claude-code)"
         )
-    if not cli.signed_in:
-        raise Unavailable("Claude Code is not signed in", hint=cli.hint)
+    cli.sign_in("Claude Code")
     return cli
 
 
@@ -269,8 +268,7 @@ def _require_codex(env: Mapping[str, str]) -> Client:
     cli = find_codex(env)
     if cli is None:
         raise Unavailable("Codex is not installed", hint="install it (npm install -g @openai/codex)")
-    if not cli.signed_in:
-        raise Unavailable("Codex is not signed in", hint=cli.hint)
+    cli.sign_in("Codex")
     return cli
 
 

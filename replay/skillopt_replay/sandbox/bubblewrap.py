@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 # Programs and libraries. Everything that could be the user's (/home, /root, /mnt, /srv, /var) is left out.
 _SYSTEM = ("/usr", "/opt", "/nix/store", "/gnu/store")
 _MERGED = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
-# What name look-ups, TLS, the loader and shells need of /etc: no passwords, keys or host identity. No more
-# than that, because with each mount bwrap reads the list of all there are.
+# What name look-ups, TLS, the loader and shells need of /etc: no passwords, keys or host identity.
 # fmt: off
 _ETC = (
     "alternatives", "crypto-policies", "debian_version", "group", "java", "ld.so.cache", "ld.so.conf",
@@ -33,6 +32,9 @@ _ETC = (
 )
 # fmt: on
 _MB = 1 << 20
+_KEYS = ("/etc/ssl/private", "/etc/pki/tls/private")  # in what is shown of /etc; for root they are no secret
+# Files that may be copied for each run, and how many of a folder: more is mounted.
+_SMALL, _FEW = 1 * _MB, 12
 # Mount points inside the sandbox with their size: they lie in memory, which a run could fill.
 _EMPTY = {"/home": 16 * _MB, "/root": 16 * _MB, "/run": 16 * _MB, "/tmp": 512 * _MB, "/var/tmp": 64 * _MB}  # noqa: S108
 _SHM = 256 * _MB
@@ -102,15 +104,14 @@ class Bubblewrap:
         is_relayed = network and not is_shared and reach
         # Relayed, a run gets a hosts file of its own, with the services in reach; there is nobody to ask.
         names = (*([] if is_relayed else ["hosts"]), *(["resolv.conf"] if is_shared else []))
-        for name in names:
-            command += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
+        show = [*self._etc[0], *(f"/etc/{name}" for name in names)]
         # Parents first, so that a folder inside another one keeps its own rule.
         for path in sorted(binds, key=lambda path: len(path.parts)):
             command += [binds[path], str(path), str(path)]
         command += ["--remount-ro", "/", "--chdir", str(cwd.resolve()), "--", *argv]
         if is_relayed:
-            return launch(command, mode="--inside", reach=reach or ())
-        return launch(command, mode="--filter")
+            return launch(command, mode="--inside", reach=reach or (), show=show)
+        return launch(command, mode="--filter", show=show)
 
     def probe(self) -> Probe:
         """Run `true` confined the way runs are."""
@@ -159,9 +160,25 @@ class Bubblewrap:
         for folder in _SYSTEM:
             options += ["--ro-bind-try", folder, folder]
         options += _merged_links()
-        for name in _ETC:
-            options += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
+        for folder in self._etc[1]:
+            options += ["--ro-bind-try", folder, folder]
+        for folder in _KEYS:
+            if os.access(folder, os.R_OK | os.X_OK):
+                options += [*self._sized(_PAGE), "--tmpfs", folder]
         return tuple(options)
+
+    @cached_property
+    def _etc(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """What runs see of /etc: the files that are copied, and what is mounted."""
+        files: list[str] = []
+        mounts: list[str] = []
+        for path in (Path("/etc", name) for name in _ETC):
+            few = _list_few(path)
+            if few is None:
+                mounts.append(str(path))
+            else:
+                files += map(str, few)
+        return tuple(files), tuple(mounts)
 
     def _sized(self, size: int) -> tuple[str, ...]:
         return ("--size", str(size)) if _numbers(self.name) >= (0, 7) else ()
@@ -215,6 +232,16 @@ def _read_only_proc() -> list[str]:
         if Path("/proc", name).exists():
             options += ["--ro-bind", os.devnull, f"/proc/{name}"]
     return options
+
+
+def _list_few(path: Path) -> list[Path] | None:
+    """Return the file there, or those of the folder; None for what is better mounted."""
+    try:
+        found = sorted(path.iterdir()) if path.is_dir() else [path] if path.exists() else []
+        few = len(found) <= _FEW and all(one.is_file() and one.stat().st_size <= _SMALL for one in found)
+    except OSError:
+        return None
+    return found if few else None
 
 
 def _merged_links() -> list[str]:

@@ -21,9 +21,10 @@ def show_program(binary: Path) -> Path:
 
     A program lying in the home folder itself, in ~/bin or the like, must not lay the others open.
     """
-    folder = binary.resolve().parent
-    shared = folder.name in _SHARED and any(folder.is_relative_to(home) for home in homes())
-    return binary.resolve() if shared or _opens_home(folder, homes()) else folder
+    program = binary.resolve()
+    folder, found = program.parent, homes()
+    shared = folder.name in _SHARED and any(folder.is_relative_to(home) for home in found)
+    return program if shared or _opens_home(folder, found) else folder
 
 
 def refuse_homes(paths: Iterable[Path]) -> None:

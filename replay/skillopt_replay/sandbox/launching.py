@@ -25,13 +25,17 @@ def find_failure(stderr: str) -> str | None:
     return next((line for line in stderr.splitlines()[:3] if line.startswith(_FAILURES)), None)
 
 
-def launch(argv: Sequence[str], *, mode: str = "", reach: Sequence[Endpoint] = ()) -> list[str]:
+def launch(
+    argv: Sequence[str], *, mode: str = "", reach: Sequence[Endpoint] = (), show: Sequence[str] = ()
+) -> list[str]:
     """Return the command line that starts `argv` by the launcher; `mode` as its module `command` tells."""
     command = [*LAUNCHER, "--parent", str(os.getpid())]
     if mode:
         command.append(mode)
     for endpoint in dict.fromkeys(reach):
         command += ["--reach", str(endpoint)]
+    for file in show:
+        command += ["--show", file]
     return [*command, "--", *argv]
 
 

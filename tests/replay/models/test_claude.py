@@ -20,6 +20,7 @@ from skillopt_replay.models import claude as module
 from skillopt_replay.models.claude import ClaudeModel, render
 from skillopt_replay.protocols import Message
 from skillopt_replay.rollouts import Fault
+from tests.support.scripted_model_server import MockModelServer
 
 # Read at import: the tests' own environment is emptied.
 PROGRAM = os.environ.get("SKILLOPT_TEST_CLAUDE", "")
@@ -234,8 +235,8 @@ class TestWithTheRealClient:
     pytestmark = real
 
     @pytest.fixture
-    def server(self, scripted_model_server, tmp_path):
-        running = scripted_model_server.MockModelServer(SCRIPT, str(tmp_path / "requests.jsonl")).start()
+    def server(self, tmp_path):
+        running = MockModelServer(SCRIPT, str(tmp_path / "requests.jsonl")).start()
         yield running
         running.stop()
 

@@ -19,6 +19,7 @@ from skillopt_replay.models.codex import CodexModel
 from skillopt_replay.models.prices import Price
 from skillopt_replay.protocols import Message
 from skillopt_replay.rollouts import Fault
+from tests.support.scripted_model_server import MockModelServer
 
 PROGRAM = os.environ.get("SKILLOPT_TEST_CODEX", "")
 real = [
@@ -230,8 +231,8 @@ class TestWithTheRealClient:
     pytestmark = real
 
     @pytest.fixture
-    def server(self, scripted_model_server, tmp_path):
-        running = scripted_model_server.MockModelServer(SCRIPT, str(tmp_path / "requests.jsonl")).start()
+    def server(self, tmp_path):
+        running = MockModelServer(SCRIPT, str(tmp_path / "requests.jsonl")).start()
         yield running
         running.stop()
 

@@ -1,0 +1,195 @@
+"""What a run has written to disk, whatever it does to keep it from being found."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+    from pathlib import Path
+
+    from skillopt_replay.bounds import Bounds
+
+_GB = 1e9
+_SHARE = 0.05  # of the time may go into adding up what was written
+_DELETED = " (deleted)"
+_File = tuple[int, int]  # its device and number
+
+
+class NestedTooDeep(OSError):
+    """A folder has no path that the system would take."""
+
+
+class DiskWatch:
+    """Adds up what was written below some folders, without spending much on it."""
+
+    def __init__(self, bounds: Bounds) -> None:
+        self._bounds = bounds
+        # What a clock says and what a file system stamps may differ by a tick.
+        self._since = time.time() - 0.01
+        self._next = 0.0
+        self._closed: list[str] = []
+
+    @property
+    def is_due(self) -> bool:
+        return self._bounds.disk_bytes is not None and time.monotonic() >= self._next
+
+    def look(self, pids: Collection[int] = ()) -> str | None:
+        """Return the excess in words, None while there is none. Takes a moment: for a thread.
+
+        `pids` are the processes that may hold open what they have removed.
+        """
+        limit = self._bounds.disk_bytes
+        if limit is None:
+            return None
+        started = time.monotonic()
+        # A project's tests may close a folder for a moment and want it closed; what stays so is looked into.
+        opens, self._closed = bool(self._closed), []
+        try:
+            total = written_since(
+                self._bounds.folders, self._since, limit, closed=self._closed, opens=opens
+            ) + held_open(pids, self._bounds.folders)
+        except NestedTooDeep:
+            return "folders nested deeper than a path can name"
+        ended = time.monotonic()
+        self._next = ended + (ended - started) / _SHARE
+        return f"more than {limit / _GB:.1f} GB written to disk" if total > limit else None
+
+
+def written_since(
+    folders: Sequence[Path | str],
+    since: float,
+    enough: int,
+    *,
+    closed: list[str] | None = None,
+    opens: bool = False,
+) -> int:
+    """Return the bytes on disk of files below the folders changed after `since`; stops beyond `enough`.
+
+    The time of the last change of any kind counts, which a program cannot set. Links are not followed, and
+    holes in files take no room. Folders of ours that their mode closes to us go into `closed`; with `opens`
+    they are opened for as long as it takes. Raises NestedTooDeep where files may lie that nobody could count.
+    """
+    roots = tuple(os.path.realpath(folder) for folder in folders)
+    total = 0
+    waiting = [os.fspath(folder) for folder in folders]
+    while waiting and total <= enough:
+        folder = waiting.pop()
+        with _unless_too_deep():
+            entries = _scan(folder)
+            if entries is None:
+                if closed is not None:
+                    closed.append(folder)
+                if opens:
+                    total += _look_into(folder, roots, since, enough - total)
+                continue
+            with entries:
+                for entry in entries:
+                    with _unless_too_deep():
+                        if entry.is_dir(follow_symlinks=False):
+                            waiting.append(entry.path)
+                            continue
+                        status = entry.stat(follow_symlinks=False)
+                        if status.st_ctime >= since:
+                            total += _room(status)
+    return total
+
+
+def held_open(pids: Collection[int], folders: Sequence[Path]) -> int:
+    """Return the bytes of files that no folder holds any more, but one of the processes does.
+
+    Only on Linux, and only what lies on the file systems of the folders.
+    """
+    roots = tuple(os.path.realpath(folder) for folder in folders)
+    devices = set()
+    for root in roots:
+        with contextlib.suppress(OSError):
+            devices.add(os.stat(root).st_dev)  # noqa: PTH116 - as for all that follows
+    found: dict[_File, int] = {}
+    for pid in pids:
+        # Each thread may have a table of its own.
+        for thread in _names(f"/proc/{pid}/task"):
+            descriptors = f"/proc/{pid}/task/{thread}/fd"
+            for name in _names(descriptors):
+                with contextlib.suppress(OSError):
+                    status = os.stat(f"{descriptors}/{name}")  # noqa: PTH116 - many of them
+                    if not status.st_nlink and status.st_dev in devices and stat.S_ISREG(status.st_mode):
+                        found[status.st_dev, status.st_ino] = _room(status)
+        for file, size in _mapped(pid, roots):
+            found.setdefault(file, size)
+    return sum(found.values())
+
+
+def _mapped(pid: int, roots: tuple[str, ...]) -> Iterator[tuple[_File, int]]:
+    """Yield the removed files below the roots that a process has mapped, and how far."""
+    ends: dict[_File, int] = {}
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/maps", errors="replace") as lines:  # noqa: PTH123
+        for line in lines:
+            if not line.endswith(f"{_DELETED}\n"):
+                continue
+            span, _, offset, device, number, path = line.split(maxsplit=5)
+            if path.startswith(tuple(f"{root}/" for root in roots)):
+                start, end = (int(part, 16) for part in span.split("-"))
+                file = os.makedev(*(int(part, 16) for part in device.split(":"))), int(number)
+                ends[file] = max(ends.get(file, 0), int(offset, 16) + end - start)
+    yield from ends.items()
+
+
+def _scan(folder: str) -> os._ScandirIterator[str] | None:
+    """Return what is in a folder, None when its mode closes it to us."""
+    try:
+        entries = os.scandir(folder)
+    except PermissionError:
+        return None
+    if os.access(folder, os.X_OK):
+        return entries
+    entries.close()
+    return None
+
+
+def _look_into(folder: str, roots: tuple[str, ...], since: float, enough: int) -> int:
+    """Return what was written below a folder that its mode closes to us."""
+    if not hasattr(os, "O_PATH"):
+        return 0
+    # Held by a descriptor: of the path the run may have made a link to anywhere.
+    held = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW)
+    here = f"/proc/self/fd/{held}"
+    try:
+        place = os.readlink(here)  # noqa: PTH115
+        status = os.fstat(held)
+        if status.st_uid != os.getuid() or not any(f"{place}/".startswith(f"{root}/") for root in roots):
+            return 0
+        mode = stat.S_IMODE(status.st_mode)
+        os.chmod(here, mode | stat.S_IRUSR | stat.S_IXUSR)  # noqa: PTH101
+        try:
+            return written_since([f"{here}/."], since, enough, closed=[], opens=True)
+        finally:
+            os.chmod(here, mode)  # noqa: PTH101
+    finally:
+        os.close(held)
+
+
+@contextlib.contextmanager
+def _unless_too_deep() -> Iterator[None]:
+    """Pass over what is gone or not ours."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            raise NestedTooDeep(error.errno, error.strerror) from None
+
+
+def _names(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder)  # noqa: PTH208 - of every process of a run
+    except OSError:
+        return []
+
+
+def _room(status: os.stat_result) -> int:
+    return int(getattr(status, "st_blocks", status.st_size / 512) * 512)
