@@ -22,6 +22,7 @@ from skillopt_replay.protocols import Limits
 from skillopt_replay.rollouts import Outcome
 from skillopt_replay.sandbox import SYSTEM_PATH
 from skillopt_replay.sandbox.none import NoSandbox
+from skillopt_replay.sandbox.reach import Endpoint
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux has the helper")
 
@@ -58,6 +59,10 @@ def is_gone(pid: int) -> bool:
         return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return True
+
+
+def places_of(pid: int) -> list[str]:
+    return [str(Path(f"/proc/{pid}/ns/{kind}").readlink()) for kind in ("mnt", "net", "user")]
 
 
 def helpers() -> list[psutil.Process]:
@@ -186,6 +191,28 @@ async def test_what_a_killed_launcher_leaves_is_killed(pad, tmp_path):
     launcher.kill()
     assert (await asyncio.wait_for(running, 20)).returncode == -signal.SIGKILL
     wait_until(lambda: is_gone(pid), "the stray ended")
+
+
+async def test_what_the_launcher_enters_for_a_sandbox_the_helper_does_not(pad, confined, tmp_path):
+    work = tmp_path / "work"
+    work.mkdir()
+    argv = confined.wrap(
+        ["sh", "-c", "echo > began; sleep 60"],
+        writable=[work],
+        readable=[],
+        cwd=work,
+        reach=[Endpoint("model.invalid")],
+    )
+    env = {"PATH": SYSTEM_PATH}
+    running = asyncio.ensure_future(process.run(argv, cwd=work, env=env, seconds=60))
+    while not (work / "began").exists():
+        await asyncio.sleep(0.01)
+    (helper,) = helpers()
+    (launcher,) = helper.children()
+    assert places_of(helper.pid) == places_of(os.getpid())
+    assert os.geteuid() != 0 or places_of(launcher.pid) != places_of(os.getpid())
+    launcher.kill()
+    assert (await asyncio.wait_for(running, 20)).returncode == -signal.SIGKILL
 
 
 async def test_closing_ends_the_helper_and_later_runs_start_without_it(tmp_path):
