@@ -47,7 +47,7 @@ class LineReader:
     kept, and counted in `overlong`; `opening` is how the latest of them began. A whole record that starts
     with one of `noise` is counted in `noise_lines` and not handed out. A last line without a newline is
     handed out only when it is a whole object; else it stays unread, and `offset` says where the next reading
-    may go on.
+    may go on. So does a last record that seems to be broken, when more may come: see `wait`.
     """
 
     def __init__(
@@ -63,6 +63,8 @@ class LineReader:
         self._prefix = _find_prefix(noise)
         # The beginning of a record that seems to be broken, and may go on in the next chunk.
         self._pending: list[bytes] = []
+        # So many lines were too long when the pending ones were looked at.
+        self._passed = 0
 
     def blocks(self) -> Iterator[list[bytes]]:
         """Yield the lines of a block at a time; `offset` stands behind what was read for it."""
@@ -78,9 +80,22 @@ class LineReader:
     def split(self, chunk: Chunk) -> list[bytes]:
         r"""Return the lines of a chunk. They may still end in b"\n": cutting it off would copy every byte."""
         lines = BytesIO(chunk.view).readlines()
+        before = []
+        if self.overlong > self._passed:
+            # What was broken before a line that was passed over does not go on behind it.
+            self._passed = self.overlong
+            before = self.rest()
         if self._pending or not _are_usual(lines):
             lines, self._pending = mend(self._pending + lines, limit=self.limit)
-        return self._drop_noise(lines)
+        return before + self._drop_noise(lines)
+
+    def wait(self) -> bool:
+        """Leave a last record that may yet go on unread; return whether there is one."""
+        if not self._pending or self.overlong > self._passed or any(map(_has_record, self._pending)):
+            return False
+        self.offset -= sum(map(len, self._pending))
+        self._pending = []
+        return True
 
     def rest(self) -> list[bytes]:
         """Return the lines of the last chunk that might have gone on."""
@@ -147,6 +162,12 @@ class LineReader:
 @lru_cache(maxsize=32)
 def _find_prefix(noise: tuple[bytes, ...]) -> bytes:
     return os.path.commonprefix(noise) or b""  # noqa: RUF071 - bytes, not paths
+
+
+def _has_record(line: bytes) -> bool:
+    """Tell whether there is a record on a line, be it behind a torn one."""
+    line = line.strip(PADDING)
+    return line.startswith(b"{") and bool(decode_leniently(line))
 
 
 def _fill(stream: BinaryIO, buffer: bytearray, start: int) -> int:

@@ -51,7 +51,7 @@ def decode_values(line: bytes) -> list[Any]:
 def decode_whole(text: bytes) -> Any:
     """Return the JSON value that a whole text is, decoded as leniently. Raises ValueError when it is none."""
     try:
-        return _without_surrogates(_JSON.decode(text.decode("utf-8", errors="replace")))
+        return _without_surrogates(_JSON.decode(text.decode("utf-8", errors="replace").strip(_BLANKS)))
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
 

@@ -77,6 +77,36 @@ def test_a_first_record_broken_over_lines_is_one_record(index, write, place):
     assert prompts(index) == [("ask",)]
 
 
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_harvest_between_the_halves_of_a_broken_record_loses_nothing(index, write, client):
+    path = write(client)
+    data = path.read_bytes()
+    place = data.index(b'"ask"') + 2
+    path.write_bytes(data[:place] + b"\n")
+    index.harvest()
+    path.write_bytes(data[:place] + b"\n" + data[place:])
+    report = index.harvest()
+    assert (report.skipped, report.warnings) == (0, ())
+    assert prompts(index) == [("a\nsk",)]
+    assert next(iter(index.sessions.values())).skipped == 0
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_broken_record_that_never_goes_on_costs_one_record_and_is_told_once(index, write, client):
+    path = write(client)
+    data = path.read_bytes()
+    start = data.index(b"\n", data.index(b'"ask"')) + 1
+    broken = data[start : start + 30] + b"\n"
+    path.write_bytes(data[:start] + broken)
+    assert index.harvest().skipped == 1
+    assert index.harvest().skipped == 0
+    path.write_bytes(data[:start] + broken + data[start:])
+    assert index.harvest().skipped == 0
+    assert prompts(index) == [("ask",)]
+    [session] = index.sessions.values()
+    assert (session.turns[0].answer, session.skipped) == ("answer", 1)
+
+
 def test_a_transcript_that_lost_its_first_record_is_known_by_what_both_programs_write(index, write):
     damage(write("vscode"), lambda data: data[20:])
     index.harvest()

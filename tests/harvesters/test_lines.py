@@ -46,6 +46,32 @@ def test_whole_records_on_a_last_line_without_an_end_are_read():
     assert reader.offset == 8
 
 
+def leave(data: bytes, **options) -> tuple[list[bytes], bytes]:
+    """Return the lines of a file that may grow, and what of it stays unread."""
+    reader = LineReader(io.BytesIO(data), **options)
+    lines = [line.strip(PADDING) for chunk in reader.chunks() for line in reader.split(chunk)]
+    waits = reader.wait()
+    assert waits == (reader.rest() == [] and reader.offset < len(data))
+    return lines, data[reader.offset :]
+
+
+def test_a_broken_last_record_stays_unread_as_long_as_it_may_go_on():
+    halves = b'{"b":"if (x) {\n', b"two}\n", b'three"}\n'
+    for count in (1, 2):
+        broken = b"".join(halves[:count])
+        for mark in (b"", b"\xef\xbb\xbf"):
+            assert leave(mark + b'{"a":1}\n' + broken) == ([b'{"a":1}'], broken)
+        assert leave(b"x" * 1000 + b'\n{"a":1}\n' + broken, limit=100) == ([b'{"a":1}'], broken)
+    whole = b"".join(halves)
+    assert leave(b'{"a":1}\n' + whole) == ([b'{"a":1}', whole[:-1]], b"")
+
+
+def test_what_comes_behind_a_broken_last_record_is_not_kept_waiting():
+    for rest in (b'{"c":3}\n', b'{"c":"\xff"}\n', b"x" * 200 + b"\n"):
+        _, unread = leave(b'{"a":1}\n{"b":"one\n' + rest, limit=100)
+        assert unread == b""
+
+
 def test_a_key_that_was_broken_over_lines_is_that_key():
     [line], _ = read(b'{"a":1,"par\n  ent":"x\ny"}\n')
     assert decode_leniently(line) == [{"a": 1, "parent": "x\ny"}]

@@ -135,6 +135,33 @@ def test_a_part_of_60_mb_is_passed_over_and_told(data):
     assert (session.prompts, session.skipped) == (("one",), 1)
 
 
+DAMAGE = {
+    "a byte order mark": lambda text: b"\xef\xbb\xbf" + text,
+    "a hole before it": lambda text: b"\0" * 50 + text,
+    "NULs behind it": lambda text: text + b"\0" * 50,
+    "bytes that are no text": lambda text: text.replace(b'"id": "', b'"id": "\xff\xfe'),
+    "half an emoji": lambda text: text.replace(b'"id": "', b'"id": "\\ud83d'),
+    "a control character": lambda text: text.replace(b'"id": "', b'"id": "\x1b\0'),
+}
+
+
+@pytest.mark.parametrize("how", DAMAGE.values(), ids=DAMAGE)
+@pytest.mark.parametrize("place", ["part", "message"])
+def test_a_file_that_is_hardly_damaged_costs_nothing(data, how, place):
+    path = make_session(data, "one", "two")
+    for damaged in (data / "storage" / place).rglob("*.json"):
+        damaged.write_bytes(how(damaged.read_bytes()))
+    session = read_file(OPENCODE, path)[0].session
+    assert (session.prompts, session.skipped) == (("one", "two"), 0)
+
+
+def test_a_session_whose_id_is_damaged_is_known_by_its_name(data, run):
+    path = make_session(data, "one")
+    path.write_bytes(path.read_bytes().replace(b"ses_1", b"ses_\xff1"))
+    [session], _ = run()
+    assert (session.id, session.prompts) == ("ses_1", ("one",))
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
 def test_a_message_that_may_not_be_read_is_told(data):
     path = make_session(data, "one", "two")

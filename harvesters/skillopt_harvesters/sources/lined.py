@@ -113,9 +113,13 @@ class LinedSource(ABC, Generic[MemoryT]):
     ) -> Iterator[Reading]:
         reader, offset = self._start(path, claims, resume)
         file.seek(offset)
-        offset = self._feed(reader, file, offset)
+        offset, is_broken = self._feed(reader, file, offset, grows=True)
         reader.finish()
         session, frozen = reader.session.finish()
+        if is_broken:
+            # Told now, since the file may have ended with it, and not remembered, since it may yet go on.
+            reader.session.bad += 1
+            session = reader.session.close()
         try:
             state = msgspec.msgpack.encode((frozen, reader.memory))
         except (OverflowError, UnicodeEncodeError):
@@ -125,8 +129,14 @@ class LinedSource(ABC, Generic[MemoryT]):
         vars(reader).clear()
         yield Reading(session=session, offset=offset, state=state)
 
-    def _feed(self, reader: Reader[MemoryT], stream: BinaryIO, offset: int = 0) -> int:
-        """Give a reader the lines of a stream that stands at `offset`; return where they end."""
+    def _feed(
+        self, reader: Reader[MemoryT], stream: BinaryIO, offset: int = 0, *, grows: bool = False
+    ) -> tuple[int, bool]:
+        """Give a reader the lines of a stream that stands at `offset`.
+
+        Returns where they end, and whether a broken record is behind them, of which the rest may yet come if
+        the file `grows`.
+        """
         lines = LineReader(stream, noise=self.noise, offset=offset)
         overlong = 0
         for chunk in lines.chunks():
@@ -137,11 +147,12 @@ class LinedSource(ABC, Generic[MemoryT]):
                 reader.take_all(lines.split(chunk))
         if lines.overlong > overlong:
             reader.lose(lines.opening)
+        is_broken = grows and lines.wait()
         rest = lines.rest()
         if rest:
             reader.take_all(rest)
         reader.session.overlong += lines.overlong
-        return lines.offset
+        return lines.offset, is_broken
 
     def _start(self, path: Path, claims: Claims, resume: Resume | None) -> tuple[Reader[MemoryT], int]:
         if resume and resume.session and resume.state:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 # `opencode.db`; builds of another channel add its name.
 _DATABASE = re.compile(r"opencode(?:-[\w.-]+)?\.db\Z")
 _SESSION = re.compile(
-    rb'\s*\{\s*"id"\s*:\s*"ses_\w+"\s*,(?=.*"(?:version|time|title|projectID)"\s*:)', re.DOTALL
+    rb'\s*\{\s*"id"\s*:\s*"ses_[^"]+"\s*,(?=.*"(?:version|time|title|projectID)"\s*:)', re.DOTALL
 )
 _MARKS = b"\xef\xbb\xbf\x00"
 
