@@ -256,12 +256,19 @@ def ask():
     [
         ("ask(); reply(); result()", 105, False),
         ("ask(); reply(); ask(); ask(); result()", 105 + 2 * 9, False),
-        ("ask(); reply(); ask(); os.kill(os.getpid(), 9)", 9 + 9, False),
+        ("ask(); reply(); ask(); os.kill(os.getpid(), 9)", 9 + 2 * 9, False),
         ("ask(); result()", 105, True),
         ("ask(); sys.exit(1)", 0, True),
         ("sys.exit(1)", 0, False),
     ],
-    ids=["all told", "two that were kept from us", "killed", "none told", "none told, crashed", "none asked"],
+    ids=[
+        "all told",
+        "two that were kept from us",
+        "killed amid the first reply and another",
+        "none told",
+        "none told, crashed",
+        "none asked",
+    ],
 )
 async def test_a_request_that_went_out_is_never_free(
     make_task, workspace, confined, tmp_path, script, tokens, is_untold

@@ -78,8 +78,8 @@ def find_excess(limits: Limits, usage: Usage, turns: int = 0) -> str | None:
 def count_lost(usage: Usage, last: Usage, lost: int) -> Usage:
     """Return the usage with that of `lost` requests: paid for, as it may be, with no reply that told it.
 
-    Each counts as much as the `last` reply did. Where there was none nothing is known of them; where its price
-    is not, the cost in all is not either, and counts with the run's bound.
+    Each counts as much as the `last` reply did. Where there was none nothing is known of them; where its
+    price is not, the cost in all is not either, and counts with the run's bound.
     """
     if not lost:
         return usage
