@@ -103,7 +103,7 @@ class ReplyCount:
         self._replies[key] = msgspec.structs.replace(reply, usd=usd or 0.0)
         self._written += _guess(reply) - told.output_tokens - (_guess(before) - before.usage.output_tokens)
         self.usage = self.usage.plus(told) if is_new else _move(self.usage, before.usage, told)
-        self.last = told
+        self.last = priced
         self.dearest = find_bound(priced, self.dearest)
         self._open[helper] = key
         return is_new
