@@ -91,7 +91,7 @@ class MemoryLedger:
                 self._results[name] = result
             if refused is not None:
                 self._refused = refused
-            spent = self._account.close(number, result.usage)
+            spent = self._account.close(number, find_told(result))
             self._close(index, "failed" if failed else "done", spent)
             if refused is not None:
                 raise refused
@@ -114,6 +114,15 @@ def is_infrastructure_failure(result: object) -> bool:
     if isinstance(result, Rollout):
         return result.outcome is Outcome.INFRASTRUCTURE
     return getattr(result, "error", None) is not None
+
+
+def find_told(result: PricedT) -> Usage | None:
+    """Return what a call told that it used, None where that is not known."""
+    if isinstance(result, Rollout):
+        return None if result.untold else result.usage
+    usage = result.usage
+    # What was never sent, or was refused, says that it cost nothing.
+    return None if is_infrastructure_failure(result) and usage == Usage() else usage
 
 
 _WHO = {"rollout": "the target", "optimizer": "the optimizer", "judge": "the judge"}

@@ -130,8 +130,8 @@ class Rollout(msgspec.Struct, frozen=True, kw_only=True):
     `skill` is the digest of the skill in force ("" for none), `agent` names the agent with its version,
     `model` the model that answered ("" when none did). `seconds` is wall time. `steps` is
     the trace in order; `diff` is what the run changed in the workspace (unified, cut to a bounded size).
-    `fault` is set for infrastructure failures. `notes` are facts for the report (which commit, which
-    sandbox).
+    `fault` is set for infrastructure failures. `untold`: what it used is not known, and it counts with what
+    was reserved for it. `notes` are facts for the report (which commit, which sandbox).
     """
 
     task: str
@@ -144,6 +144,7 @@ class Rollout(msgspec.Struct, frozen=True, kw_only=True):
     steps: tuple[Step, ...] = ()
     diff: str = ""
     usage: Usage = Usage()
+    untold: bool = False
     seconds: float = 0.0
     score: Score | None = None
     skill_loaded: bool | None = None

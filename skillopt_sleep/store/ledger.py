@@ -12,7 +12,7 @@ from skillopt_replay.admission import Admission, Amount, find_bound, take_told
 from skillopt_replay.attempts import listening
 from skillopt_replay.errors import CeilingReached, ServiceRefused
 from skillopt_replay.exclusive import Exclusive
-from skillopt_replay.ledger import find_refusal, is_infrastructure_failure
+from skillopt_replay.ledger import find_refusal, find_told, is_infrastructure_failure
 from skillopt_replay.protocols import PricedT
 from skillopt_replay.rollouts import Usage
 from skillopt_sleep.clock import now
@@ -101,7 +101,7 @@ class SqliteLedger:
                 kind,
                 key,
                 state,
-                usage=result.usage,
+                usage=find_told(result),
                 result=result,
                 error=problem,
                 priced=estimate.cost_usd is not None,

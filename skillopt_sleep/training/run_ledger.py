@@ -13,7 +13,7 @@ from skillopt_replay.account import Account
 from skillopt_replay.attempts import listening
 from skillopt_replay.errors import ServiceRefused
 from skillopt_replay.exclusive import Exclusive
-from skillopt_replay.ledger import find_refusal, is_infrastructure_failure
+from skillopt_replay.ledger import find_refusal, find_told, is_infrastructure_failure
 from skillopt_replay.rollouts import Usage
 
 if TYPE_CHECKING:
@@ -120,9 +120,13 @@ class RunLedger:
         refused = find_refusal(kind, result)
         if refused is not None:
             self._refused = refused
-        spent = self._account.close(number, result.usage)
+        told = find_told(result)
+        spent = self._account.close(number, told)
         self._close(
-            row_id, "failed" if failed else "done", spent, None if failed else msgspec.json.encode(result)
+            row_id,
+            "done" if not failed else "lost" if told is None else "failed",
+            spent,
+            None if failed else msgspec.json.encode(result),
         )
         if refused is not None:
             raise refused

@@ -77,6 +77,16 @@ async def test_a_call_the_infrastructure_lost_is_paid_for_and_made_again(connect
     assert ledger.spend().usd == 0.75
 
 
+async def test_a_run_that_cannot_tell_what_it_used_counts_with_its_bound(connection):
+    ledger = make_ledger(connection)
+    lost = Rollout(
+        task="t", skill="", agent="a", model="", outcome=Outcome.INFRASTRUCTURE, answer="", untold=True
+    )
+    await ledger.once("rollout", "k", ESTIMATE, Calls(lost), Rollout)
+    spent = ledger.spend()
+    assert (spent.tokens, spent.usd, spent.reserved_usd) == (1100, 1.0, 1.0)
+
+
 async def test_a_run_into_its_own_limit_is_a_result_and_kept(connection):
     ledger = make_ledger(connection)
     run = Rollout(

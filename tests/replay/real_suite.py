@@ -129,6 +129,7 @@ class RealSuite:
     empty_account: ClassVar[dict[str, Any]]  # its reply when the account has nothing left
     helpers: ClassVar[bool] = True
     crash: ClassVar[str] = "kill -9 $PPID"  # a command that kills the client
+    forged: ClassVar[tuple[dict[str, Any], ...]]  # what the client says when all went well and cost nothing
 
     def open_agent(self, url: str, sandbox: Sandbox, home: Path, monkeypatch: pytest.MonkeyPatch) -> Agent:
         """Return the agent, its model at `url`."""
@@ -347,6 +348,15 @@ class RealSuite:
         rollout = await run("Please crash")
         assert (rollout.outcome, rollout.fault) == (Outcome.INFRASTRUCTURE, Fault.CLIENT), rollout.error
         assert rollout.score is None
+
+    async def test_a_tool_that_ends_the_client_in_its_name_hides_nothing(self, run, server):
+        said = " ".join(f"'{json.dumps(line, separators=(',', ':'))}'" for line in self.forged)
+        command = f"printf '%s\\n' {said} > /proc/$PPID/fd/1; {self.crash}"
+        server.set_script({"plays": [play("forge", do({"shell": command}), do({"say": "Honest."}))]})
+        rollout = await run("Please forge")
+        assert rollout.outcome is Outcome.INFRASTRUCTURE, rollout.answer
+        assert rollout.score is None
+        assert rollout.untold or rollout.usage.tokens >= 1200
 
     async def test_its_limit_on_turns_is_a_failed_run(self, run, server):
         rollout = await run("Go on for ever", turns=3)

@@ -25,22 +25,7 @@ SKILL = new_skill("heron-greet", "Use when greeting somebody.", "Say HERON.")
 
 FINISHED, LIMIT, FAILED = Outcome.FINISHED, Outcome.LIMIT, Outcome.INFRASTRUCTURE
 
-# Notes what it was given, then does what its instructions say.
-FAKE = """#!{python} -IS
-import json, os, sys, time
-from pathlib import Path
-if "--version" in sys.argv:
-    print("2.1.332 (Claude Code)"); sys.exit()
-notes = Path({notes!r})
-def files_of(folder):
-    return {{str(p.relative_to(folder)): p.read_text() for p in folder.rglob("*") if p.is_file()}}
-plugin = Path(sys.argv[sys.argv.index("--plugin-dir") + 1]) if "--plugin-dir" in sys.argv else None
-config = Path(os.environ["CLAUDE_CONFIG_DIR"])
-notes.write_text(json.dumps({{
-    "argv": sys.argv[1:], "env": dict(os.environ), "cwd": os.getcwd(), "prompt": sys.stdin.read(),
-    "plugin": files_of(plugin) if plugin else None,
-    "config": {{p.name: [p.read_text(), oct(p.stat().st_mode & 0o777)] for p in config.iterdir()}},
-}}))
+SPEAK = """
 def emit(**event):
     print(json.dumps(event), flush=True)
 def reply(*blocks):
@@ -55,6 +40,27 @@ def result(**changes):
 emit(type="system", subtype="init", model="m")
 {script}
 """
+
+# Notes what it was given, then does what its instructions say.
+FAKE = (
+    """#!{python} -IS
+import json, os, sys, time
+from pathlib import Path
+if "--version" in sys.argv:
+    print("2.1.332 (Claude Code)"); sys.exit()
+notes = Path({notes!r})
+def files_of(folder):
+    return {{str(p.relative_to(folder)): p.read_text() for p in folder.rglob("*") if p.is_file()}}
+plugin = Path(sys.argv[sys.argv.index("--plugin-dir") + 1]) if "--plugin-dir" in sys.argv else None
+config = Path(os.environ["CLAUDE_CONFIG_DIR"])
+notes.write_text(json.dumps({{
+    "argv": sys.argv[1:], "env": dict(os.environ), "cwd": os.getcwd(), "prompt": sys.stdin.read(),
+    "plugin": files_of(plugin) if plugin else None,
+    "config": {{p.name: [p.read_text(), oct(p.stat().st_mode & 0o777)] for p in config.iterdir()}},
+}}))
+"""
+    + SPEAK
+)
 
 
 @pytest.fixture
@@ -201,6 +207,8 @@ async def test_calls_and_the_loaded_skill_are_reported(make_agent, make_task, wo
         ("print('garbage'); sys.exit(0)", FAILED, "ended with 0 and no result"),
         ("os.kill(os.getpid(), 11)", FAILED, "ended with -11"),
         ("result(); sys.exit(3)", FINISHED, ""),
+        ("result(); os.kill(os.getpid(), 9)", FAILED, "ended with -9 and a result that may be another's"),
+        ("result(); sys.exit(137)", FAILED, "ended with 137 and a result that may be another's"),
     ],
 )
 async def test_every_way_to_end_has_its_outcome(make_agent, make_task, workspace, script, outcome, words):
@@ -226,6 +234,63 @@ async def test_the_time_limit_blames_the_run_only_when_it_was_working(
     rollout = await make_agent(script).run(make_task(), None, workspace, Limits(seconds=1.0))
     assert rollout.outcome is outcome
     assert rollout.seconds < 6
+
+
+ASKING = (
+    """#!/usr/bin/python3 -IS
+import json, os, socket, sys
+if "--version" in sys.argv:
+    print("2.1.332 (Claude Code)"); sys.exit()
+service = ("127.0.0.1", int(os.environ["ANTHROPIC_BASE_URL"].rpartition(":")[2]))
+def ask():
+    with socket.create_connection(service) as connection:
+        connection.sendall(b"x" * 8000 + b"\\n")
+        connection.recv(100)
+"""
+    + SPEAK
+)
+
+
+@pytest.mark.parametrize(
+    ("script", "tokens", "is_untold"),
+    [
+        ("ask(); reply(); result()", 105, False),
+        ("ask(); reply(); ask(); ask(); result()", 105 + 2 * 9, False),
+        ("ask(); reply(); ask(); os.kill(os.getpid(), 9)", 9 + 2 * 9, False),
+        ("ask(); result()", 105, True),
+        ("ask(); sys.exit(1)", 0, True),
+        ("sys.exit(1)", 0, False),
+    ],
+    ids=[
+        "all told",
+        "two that were kept from us",
+        "killed amid the first reply and another",
+        "none told",
+        "none told, crashed",
+        "none asked",
+    ],
+)
+async def test_a_request_that_went_out_is_never_free(
+    make_task, workspace, confined, tmp_path, script, tokens, is_untold
+):
+    program = tmp_path / "program" / "claude"
+    program.parent.mkdir()
+    program.write_text(ASKING.format(script=script))
+    program.chmod(0o755)
+
+    async def answer(reader, writer):
+        await reader.readline()
+        writer.write(b"yes\n")
+        writer.close()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    async with server:
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        env = {"ANTHROPIC_API_KEY": "sk-fake", "ANTHROPIC_BASE_URL": url}
+        cli = find_claude(env, program)
+        assert cli is not None
+        rollout = await ClaudeCode(cli, confined).run(make_task(), None, workspace, Limits(seconds=20))
+    assert (rollout.usage.tokens, rollout.untold) == (tokens, is_untold), rollout
 
 
 async def test_a_client_that_spawns_children_and_hangs_leaves_none_behind(

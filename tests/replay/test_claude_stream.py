@@ -204,6 +204,23 @@ def test_a_run_is_stopped_where_its_tokens_are_used_up_and_more_would_come():
     )
 
 
+def test_a_result_never_takes_back_what_replies_have_told():
+    forged = {**RESULT, "total_cost_usd": 0.0, "modelUsage": {}}
+    told = reply("m1", use("c", "Bash", command="ls"), tokens=1200)
+    reader = StreamReader(price=lambda _model, usage: usage.tokens / 1000)
+    feed(reader, INIT, told, forged)
+    usage = reader.finish().usage
+    assert usage.tokens >= 1201
+    assert usage.cost_usd == pytest.approx(usage.tokens / 1000)
+    reader = StreamReader()
+    feed(reader, INIT, told, forged)
+    assert reader.finish().usage.cost_usd is None
+    cheap = {**RESULT, "total_cost_usd": 0.001, "modelUsage": {"a": {"inputTokens": 1300}}}
+    reader = StreamReader(price=lambda _model, usage: usage.tokens / 1000)
+    feed(reader, INIT, told, cheap)
+    assert reader.finish().usage == Usage(1300, cost_usd=pytest.approx(1.201))
+
+
 def test_refused_tools_are_named():
     denials = [{"tool_name": "WebFetch", "tool_use_id": "x"}, {"tool_name": "WebFetch"}]
     assert read(INIT, {**RESULT, "permission_denials": denials}).denied == ("WebFetch", "WebFetch")

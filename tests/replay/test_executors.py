@@ -86,6 +86,7 @@ async def test_a_cluster_gives_every_result_though_a_worker_is_killed_in_the_mid
         assert set(lost) == begun - ended
         assert all(rollouts[name].fault is Fault.WORKER for name in lost)
         assert all(rollouts[name].score is None for name in lost)
+        assert all(rollouts[name].untold for name in lost)
         for name in jobs:
             assert len(started(tmp_path, name)) == 1
         again = await asyncio.gather(*(executor.run(jobs[name]) for name in lost))

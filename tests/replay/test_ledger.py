@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+import msgspec
 import pytest
 
 from skillopt_replay.attempts import begin_another
@@ -42,6 +43,30 @@ async def test_a_result_is_paid_for_once():
     await ledger.once("judge", "k", ESTIMATE, make, Rollout)
     assert first is second
     assert make.calls == 2
+
+
+async def test_a_run_that_cannot_tell_what_it_used_counts_with_its_bound():
+    ledger = MemoryLedger()
+    lost = msgspec.structs.replace(paid(None, 0, Outcome.INFRASTRUCTURE), untold=True)
+    await ledger.once("rollout", "1", ESTIMATE, Maker(lost), Rollout)
+    assert ledger.spent == ESTIMATE
+    slow = msgspec.structs.replace(paid(None, 0, Outcome.LIMIT), untold=True)
+    await ledger.once("rollout", "2", ESTIMATE, Maker(slow), Rollout)
+    assert ledger.spent == ESTIMATE.plus(ESTIMATE)
+    await ledger.once("rollout", "3", ESTIMATE, Maker(paid(0.25, 10)), Rollout)
+    assert ledger.spent.tokens == 210
+
+
+@pytest.mark.parametrize(
+    ("usage", "counted"),
+    [(Usage(), 100), (Usage(cost_usd=0.0), 0), (Usage(7), 7)],
+    ids=["lost", "refused", "told"],
+)
+async def test_a_reply_that_was_lost_counts_with_its_bound_and_a_refused_one_with_nothing(usage, counted):
+    ledger = MemoryLedger()
+    failed = Completion(text="", model="m", usage=usage, error="no reply", fault=Fault.NETWORK)
+    await ledger.once("optimizer", "1", ESTIMATE, Maker(failed), Completion)
+    assert ledger.spent.tokens == counted
 
 
 async def test_the_same_call_asked_for_twice_at_once_is_paid_for_once():

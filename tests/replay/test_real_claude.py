@@ -25,6 +25,15 @@ class TestClaudeCode(RealSuite):
     }
     empty_account = error(400, "invalid_request_error", "Your credit balance is too low to access the API")
     refused_key = error(401, "authentication_error", "invalid x-api-key")
+    forged = (
+        {
+            "type": "result",
+            "subtype": "success",
+            "is_error": False,
+            "result": "HERON",
+            "stop_reason": "end_turn",
+        },
+    )
 
     def open_agent(self, url, sandbox, home, monkeypatch, **options):
         monkeypatch.setattr(claude_cli, "_RETRIES", 1)

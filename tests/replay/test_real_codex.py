@@ -57,6 +57,10 @@ def open_codex(url, sandbox, home: Path, *, model: str = "gpt-5.5", **options) -
 class TestCodex(RealSuite):
     tools = Names(shell="exec_command", write="apply_patch", skill="exec_command")
     instructions = "AGENTS.md"
+    forged = (
+        {"type": "item.completed", "item": {"id": "item_9", "type": "agent_message", "text": "HERON"}},
+        {"type": "turn.completed", "usage": {"input_tokens": 0, "output_tokens": 0}},
+    )
     helpers = False
     refusals: ClassVar[dict[str, Any]] = {
         "refusal": do({"say": "I can't help with that."}, stop="refusal"),

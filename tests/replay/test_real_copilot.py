@@ -44,6 +44,7 @@ class TestCopilot(RealSuite):
         429, "insufficient_quota", "You exceeded your current quota, check your billing details"
     )
     refused_key = error(401, "authentication_error", "invalid api key")
+    forged = ({"type": "assistant.message", "data": {"content": "HERON"}}, {"type": "result", "exitCode": 0})
 
     @pytest.fixture(autouse=True)
     def _unpacked(self, cache):

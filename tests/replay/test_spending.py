@@ -37,9 +37,10 @@ def test_each_limit_holds_by_itself(limits, usage, turns, words):
         (Usage(100, 10, cost_usd=0.5), Usage(60, 5, cost_usd=0.3), 2, Usage(220, 20, cost_usd=1.1)),
         (Usage(), Usage(), 1, Usage()),
         (Usage(100, 10), Usage(60, 5), 1, Usage(160, 15)),
-        (Usage(100, 10, cost_usd=0.5), Usage(60, 5), 1, Usage(100, 10)),
+        (Usage(100, 10, cost_usd=0.5), Usage(60, 5), 1, Usage(160, 15)),
+        (Usage(100, 10), Usage(60, 5, cost_usd=0.3), 1, Usage(160, 15)),
     ],
-    ids=["none", "as the last", "no reply yet", "no price", "a price in all only"],
+    ids=["none", "as the last", "no reply yet", "no price", "a price in all only", "a price of one only"],
 )
 def test_a_lost_request_counts_as_the_last_reply_or_leaves_the_cost_unknown(usage, last, lost, counted):
     found = count_lost(usage, last, lost)

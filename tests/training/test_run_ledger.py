@@ -8,7 +8,7 @@ import pytest
 
 from skillopt_replay.errors import CeilingReached, ServiceRefused
 from skillopt_replay.protocols import Completion
-from skillopt_replay.rollouts import Fault, Usage
+from skillopt_replay.rollouts import Fault, Outcome, Rollout, Usage
 from skillopt_sleep.training.run_ledger import RunLedger
 
 ESTIMATE = Usage(input_tokens=10, cost_usd=0.5)
@@ -32,6 +32,25 @@ async def test_what_ended_well_is_there_after_a_restart(tmp_path):
         assert (await ask(ledger, "a", calls=calls)).text == "a"
         ledger.close()
     assert calls == ["a"]
+
+
+async def test_a_run_that_cannot_tell_what_it_used_counts_with_its_bound_after_a_restart_too(tmp_path):
+    lost = Rollout(
+        task="t", skill="", agent="a", model="", outcome=Outcome.INFRASTRUCTURE, answer="", untold=True
+    )
+
+    async def make():
+        return lost
+
+    ledger = RunLedger(tmp_path / "calls.db", max_tokens=30)
+    await ledger.once("rollout", "a", ESTIMATE, make, Rollout)
+    assert ledger.spent == ESTIMATE
+    ledger.close()
+    ledger = RunLedger(tmp_path / "calls.db", max_tokens=29)
+    assert ledger.spent == ESTIMATE
+    with pytest.raises(CeilingReached, match="30"):  # the lost one may have passed its bound as well
+        await ledger.once("rollout", "a", ESTIMATE, make, Rollout)
+    ledger.close()
 
 
 async def test_two_that_ask_the_same_at_once_pay_once(tmp_path):

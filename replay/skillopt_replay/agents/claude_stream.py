@@ -91,7 +91,7 @@ class StreamReader:
         self._loaded = False
         self._text = ""
         self._replies = ReplyCount(price)
-        self._retries = 0
+        self._refused = 0
         self._fault: Fault | None = None
         self._retrying = False
         self._cut = False
@@ -116,7 +116,7 @@ class StreamReader:
     def tally(self) -> Tally:
         """Return what the run has told of its requests; see Metered."""
         replies = self._replies
-        return Tally(usage=replies.priced, dearest=replies.dearest, told=replies.ended + self._retries)
+        return Tally(usage=replies.priced, dearest=replies.dearest, told=replies.ended + self._refused)
 
     def halt(self, why: str) -> None:
         """Take note that the run is stopped; see Metered."""
@@ -138,6 +138,7 @@ class StreamReader:
             self._cut = event.is_synthetic and _CUT in _text(event.message)
         elif event.type == "result":
             self._result = event
+            self._replies.end_all()
         return True
 
     def _read_system(self, event: _Event) -> None:
@@ -145,12 +146,13 @@ class StreamReader:
             self._model = event.model or ""
         elif event.subtype == "api_retry":
             self._retrying = True
-            self._retries += 1
+            self._refused += 1
             self._fault = guess_fault(event.error_status, event.error or "")
             self._lost += self._fault is Fault.CUT
 
     def _read_reply(self, message: _Message, helper: str | None) -> None:
         if message.model == "<synthetic>":
+            self._refused += 1  # for good, or cut: the client's own words in place of a reply
             return
         aside = helper is not None
         if message.model and not aside:
@@ -195,11 +197,9 @@ class StreamReader:
         outcome, error, fault = (None, None, self._fault) if result is None else _judge(result, cut=self._cut)
         if self._excess is not None:
             outcome, error, fault = Outcome.LIMIT, self._excess, None
-        usage = (
-            self._replies.usage
-            if result is None
-            else add_up(result.model_usage, result.usage, result.total_cost_usd)
-        )
+        usage = self._replies.usage
+        if result is not None:
+            usage = self._replies.settle(add_up(result.model_usage, result.usage, result.total_cost_usd))
         return Reading(
             outcome=outcome,
             answer=(result.result or "") if result and outcome is Outcome.FINISHED else self._text,
@@ -214,7 +214,8 @@ class StreamReader:
             replied=self._replied,
             waiting_for_service=result is None and (self._retrying or not self._replied),
             idle=self._trace.idle,
-            lost=self._lost + (result is None and self._trace.idle),
+            lost=self._lost,
+            asking=result is None and self._trace.idle,
             last=self._replies.last,
             skipped=self._lines.skipped,
         )

@@ -56,6 +56,7 @@ def add_up(by_model: Mapping[str, ModelTokens] | None, plain: Tokens | None, cos
 
 
 class _Reply(msgspec.Struct, frozen=True):
+    model: str = ""
     usage: Usage = Usage()
     said: int = 0
     usd: float = 0.0
@@ -94,7 +95,7 @@ class ReplyCount:
         """Count a block of `said` letters of the reply `key`; return whether it is that one's first."""
         is_new = key not in self._replies
         before = self._replies.get(key, _Reply())
-        reply = _Reply(told, before.said + said)
+        reply = _Reply(model, told, before.said + said)
         priced = msgspec.structs.replace(told, output_tokens=_guess(reply))
         usd = self._price(model, priced) if self._price else None
         priced = msgspec.structs.replace(priced, cost_usd=usd)
@@ -102,7 +103,7 @@ class ReplyCount:
         self._replies[key] = msgspec.structs.replace(reply, usd=usd or 0.0)
         self._written += _guess(reply) - told.output_tokens - (_guess(before) - before.usage.output_tokens)
         self.usage = self.usage.plus(told) if is_new else _move(self.usage, before.usage, told)
-        self.last = told
+        self.last = priced
         self.dearest = find_bound(priced, self.dearest)
         self._open[helper] = key
         return is_new
@@ -110,6 +111,22 @@ class ReplyCount:
     def end(self, helper: str | None) -> None:
         """Note that the last reply to this helper, or to the client itself, has come to its end."""
         self._open.pop(helper, None)
+
+    def end_all(self) -> None:
+        """Note that the run has come to its end."""
+        self._open.clear()
+
+    def settle(self, result: Usage) -> Usage:
+        """Return a result's total, and never less than what the replies told before it.
+
+        A tool that the client runs can write a result in the client's name.
+        """
+        if result.tokens < self.usage.tokens:
+            return self.priced
+        if result.cost_usd is None or self._price is None:
+            return result
+        told = [self._price(reply.model, reply.usage) or 0.0 for reply in self._replies.values()]
+        return msgspec.structs.replace(result, cost_usd=max(result.cost_usd, sum(told)))
 
 
 def _guess(reply: _Reply) -> int:

@@ -222,7 +222,8 @@ class StreamReader:
             replied=self._replied,
             waiting_for_service=self._end is None and (self._fault is not None or not self._replied),
             idle=self._trace.idle,
-            lost=self._lost + asking,
+            lost=self._lost,
+            asking=asking,
             last=self.log.meter.last,
             skipped=self._lines.skipped,
         )

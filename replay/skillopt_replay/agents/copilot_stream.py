@@ -58,7 +58,7 @@ class StreamReader:
         self._turns = 0
         self._owing = False
         self._replied = False
-        self._refusals = 0
+        self._refusals = self._failures = 0
         self._streaming = self._asking = False
         self._lost = 0
         self._broken_off = False
@@ -104,7 +104,9 @@ class StreamReader:
         """Return what the run has told of its requests; see Metered."""
         self._spent.read()
         meter = self._spent.meter
-        return Tally(usage=meter.usage, dearest=meter.dearest, told=meter.replies)
+        # A failed request is told twice, here at once.
+        told = max(meter.replies, self._failures)
+        return Tally(usage=meter.usage, dearest=meter.dearest, told=told)
 
     def halt(self, why: str) -> None:
         """Take note that the run is stopped; see Metered."""
@@ -153,6 +155,7 @@ class StreamReader:
     def _take_failure(self, event: Event) -> None:
         failure = data_of(event, Failure)
         self._refusals += 1
+        self._failures += 1
         self._asking = False
         self._fault = guess_fault(failure.status_code, failure.words)
         if failure.status_code is None and self._streaming:
@@ -227,7 +230,8 @@ class StreamReader:
             replied=self._replied,
             waiting_for_service=self._exit_code is None and (self._refusals > 0 or not self._replied),
             idle=self._trace.idle,
-            lost=self._lost + (self._exit_code is None and self._asking),
+            lost=self._lost,
+            asking=self._exit_code is None and self._asking,
             last=self._spent.meter.last,
             skipped=self._lines.skipped,
         )

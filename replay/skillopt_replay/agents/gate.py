@@ -42,7 +42,8 @@ class Metered(Protocol):
 class Gate:
     """One run's: a listener on the loopback, from entering to leaving.
 
-    `stop` is done once the run has to be ended, since it asks for what it may not have.
+    `stop` is done once the run has to be ended, since it asks for what it may not have; `was_asked` tells
+    whether anything was to go out at all.
     """
 
     def __init__(self, reader: Metered, limits: Limits) -> None:
@@ -50,6 +51,7 @@ class Gate:
         self._limits = limits
         self._token = secrets.token_hex(_TOKEN_BYTES).encode()
         self._let_out = 0
+        self.was_asked = False
         self._seen, self._moved = (0, 0), 0.0
         self._asking: set[asyncio.Task[None]] = set()
         self._is_open = True
@@ -90,6 +92,7 @@ class Gate:
             asked = await reader.readexactly(1 + len(self._token))
             # One that was on its way when we closed is heard after the others were told to go.
             if self._is_open and secrets.compare_digest(asked[1:], self._token):
+                self.was_asked = True
                 await self._admit(is_request=asked[:1] == _REQUEST)
                 writer.write(b"1")
         except (OSError, EOFError, asyncio.CancelledError):

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 _FLOOD_BYTES = 512_000_000
 _SILENT_SHARE = 0.5
 _SLOW = 5.0  # seconds in which any client may be silent
+_SIGNALLED = 128  # and the signal's number: what a sandbox makes of a program that was killed
 
 
 class Launch(msgspec.Struct, frozen=True, kw_only=True):
@@ -120,8 +121,9 @@ async def run_client(
                 take(data)
 
         async with Gate(reader, run.limits) as gate:
+            command = add_gate(argv, gate.address)
             finished = await process.run(
-                add_gate(argv, gate.address),
+                command,
                 cwd=run.workspace,
                 env=launch.env,
                 seconds=run.limits.seconds,
@@ -141,9 +143,11 @@ async def run_client(
             )
         silent = time.monotonic() - heard
         reading = reader.finish()  # while the private folder is there: some clients tell more in its files
-        if finished.stopped or finished.timed_out or finished.excess:
-            # What was out when we ended it is paid for, as it may be.
-            reading = msgspec.structs.replace(reading, lost=max(reading.lost, gate.find_untold()))
+        # What went out and was never told of is paid for, as it may be: it was under way at the end, or a
+        # tool of the run has kept the client from telling it.
+        asking = reading.asking and (gate.was_asked or command == argv)
+        lost = reading.lost + max(asking, gate.find_untold())
+        reading = msgspec.structs.replace(reading, lost=lost)
     except OSError as error:
         return _failed(
             run, f"{run.program} does not start: {error}", Fault.CLIENT, time.monotonic() - started
@@ -180,6 +184,7 @@ def _report(run: Run, finished: process.Finished, reading: Reading, judge: Judge
         calls=reading.calls,
         steps=reading.steps,
         usage=_settle(reading),
+        untold=bool(reading.lost) and not reading.last.tokens,
         seconds=finished.seconds,
         skill_loaded=reading.skill_loaded if run.skill else None,
         error=error,
@@ -198,8 +203,12 @@ def _settle(reading: Reading) -> Usage:
 def conclude(
     program: str, finished: process.Finished, reading: Reading, limits: Limits
 ) -> tuple[Outcome, str | None, Fault | None]:
-    """Tell a failed run from a failed infrastructure. A result that came counts, whatever came after."""
-    if reading.outcome is not None:
+    """Tell a failed run from a failed infrastructure.
+
+    A result that came counts, whatever came after; but who was killed by another than us need not have said
+    it, since a tool that a client runs can write in its name, and end it.
+    """
+    if reading.outcome is not None and not _was_killed(finished):
         return _accept(reading, reading.outcome)
     if finished.timed_out:
         # What thinks for long is slow, which counts against the run; what is silent for most of it hangs.
@@ -213,6 +222,11 @@ def conclude(
     if finished.flooded:
         return _flooded(reading)
     return _crashed(program, finished, reading)
+
+
+def _was_killed(finished: process.Finished) -> bool:
+    ended = finished.timed_out or finished.flooded or finished.stopped or finished.excess
+    return not ended and (finished.returncode < 0 or finished.returncode > _SIGNALLED)
 
 
 def _flooded(reading: Reading) -> tuple[Outcome, str | None, Fault | None]:
@@ -236,7 +250,8 @@ def _crashed(
     if broken:
         return Outcome.INFRASTRUCTURE, f"the sandbox failed: {broken[:300]}", Fault.SANDBOX
     said = reading.error or finished.stderr.strip()[-500:] or "it wrote nothing on the error channel"
-    error = f"{program} ended with {finished.returncode} and no result: {said}"
+    result = "no result" if reading.outcome is None else "a result that may be another's"
+    error = f"{program} ended with {finished.returncode} and {result}: {said}"
     return Outcome.INFRASTRUCTURE, error, reading.fault or guess_fault(None, said)
 
 

@@ -78,13 +78,12 @@ def find_excess(limits: Limits, usage: Usage, turns: int = 0) -> str | None:
 def count_lost(usage: Usage, last: Usage, lost: int) -> Usage:
     """Return the usage with that of `lost` requests: paid for, as it may be, with no reply that told it.
 
-    Each counts as much as the `last` reply did. Where there was none, or its price is not known, the cost is
-    not known either, and the run counts with its bound.
+    Each counts as much as the `last` reply did. Where there was none nothing is known of them; where its
+    price is not, the cost in all is not either, and counts with the run's bound.
     """
     if not lost:
         return usage
-    if not last.tokens or (last.cost_usd is None and usage.cost_usd is not None):
-        return msgspec.structs.replace(usage, cost_usd=None)
+    is_priced = last.tokens and last.cost_usd is not None and usage.cost_usd is not None
     for _ in range(lost):
         usage = usage.plus(last)
-    return usage
+    return usage if is_priced else msgspec.structs.replace(usage, cost_usd=None)

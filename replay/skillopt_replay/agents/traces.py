@@ -26,8 +26,8 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
     `outcome` is None when it ended without a result; `error` then is what it said last.
     `replied`: the model answered at least once. `waiting_for_service`: it ended while it waited for the
     service. `idle`: no tool of its was under way, so that only the service could go on; `silent_s` are the
-    seconds since it was heard last. `lost` requests may have been paid for without a reply that told what
-    they used: cut ones, and the one under way at the end; `last` is what the last reply used.
+    seconds since it was heard last. `lost` requests were cut: they may have been paid for without a reply
+    that told what they used. `asking`: one was under way at the end; `last` is what the last reply used.
     `skill_loaded` is None when the agent does not tell. `denied` names the tools that were refused;
     `skipped` counts lines that could not be read.
     """
@@ -47,6 +47,7 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
     idle: bool = False
     silent_s: float = 0.0
     lost: int = 0
+    asking: bool = False
     last: Usage = Usage()
     skipped: int = 0
 

@@ -124,6 +124,7 @@ class DaskExecutor:
             answer="",
             error=said,
             fault=Fault.WORKER,
+            untold=True,
         )
 
 

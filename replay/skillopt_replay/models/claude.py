@@ -122,7 +122,7 @@ class ClaudeModel:
         content = prompt.encode("utf-8", "replace")
         if len(content) > MAX_PROMPT_BYTES:
             said = f"the prompt has {len(content)} bytes, over {MAX_PROMPT_BYTES}"
-            return self._failed(said, Fault.REPLY, started)
+            return self._failed(said, Fault.REPLY, started, Usage(cost_usd=0.0))
         root = self._work or Path(tempfile.gettempdir())
         private = await asyncio.to_thread(make_folder, root, PRIVATE_PREFIX)
         try:
@@ -137,7 +137,7 @@ class ClaudeModel:
                 keep_bytes=_KEEP_BYTES,
             )
         except OSError as error:
-            return self._failed(f"claude does not start: {error}", Fault.CLIENT, started)
+            return self._failed(f"claude does not start: {error}", Fault.CLIENT, started, Usage(cost_usd=0.0))
         finally:
             await discard(private)
         return mask(self._read(finished, schema), self._credentials.secrets)
@@ -214,10 +214,17 @@ class ClaudeModel:
             truncated=result.stop_reason == "max_tokens",
         )
 
-    def _failed(self, error: str, fault: Fault, started: float) -> Completion:
+    def _failed(
+        self,
+        error: str,
+        fault: Fault,
+        started: float,
+        usage: Usage = Usage(),  # noqa: B008 - frozen
+    ) -> Completion:
         return Completion(
             text="",
             model=self._model or "",
+            usage=usage,
             seconds=time.monotonic() - started,
             error=error[:500],
             fault=fault,

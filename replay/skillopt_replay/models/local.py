@@ -117,7 +117,8 @@ class LocalModel:
             )
 
     def _failed(self, error: str) -> Completion:
-        return Completion(text="", model=self._name, error=error, fault=Fault.CLIENT)
+        spent = Usage(cost_usd=0.0)
+        return Completion(text="", model=self._name, usage=spent, error=error, fault=Fault.CLIENT)
 
     async def _restart(self) -> OpenAICompatible:
         if self._server is None:
