@@ -147,7 +147,8 @@ def as_edit(written):
 def name_stage(schema):
     """Return which question a schema belongs to."""
     keys = set(schema["properties"])
-    if "rule" in schema["properties"].get("edits", {}).get("items", {}).get("properties", ()):
+    edit = set(schema["properties"].get("edits", {}).get("items", {}).get("properties", ()))
+    if edit in ({"rule"}, {"rule", "instead_of"}):
         return "analyst"
     for key, stage in (
         ("selected_indices", "ranking"),
