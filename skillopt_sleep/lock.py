@@ -15,6 +15,9 @@ from skillopt_sleep.clock import now
 from skillopt_sleep.errors import AppError, Busy
 from skillopt_sleep.paths import Paths, make_private
 
+_NOTE_TRIES = 20
+_NOTE_WAIT_S = 0.1
+
 
 @contextmanager
 def hold(paths: Paths, what: str) -> Iterator[None]:
@@ -46,9 +49,9 @@ def hold_file(
     note = file.with_suffix(".json")
     lock = FileLock(str(file), mode=0o600)
     try:
-        lock.acquire(timeout=wait_s)
-    except Timeout:
-        raise Busy(f"another one is at work: {_describe(note)}", hint="try again when it has ended") from None
+        holder = _acquire(lock, note, wait_s)
+        if holder:
+            raise Busy(f"another one is at work: {holder}", hint="try again when it has ended")
     except OSError as error:
         raise AppError(f"cannot use the lock {file}: {error.strerror or error}") from error
     try:
@@ -64,9 +67,27 @@ def hold_file(
         lock.release()
 
 
-def _describe(note: object) -> str:
+def _acquire(lock: FileLock, note: Path, wait_s: float) -> str:
+    """Acquire a lock within `wait_s`; return who holds it when that fails, else nothing.
+
+    A holder writes its note just after taking the lock and removes it just before letting it go: one without
+    a note is waited for a moment longer.
+    """
+    with contextlib.suppress(Timeout):
+        lock.acquire(timeout=wait_s)
+        return ""
+    for _ in range(_NOTE_TRIES):
+        if holder := _describe(note):
+            return holder
+        with contextlib.suppress(Timeout):
+            lock.acquire(timeout=_NOTE_WAIT_S)
+            return ""
+    return "it left no note"
+
+
+def _describe(note: Path) -> str:
     try:
-        held = json.loads(note.read_text(encoding="utf-8"))  # type: ignore[attr-defined]
+        held = json.loads(note.read_text(encoding="utf-8"))
         return f"{held['what']} (pid {held['pid']}, since {held['since']})"
     except (OSError, ValueError, KeyError, TypeError):
-        return "it left no note"
+        return ""

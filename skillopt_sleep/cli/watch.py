@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,7 +24,7 @@ from skillopt_sleep.review.visible import show_line
 from skillopt_sleep.review.wording import count
 
 if TYPE_CHECKING:
-    from skillopt_sleep.watching import Update
+    from skillopt_sleep.watching import Update, Watcher
 
 _REDRAW_S = 0.1
 _CLEAR = "\r\x1b[2K"
@@ -48,7 +50,8 @@ def watch_transcripts(clients: tuple[str, ...], *, poll_s: float | None, quiet: 
     with _choose(quiet=quiet, as_json=as_json) as display, stoppable():
         try:
             roots = list_roots(paths, os.environ, clients)
-            with Watcher(roots, timing=timing, poll=poll_s is not None, notice=display.notice) as watcher:
+            watcher = Watcher(roots, timing=timing, poll=poll_s is not None, notice=display.notice)
+            with ended_by_signals(watcher), watcher:
                 for update in keep_fresh(
                     watcher,
                     paths,
@@ -60,6 +63,32 @@ def watch_transcripts(clients: tuple[str, ...], *, poll_s: float | None, quiet: 
                     display.update(update)
         except KeyboardInterrupt:
             return
+
+
+@contextmanager
+def ended_by_signals(watcher: Watcher) -> Iterator[None]:
+    """Let a signal stop the watcher, and interrupt the harvest under way.
+
+    Python drops an interrupt raised in a finaliser or a callback of the collector, and one raised between
+    taking a lock and guarding it would leave the watcher's threads waiting: the stop outlives the first, and
+    while the watcher waits nothing is raised.
+    """
+
+    def end(_number: int, _frame: object) -> None:
+        watcher.stop()
+        if watcher.is_looking:
+            raise KeyboardInterrupt
+
+    before = {}
+    if threading.current_thread() is threading.main_thread():
+        for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(name) != signal.SIG_IGN:
+                before[name] = signal.signal(name, end)
+    try:
+        yield
+    finally:
+        for name, handler in before.items():
+            signal.signal(name, handler)
 
 
 @contextmanager

@@ -87,6 +87,8 @@ class Watcher:
         self._arranged_at = 0.0
         self._looked_at = 0.0
         self._rest_until = 0.0
+        self.is_looking = False
+        """Whether the iterating thread is outside: at work on a batch, not waiting for one."""
 
     def __enter__(self) -> Watcher:
         self.start()
@@ -119,9 +121,11 @@ class Watcher:
     def batches(self) -> Iterator[Batch]:
         """Yield when it is time to look, at once to begin with, until stopped. Blocks in between."""
         batch: Batch | None = Batch(reason="start")
-        while batch is not None:
+        while batch is not None and not self._stopped:
             began = time.monotonic()
+            self.is_looking = True
             yield batch
+            self.is_looking = False
             self._looked_at = time.monotonic()
             if batch.reason != "start":
                 rest = min((self._looked_at - began) * _REST_SHARE, _REST_MAX_S)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 
 import pytest
 
@@ -38,3 +39,42 @@ def test_a_second_run_is_told_who_works_and_a_dead_one_does_not_block():
     other.stdout.close()
     with hold(locate(), "harvest"):
         pass
+
+
+HOLD_BEFORE_NOTING = """
+import sys
+from pathlib import Path
+from filelock import FileLock
+from skillopt_sleep.paths import locate, make_private
+lock = locate().lock
+make_private(lock.parent)
+with FileLock(str(lock)):
+    print("held", flush=True)
+    sys.stdin.readline()
+    if sys.argv[1] == "note":
+        lock.with_suffix(".json").write_text('{"what": "run", "pid": 7, "since": "today"}')
+        sys.stdin.readline()
+"""
+
+
+@pytest.mark.parametrize("then", ["note", "leave"])
+def test_a_holder_that_has_not_written_its_note_yet_is_waited_for_a_moment(then: str):
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLD_BEFORE_NOTING, then],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as other:
+        assert other.stdin is not None
+        assert other.stdout is not None
+        assert other.stdout.readline() == "held\n"
+        go_on = threading.Timer(0.3, lambda: (other.stdin.write("\n"), other.stdin.flush()))
+        go_on.start()
+        if then == "note":
+            with pytest.raises(Busy, match=r"run \(pid 7, since today\)"), hold(locate(), "harvest"):
+                pass
+            other.stdin.write("\n")
+        else:
+            with hold(locate(), "harvest"):
+                pass
+        go_on.join()

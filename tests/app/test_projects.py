@@ -72,7 +72,7 @@ def test_a_home_that_is_a_repository_holds_no_projects(private_home: Path):
         (r"C:\Users\ana\shop", r"C:\Users\ana\shop"),
         (r"C:\shop\.claude\worktrees\hotfix", r"C:\shop"),
         ("relative/folder", "relative/folder"),
-        ("/a\0b", "/a\0b"),
+        ("/a\0b", "/a\N{REPLACEMENT CHARACTER}b"),
         ("/", "/"),
     ],
 )

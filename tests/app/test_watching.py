@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import os
 import queue
 import shutil
+import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -15,6 +17,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from skillopt_sleep.cli.watch import ended_by_signals
 from skillopt_sleep.watching import Batch, Root, Timing, Watcher
 from skillopt_sleep.watching.places import find_remote, make_plan
 
@@ -419,3 +422,31 @@ def test_a_watcher_that_is_stopped_leaves_no_thread_and_no_descriptor(tmp_path: 
             pass
     assert threading.active_count() == threads
     assert process.num_fds() == files
+
+
+def test_an_interrupt_that_python_drops_ends_the_watch_all_the_same(tmp_path: Path):
+    watcher = Watcher(lambda: [as_root(tmp_path)], timing=SOON)
+    looks = 0
+    with ended_by_signals(watcher), watcher:
+        for _ in watcher.batches():
+            looks += 1
+            with pytest.raises(KeyboardInterrupt):
+                signal.raise_signal(signal.SIGINT)
+    assert looks == 1
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_watch_that_waits_ends_at_a_signal_without_being_interrupted(
+    tmp_path: Path, number: signal.Signals
+):
+    before = signal.getsignal(number)
+    watcher = Watcher(lambda: [as_root(tmp_path)], timing=SOON)
+    looks = 0
+    sender = threading.Timer(0.3, os.kill, (os.getpid(), number))
+    with ended_by_signals(watcher), watcher:
+        sender.start()
+        for _ in watcher.batches():
+            looks += 1
+    sender.join()
+    assert looks == 1
+    assert signal.getsignal(number) == before
