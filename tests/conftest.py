@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -14,6 +15,11 @@ from hypothesis import HealthCheck, settings
 from hypothesis.configuration import set_hypothesis_home_dir
 
 sys.dont_write_bytecode = True
+
+# Shells start background jobs with Ctrl-C ignored, which children inherit; tests send it to theirs.
+for _name, _handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+    if signal.getsignal(_name) == signal.SIG_IGN:
+        signal.signal(_name, _handler)
 
 _GUARDS = Path(__file__).parent / "guards"
 _spec = importlib.util.spec_from_file_location("skillopt_test_guard", _GUARDS / "sitecustomize.py")
