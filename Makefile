@@ -46,7 +46,7 @@ test: lint clients
 	SKILLOPT_TEST_CLAUDE="$(call native,*claude-code-*/claude)" \
 	SKILLOPT_TEST_CODEX="$(call native,*codex-*/bin/codex)" \
 	SKILLOPT_TEST_COPILOT="$(call native,*copilot-*/copilot)" \
-	$(BIN)/python -m pytest -rs -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)
+	sh tests/in_memory.sh $(BIN)/python -m pytest -rs -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)
 
 bench: $(VENV)/.dev
 	@for script in benchmarks/bench_*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
