@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import re
 
-from skillopt_replay.tasks import Check, Exact, JsonSchema, Matches
+from skillopt_replay.tasks import Check, Exact, Matches
+from skillopt_sleep.training.wordings import say_pattern
 
 _FENCED = re.compile(
     r"(?P<before>.*?)^[ \t]*(?P<mark>```|~~~)[^\n]*\n(?P<code>.*?)^[ \t]*(?P=mark)", re.M | re.S
 )
+_BEGINS = re.compile(r"must begin with `(?!~~~)")  # of other patterns it is unknown whether a fence fits
 _SHORT = 3  # so few characters are in a longer text by chance
 _IN_FENCE = "the answer is in a code fence (```), and must stand there without one"
 _BESIDE_FENCE = "the answer is in a code fence (```) with other text beside it; neither may be there"
@@ -26,11 +28,9 @@ def tell_deviation(check: Check, answer: str) -> str:
         return ""
     if isinstance(check, Exact):
         return _tell_exact(check, answer.strip())
-    if isinstance(check, JsonSchema) and not check.path:
+    if isinstance(check, Matches) and _BEGINS.match(say_pattern(check.pattern)):
         return _tell_fence(answer)
-    if isinstance(check, Matches) and check.pattern.lstrip("(?aimsux)").startswith(("\\A", "^")):
-        return _tell_fence(answer)
-    return ""
+    return ""  # JSON is found in a fence as well
 
 
 def _tell_fence(answer: str) -> str:

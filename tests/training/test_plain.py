@@ -86,6 +86,18 @@ def test_there_is_none_where_nothing_failed_or_nothing_can_be_told():
     assert rules() == []
 
 
+def test_the_answer_of_all_that_failed_is_no_form_where_others_want_another():
+    refund, bug = (Matches(pattern=rf"\A{label}\Z") for label in ("refund", "bug"))
+    assert rules(bug, refund, refund, refund, passed=1) == []
+    traces = make_traces(refund, refund, refund)
+    assert say_plainly(traces, [make_task("other", "Ask.", bug)]) == []
+    assert "refund" in say_plainly(traces)[0].edits[0].content
+
+
+def test_what_takes_several_lines_is_no_rule():
+    assert rules(*[Exact(text=f"- {word}\n- {word}s") for word in ("ant", "bee", "cat")]) == []
+
+
 def test_no_answer_is_in_them():
     towns = ("Oslo", "Bergen", "Tromso", "Bodo")
     described, instructed = rules(*[Exact(text=town) for town in towns])
