@@ -14,7 +14,9 @@ from skillopt_sleep.training.wordings import say_pattern
 _FENCED = re.compile(
     r"(?P<before>.*?)^[ \t]*(?P<mark>```|~~~)[^\n]*\n(?P<code>.*?)^[ \t]*(?P=mark)", re.M | re.S
 )
-_BEGINS = re.compile(r"must begin with `(?!~~~)")  # of other patterns it is unknown whether a fence fits
+# Of other patterns it is unknown whether a fence is in their way.
+_BEGINS = re.compile(r"must begin with `(?!~~~)")
+_ENDS = re.compile(r"must end with `.*(?<!~~~)`\Z")
 _SHORT = 3  # so few characters are in a longer text by chance
 _IN_FENCE = "the answer is in a code fence (```), and must stand there without one"
 _BESIDE_FENCE = "the answer is in a code fence (```) with other text beside it; neither may be there"
@@ -28,8 +30,10 @@ def tell_deviation(check: Check, answer: str) -> str:
         return ""
     if isinstance(check, Exact):
         return _tell_exact(check, answer.strip())
-    if isinstance(check, Matches) and _BEGINS.match(say_pattern(check.pattern)):
-        return _tell_fence(answer)
+    if isinstance(check, Matches):
+        said, fence = say_pattern(check.pattern), _tell_fence(answer)
+        if _BEGINS.match(said) or (_ENDS.match(said) and fence == _IN_FENCE):
+            return fence
     return ""  # JSON is found in a fence as well
 
 

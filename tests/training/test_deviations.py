@@ -14,7 +14,7 @@ BARE = Matches(pattern=r"(?s)\A\s*\{.*\}\s*\Z")
 FENCED = '```json\n{"a": 1}\n```'
 
 
-@pytest.mark.parametrize("check", [BARE, Exact(text='{"a": 1}')])
+@pytest.mark.parametrize("check", [BARE, Exact(text='{"a": 1}'), Matches(pattern=r"1\}\s*\Z")])
 def test_a_code_fence_around_what_was_asked_for_is_named(check):
     assert (
         tell_deviation(check, FENCED)
@@ -58,6 +58,8 @@ def test_that_only_the_case_is_wrong_is_told():
         (Matches(pattern=r"\A[^a-z]*\Z"), FENCED),
         (Matches(pattern=r"\A```sql"), FENCED),
         (Matches(pattern=r"\A~~~"), "~~~\nx\n~~~"),
+        (Matches(pattern=r"~~~\Z"), "~~~\nx\n~~~"),
+        (Matches(pattern=r"DONE\Z"), f"DONE\n{FENCED}"),
         (Matches(pattern="DONE"), FENCED),
         (Contains(text="x"), FENCED),
     ],
