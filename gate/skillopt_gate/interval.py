@@ -32,13 +32,13 @@ def bootstrap_interval(
     if n == 0:
         return within
     tail = (1 - level) / 2
-    if len(set(values)) == 1:
-        value = float(values[0])
-        share = 1 - tail ** (1 / n)
-        return value - share * (value - least), value + share * (most - value)
     # Whole units, so that equal sums tie; a millionth is fine enough where scores share no small unit.
     scale = min(lcm(*(value.denominator for value in values)), 1_000_000)
     units = sorted(round(value * scale) for value in values)
+    if len(set(units)) == 1:
+        value = float(min(values))
+        share = 1 - tail ** (1 / n)
+        return value - share * (value - least), value + share * (most - value)
     drawn = rng.choices(units, k=n * draws)
     sums = sorted(sum(drawn[at : at + n]) for at in range(0, n * draws, n))
     observed = sum(units)

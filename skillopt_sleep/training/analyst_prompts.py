@@ -8,6 +8,7 @@ import msgspec
 
 from skillopt_replay.protocols import Message
 from skillopt_replay.skills import Skill
+from skillopt_replay.tasks import Task
 from skillopt_sleep.training.asking import make_object
 from skillopt_sleep.training.markdown import split_items
 from skillopt_sleep.training.modes import UpdateMode
@@ -34,8 +35,9 @@ class Brief(msgspec.Struct, frozen=True, kw_only=True):
     """What every analyst of a step is told besides the traces.
 
     `budget` is the learning rate in force (None: no cap), `memory` the optimizer's own notes over the epochs,
-    `rejected` what was turned down so far, both as text. `variant` tells the rivals of a race apart; all but
-    the first are asked at `temperature`.
+    `rejected` what was turned down so far, both as text. A form is told only where it holds for the `kin`,
+    all tasks of the kind. `variant` tells the rivals of a race apart; all but the first are asked at
+    `temperature`.
     """
 
     skill: Skill
@@ -47,6 +49,7 @@ class Brief(msgspec.Struct, frozen=True, kw_only=True):
     trace_tokens: int = 24_000
     show_gold: bool = False
     show_form: bool = True
+    kin: tuple[Task, ...] = ()
     mode: UpdateMode = "patch"
     variant: int = 0
     temperature: float = 0.7
@@ -109,6 +112,17 @@ an edit. A lapse: the skill has the rule and the agent did not follow it; write 
 reminder into "appendix_notes". When in doubt it is a lapse."""
 
 
+def show_runs(brief: Brief, batch: Minibatch) -> str:
+    """Return the runs of a minibatch as text."""
+    return render(
+        batch.traces,
+        brief.trace_tokens,
+        show_gold=brief.show_gold,
+        show_form=brief.show_form,
+        kin=brief.kin,
+    )
+
+
 def build_messages(brief: Brief, batch: Minibatch) -> list[Message]:
     """Return the question about a minibatch."""
     task = _TASKS[batch.kind] + (_SKILL_AWARE if brief.skill_aware else "")
@@ -119,9 +133,7 @@ def build_messages(brief: Brief, batch: Minibatch) -> list[Message]:
         brief.rejected
     )
     parts += [f"Your own notes from earlier epochs:\n{brief.memory}"] * bool(brief.memory)
-    parts.append(
-        render(batch.traces, brief.trace_tokens, show_gold=brief.show_gold, show_form=brief.show_form)
-    )
+    parts.append(show_runs(brief, batch))
     parts.append(f"Write {cap}, as JSON." if brief.mode == "patch" else f"Make {cap}. Reply as JSON.")
     example = _EXAMPLE if brief.mode == "patch" else ""
     files = _FILES if brief.skill.files and brief.mode == "patch" else ""

@@ -86,7 +86,7 @@ async def reflect(optimizer: Optimizer, brief: Brief, batch: Minibatch) -> Insig
         general, copies = _find_copies(edits, batch)
         # A rule that cannot be used costs that rule only, as long as there is another.
         unfit = [] if known is not None and general else [*faults, *copies]
-        return "; ".join([*unfit, *find_misses(brief, edits)])
+        return "; ".join([*unfit, *find_misses(brief, general[: brief.budget])])
 
     if known is None:
         messages, schema = build_messages(brief, batch), make_schema(brief)
@@ -98,8 +98,8 @@ async def reflect(optimizer: Optimizer, brief: Brief, batch: Minibatch) -> Insig
     value = reply.value
     edits, _ = ([], []) if whole else read(value)
     draft, _ = read_draft(value.get("skill_candidates")) if whole else (None, "")
-    edits = edits if brief.budget is None else edits[: brief.budget]
-    edits = place(brief, _find_copies(edits, batch)[0])
+    # What may not stand is left out first: it takes no other's place.
+    edits = place(brief, _find_copies(edits, batch)[0][: brief.budget])
     takes_notes = brief.skill_aware and (batch.kind != "success" or brief.notes_of_success)
     return Insight(
         kind=batch.kind,

@@ -75,7 +75,7 @@ class GradientSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     """Reflection. `trace_tokens` bounds what one question shows of the rollouts, in tokens.
 
     `show_gold` lets the optimizer see what the checks want; else it never does. `show_form` tells it the form
-    of that: what the tasks of a batch have in common, without an answer; `plain` races these words alone,
+    of that: what all train tasks have in common, without an answer; `plain` races these words alone,
     too, as a description and as an instruction. `minibatches` is how many of its minibatches a candidate
     learns from (0: all). With `vouched` every edit has to rest on words the user typed about the tasks, and
     cites them. `temperature` is for all candidates but the first, which is asked at 0.

@@ -8,11 +8,15 @@ from __future__ import annotations
 
 import re
 
-from skillopt_replay.tasks import Check, Exact, JsonSchema, Matches
+from skillopt_replay.tasks import Check, Exact, Matches
+from skillopt_sleep.training.wordings import say_pattern
 
 _FENCED = re.compile(
     r"(?P<before>.*?)^[ \t]*(?P<mark>```|~~~)[^\n]*\n(?P<code>.*?)^[ \t]*(?P=mark)", re.M | re.S
 )
+# Of other patterns it is unknown whether a fence is in their way.
+_BEGINS = re.compile(r"must begin with `(?!~~~)")
+_ENDS = re.compile(r"must end with `.*(?<!~~~)`\Z")
 _SHORT = 3  # so few characters are in a longer text by chance
 _IN_FENCE = "the answer is in a code fence (```), and must stand there without one"
 _BESIDE_FENCE = "the answer is in a code fence (```) with other text beside it; neither may be there"
@@ -26,11 +30,11 @@ def tell_deviation(check: Check, answer: str) -> str:
         return ""
     if isinstance(check, Exact):
         return _tell_exact(check, answer.strip())
-    if isinstance(check, JsonSchema) and not check.path:
-        return _tell_fence(answer)
-    if isinstance(check, Matches) and check.pattern.lstrip("(?aimsux)").startswith(("\\A", "^")):
-        return _tell_fence(answer)
-    return ""
+    if isinstance(check, Matches):
+        said, fence = say_pattern(check.pattern), _tell_fence(answer)
+        if _BEGINS.match(said) or (_ENDS.match(said) and fence == _IN_FENCE):
+            return fence
+    return ""  # JSON is found in a fence as well
 
 
 def _tell_fence(answer: str) -> str:

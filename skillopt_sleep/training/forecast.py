@@ -78,7 +78,9 @@ def forecast(
     }
     analysts = math.ceil(batch / config.gradient.minibatch_size) + 2 * train.accumulation
     merges = math.ceil(analysts / (config.gradient.merge_batch_size - 1)) + 2
-    asked = steps * train.candidates * (analysts * 2 + merges * 2 + 4) + ends * 4 + train.num_epochs
+    # Where words are raced no analyst is asked, but perhaps for their learning rate and a shorter skill.
+    plain = RIVALS * config.gradient.plain * 4
+    asked = steps * (train.candidates * (analysts * 2 + merges * 2 + 4) + plain) + ends * 4 + train.num_epochs
     runs = sum(rollouts.values())
     costs = [
         number * usage.cost_usd

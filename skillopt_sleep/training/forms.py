@@ -2,7 +2,8 @@
 
 Of an exact text the words and numbers are left out (`=<WORD>(<number>)`), except words that the texts of
 several tasks all have. A pattern that several tasks share is their rule, and told as it is. Of a JSON schema
-the keys and types are told, never values.
+the keys and types are told, never values. What the tasks in hand share by chance, because they are those that
+failed, is an answer: a form has to hold for all tasks of the kind.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from skillopt_replay.tasks import Check, Exact, JsonSchema, Matches, Task
@@ -25,20 +26,24 @@ _MANY = re.compile(r"<\w+>(?: <\w+>){2,}")
 _TYPES = {str: "text", bool: "true or false", int: "number", float: "number", type(None): "null"}
 
 
-def find_forms(tasks: Sequence[Task]) -> dict[Check, str]:
-    """Return in a sentence what each check of the tasks wants, where that can be told without an answer."""
-    told = (pair for own in _by_place(tasks) for pair in _tell(own))
+def find_forms(tasks: Sequence[Task], kin: Sequence[Task] = ()) -> dict[Check, str]:
+    """Return in a sentence what each check of the tasks wants, where that can be told without an answer.
+
+    `kin` are further tasks of the kind, for which what is told as a form has to hold as well.
+    """
+    told = (pair for own, others in _by_place(tasks, kin) for pair in _tell(own, others))
     return {check: form for check, form in told if form and len(form) <= _LONGEST}
 
 
-def tell_common(tasks: Sequence[Task]) -> list[str]:
+def tell_common(tasks: Sequence[Task], kin: Sequence[Task] = ()) -> list[str]:
     """Return what the checks of the tasks want as sentences of all of them, one for each place of a check.
 
-    Where the exact texts of the tasks have several forms, it is one of these, the most frequent first.
+    Where the exact texts of the tasks have several forms, it is one of these, the most frequent first. `kin`
+    is as of `find_forms`.
     """
     sentences = []
-    for own in _by_place(tasks):
-        forms = Counter(form for _, form in _tell(own) if form and len(form) <= _LONGEST)
+    for own, others in _by_place(tasks, kin):
+        forms = Counter(form for _, form in _tell(own, others) if form and len(form) <= _LONGEST)
         said = [form for form, _ in forms.most_common(_MOST_FORMS)]
         if len(said) > 1 and all(isinstance(check, Exact) for check in own):
             ends = ALONE.partition("{}")
@@ -48,20 +53,26 @@ def tell_common(tasks: Sequence[Task]) -> list[str]:
     return list(dict.fromkeys(sentences))
 
 
-def _by_place(tasks: Sequence[Task]) -> list[list[Check]]:
-    """Return the checks that stand in the same place of their tasks and are of one type, together."""
-    places: dict[tuple[int, type], dict[str, Check]] = {}
+def _by_place(tasks: Sequence[Task], kin: Sequence[Task]) -> list[tuple[list[Check], list[Check]]]:
+    """Return the checks that stand in the same place of their tasks and are of one type, with their kin."""
+    own = _group(tasks)
+    others = _group(kin)
+    return [(checks, others.get(place, [])) for place, checks in own.items()]
+
+
+def _group(tasks: Sequence[Task]) -> dict[tuple[int, type], list[Check]]:
+    places: dict[tuple[int, type], list[Check]] = {}
     for task in {task.id: task for task in tasks}.values():
         for place, check in enumerate(task.checks):
             if not check.negate:
-                places.setdefault((place, type(check)), {})[task.id] = check
-    return [list(own.values()) for own in places.values()]
+                places.setdefault((place, type(check)), []).append(check)
+    return places
 
 
-def _tell(checks: Sequence[Check]) -> list[tuple[Check, str]]:
+def _tell(checks: Sequence[Check], kin: Sequence[Check]) -> list[tuple[Check, str]]:
     if isinstance(checks[0], Exact):
         texts = {c.text.strip() for c in checks if isinstance(c, Exact)}
-        common = _find_common(texts)
+        common = _find_common(texts, (c.text for c in kin if isinstance(c, Exact)))
         return [
             (c, _quote(_abstract(c.text.strip(), common, cased=not c.ignore_case), ALONE))
             for c in checks
@@ -69,10 +80,12 @@ def _tell(checks: Sequence[Check]) -> list[tuple[Check, str]]:
         ]
     if isinstance(checks[0], Matches):
         patterns = [c.pattern for c in checks if isinstance(c, Matches)]
+        others = {c.pattern for c in kin if isinstance(c, Matches)}
         if len(set(patterns)) == 1:
-            shared = _say(patterns[0], "must match the regular expression")
-            return [(checks[0], shared)] if len(patterns) >= _SHARED else []
-        common = _find_common(set(patterns))
+            if len(patterns) < _SHARED or not others <= set(patterns):
+                return []
+            return [(checks[0], _say(patterns[0], "must match the regular expression"))]
+        common = _find_common(set(patterns), others)
         forms = [(c, _abstract(c.pattern, common, cased=True)) for c in checks if isinstance(c, Matches)]
         return [
             (c, _say(form, "must match a regular expression like"))
@@ -80,7 +93,8 @@ def _tell(checks: Sequence[Check]) -> list[tuple[Check, str]]:
             if common and re.search(r"<[\w ]+>", form)
         ]
     if isinstance(checks[0], JsonSchema):
-        return _tell_schemas([c for c in checks if isinstance(c, JsonSchema)])
+        others_of = [c for c in kin if isinstance(c, JsonSchema)]
+        return _tell_schemas([c for c in checks if isinstance(c, JsonSchema)], others_of)
     return []
 
 
@@ -106,11 +120,17 @@ def _quote(form: str, sentence: str) -> str:
     return sentence.format(_PLAIN.get(form, f"`{form}`"))
 
 
-def _find_common(texts: set[str]) -> frozenset[str]:
+def _find_common(texts: set[str], others: Iterable[str]) -> frozenset[str]:
+    """Return the words that all of the texts have, and all of the others."""
     if len(texts) < _SHARED:
         return frozenset()
     # A number that a few texts share is more often chance than form.
-    return frozenset.intersection(*(frozenset(_WORDS.findall(text)) for text in texts))
+    common = frozenset.intersection(*(frozenset(_WORDS.findall(text)) for text in texts))
+    for text in others:
+        if not common:
+            break
+        common &= frozenset(_WORDS.findall(text))
+    return common
 
 
 def _abstract(text: str, common: frozenset[str], *, cased: bool) -> str:
@@ -129,24 +149,27 @@ def _name(piece: str, cased: bool) -> str:  # noqa: FBT001 - private
     return "<WORD>" if piece.isupper() else "<Word>"
 
 
-def _tell_schemas(checks: Sequence[JsonSchema]) -> list[tuple[Check, str]]:
-    known: list[tuple[JsonSchema, Mapping[str, Any]]] = []
-    for check in checks:
-        try:
-            schema = json.loads(check.schema)
-        except ValueError:
-            continue
-        properties = schema.get("properties") if isinstance(schema, dict) else None
-        if isinstance(properties, dict) and properties:
-            known.append((check, properties))
+def _tell_schemas(checks: Sequence[JsonSchema], kin: Sequence[JsonSchema]) -> list[tuple[Check, str]]:
+    known = [(check, properties) for check in checks if (properties := _read_properties(check))]
     if len(known) < _SHARED:
         return []
     keys = set.intersection(*(set(properties) for _, properties in known))
+    for other in kin:
+        keys &= set(_read_properties(other)) or keys
     told = []
     for check, properties in known:
         parts = [f'"{key}": <{_find_type(properties[key])}>' for key in properties if key in keys]
         told.append((check, _say_object(f"{{{', '.join(parts)}}}", check.path) if parts else ""))
     return [*told]
+
+
+def _read_properties(check: JsonSchema) -> Mapping[str, Any]:
+    try:
+        schema = json.loads(check.schema)
+    except (ValueError, RecursionError):
+        return {}
+    properties = schema.get("properties") if isinstance(schema, dict) else None
+    return properties if isinstance(properties, dict) else {}
 
 
 def _say_object(form: str, path: str) -> str:

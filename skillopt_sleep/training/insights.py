@@ -18,6 +18,8 @@ from skillopt_sleep.training.records import Edit, EditResult
 from skillopt_sleep.training.replies import ReplyMalformed
 from skillopt_sleep.training.suggestions import Suggestion, read_suggestions
 
+MOST_EDITS = 100  # of one reply; a model that repeats itself would write thousands
+
 
 class Pattern(msgspec.Struct, frozen=True):
     """Something that went wrong, or well, in several runs."""
@@ -101,13 +103,13 @@ def _as_edit(one: Suggestion) -> Edit:
 def read_edits(raw: object, batch: Minibatch, *, files: bool = False) -> tuple[list[Edit], list[str]]:
     """Return the usable edits of a reply with the tasks behind them, and a fault for each of the others.
 
-    What adds several bullets is an edit for each of them. With `files` an edit may name one of the skill's
-    other files.
+    What adds several bullets is an edit for each of them; of more than MOST_EDITS the first are read. With
+    `files` an edit may name one of the skill's other files.
     """
     if not isinstance(raw, list):
         return [], ['"edits" is not a list']
     edits, faults = [], []
-    for number, entry in enumerate(raw):
+    for number, entry in enumerate(raw[:MOST_EDITS]):
         try:
             if not isinstance(entry, dict):
                 raise TypeError("it is not an object")
@@ -131,9 +133,11 @@ def read_edits(raw: object, batch: Minibatch, *, files: bool = False) -> tuple[l
                 raise ValueError(f"its target is empty, and {edit.op} needs one")
             rules = split_rules(edit.content) if edit.op == "add" else []
             edits += [msgspec.structs.replace(edit, content=rule) for rule in rules] or [edit]
-        except (msgspec.ValidationError, TypeError, ValueError) as error:
+        except (msgspec.ValidationError, TypeError, ValueError, OverflowError) as error:
             faults.append(f"edit {number + 1}: {error}")
-    return [msgspec.structs.replace(edit, rank=rank) for rank, edit in enumerate(edits)], faults
+    if max(len(raw), len(edits)) > MOST_EDITS:
+        faults.append(f"there are more than {MOST_EDITS} edits: write the most important ones")
+    return [msgspec.structs.replace(e, rank=rank) for rank, e in enumerate(edits[:MOST_EDITS])], faults
 
 
 def read_patterns(raw: object) -> tuple[Pattern, ...]:

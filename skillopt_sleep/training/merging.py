@@ -13,7 +13,7 @@ from skillopt_replay.skill_files import SKILL_FILE
 from skillopt_replay.skills import Skill
 from skillopt_sleep.training.analyst_prompts import make_edits_schema
 from skillopt_sleep.training.asking import Optimizer, Unreachable, make_object
-from skillopt_sleep.training.insights import Insight
+from skillopt_sleep.training.insights import MOST_EDITS, Insight
 from skillopt_sleep.training.markdown import fold
 from skillopt_sleep.training.records import Edit
 from skillopt_sleep.training.replies import ReplyMalformed
@@ -179,7 +179,7 @@ def _read(raw: object, pool: Sequence[Edit], *, files: bool) -> Patch:
     most = sum(edit.support for edit in pool)
     before = {_name(edit): edit for edit in pool}
     edits = []
-    for number, entry in enumerate(raw if isinstance(raw, list) else ()):
+    for number, entry in enumerate(raw[:MOST_EDITS] if isinstance(raw, list) else ()):
         try:
             fields = dict(entry)
             op = "add" if fields.get("op") == "append" else fields.get("op")
@@ -195,7 +195,7 @@ def _read(raw: object, pool: Sequence[Edit], *, files: bool) -> Patch:
                 },
                 Edit,
             )
-        except (msgspec.ValidationError, TypeError, ValueError):
+        except (msgspec.ValidationError, TypeError, ValueError, OverflowError):
             continue
         cited = fields.get("because")
         known = before.get(_name(edit))

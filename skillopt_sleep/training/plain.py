@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from skillopt_replay.tasks import Task
 from skillopt_sleep.training.forms import ALONE, BARE_JSON, tell_common
 from skillopt_sleep.training.insights import Insight
 from skillopt_sleep.training.records import Edit
@@ -33,13 +34,15 @@ _INSTRUCTIONS = (
 )
 
 
-def say_plainly(traces: Sequence[Trace]) -> list[Insight]:
+def say_plainly(traces: Sequence[Trace], kin: Sequence[Task] = ()) -> list[Insight]:
     """Return the rules as insights of analysts, a candidate each.
 
-    None where no run failed, or no check has a form to tell; one where both ways say the same.
+    What they say holds for the passed runs, too, and for the `kin`, further tasks of the kind. None where no
+    run failed, or no check has a form to tell in a line; one where both ways say the same.
     """
     failed = {trace.task.id: trace.task for trace in traces if not trace.passed}
-    told = tell_common(list(failed.values()))
+    whole = [*(trace.task for trace in traces), *kin]
+    told = [one for one in tell_common(list(failed.values()), whole) if len(one.splitlines()) == 1]
     if any(_pattern_of(BARE_JSON).fullmatch(sentence) for sentence in told):
         told = [sentence for sentence in told if not _ENDS.match(sentence)]  # a JSON text begins as it does
     ways = [told, [_instruct(sentence) for sentence in told]]

@@ -27,7 +27,9 @@ _ADDRESS = re.compile(
     r"[a-z][a-z0-9+.-]*://\S+|www\.\S+|[\w.+-]+@[\w-]+\.[\w.-]+|(?:\d{1,3}\.){3}\d{1,3}|(?:[a-z0-9-]+\.)+[a-z]{2,}/\S*",
     re.IGNORECASE,
 )
-_EXAMPLE = re.compile(r"\s*(?:\(?\bfor example\b|\(?\be\.g\.|\bexamples?:).*\Z", re.IGNORECASE | re.DOTALL)
+_EXAMPLE = re.compile(
+    r"(?<!\s)\s*(?:\(?\bfor example\b|\(?\be\.g\.|\bexamples?:).*\Z", re.IGNORECASE | re.DOTALL
+)
 _CODE = re.compile(r"`+([^`\n]+)`+|\"([^\"\n]+)\"")
 
 

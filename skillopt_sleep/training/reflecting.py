@@ -26,9 +26,20 @@ _VARIANT = 100_000  # apart from the seeds of all batches
 
 
 class Reflector:
-    """Works on the micro-batches of a run. With a `witness` the analysts listen to the user alone."""
+    """Works on the micro-batches of a run on train `tasks`.
 
-    def __init__(self, config: Config, optimizer: Optimizer, runner: Runner, witness: Witness | None) -> None:
+    With a `witness` the analysts listen to the user alone.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        optimizer: Optimizer,
+        runner: Runner,
+        witness: Witness | None,
+        tasks: Sequence[Task],
+    ) -> None:
+        self._kin = tuple(tasks)
         self._config = config
         self._optimizer = optimizer
         self._runner = runner
@@ -104,6 +115,7 @@ class Reflector:
             trace_tokens=gradient.trace_tokens,
             show_gold=gradient.show_gold,
             show_form=gradient.show_form,
+            kin=self._kin,
             mode=self._mode,
             variant=variant,
             temperature=gradient.temperature,

@@ -27,7 +27,7 @@ from skillopt_sleep.training.markdown import (
 from skillopt_sleep.training.regions import split_regions
 from skillopt_sleep.training.words import count_tokens
 
-_WRAPPED = re.compile(r"\A\s*(`{3,})(?:markdown|md)?[ \t]*\n(.*)\n\1[ \t]*\s*\Z", re.DOTALL)
+_WRAPPED = re.compile(r"\A(`{3,})(?:markdown|md)?[ \t]*\n(.*)\n\1\Z", re.DOTALL)
 
 
 class Rewrite(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,7 +86,7 @@ def _subtract(items: list[str], others: list[str]) -> tuple[str, ...]:
 def _take_body(skill: Skill, text: str, restored: list[str]) -> str:
     """Return the body of the text: without a front matter, and without a fence around the whole."""
     plain = drop_invisible(text)
-    wrapped = _WRAPPED.match(plain)
+    wrapped = _WRAPPED.match(plain.strip())
     if wrapped and not any(line.startswith(wrapped[1]) for line in wrapped[2].split("\n")):
         plain = wrapped[2]
     plain = plain.lstrip("\n")

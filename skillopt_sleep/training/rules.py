@@ -7,15 +7,13 @@ that a small model has room for it and cannot miss a place.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from skillopt_replay.protocols import Message
+from skillopt_sleep.training.analyst_prompts import Brief, Minibatch, show_runs
+from skillopt_sleep.training.anchors import find_all
 from skillopt_sleep.training.asking import make_object
-from skillopt_sleep.training.markdown import ITEM, find_headings, split_lines
-from skillopt_sleep.training.traces import render
-
-if TYPE_CHECKING:
-    from skillopt_sleep.training.analyst_prompts import Brief, Minibatch
+from skillopt_sleep.training.markdown import ITEM, find_headings, find_islands, split_lines
 
 _SYSTEM = """\
 You write the rules that an agent reads before every task. You see runs of the agent (t1, t2, ...) with what \
@@ -46,16 +44,18 @@ _MOST = 6  # of a longer skill the places are told in full
 def list_rules(brief: Brief) -> list[str] | None:
     """Return the rules the skill has so far: none while it is a heading alone.
 
-    None: it is more than a short list of rules, or something else than edits is asked for.
+    None: it is more than a short list of rules, or one of these stands in another as well, and so could not
+    be replaced, or something else than edits is asked for.
     """
-    if brief.skill.files or brief.mode != "patch" or brief.skill_aware:
-        return None
     body = brief.skill.body
+    if brief.skill.files or brief.mode != "patch" or brief.skill_aware or find_islands(body):
+        return None
     headings = {heading.line.start for heading in find_headings(body)}
     lines = [line for line in split_lines(body) if not line.blank and line.start not in headings]
     found = [ITEM.match(line.text) for line in lines]
     rules = [item["text"].strip() for item in found if item and not item["indent"]]
-    return rules if len(rules) == len(lines) <= _MOST and len(set(rules)) == len(rules) else None
+    short = len(rules) == len(lines) <= _MOST
+    return rules if short and all(len(find_all(body, rule)) == 1 for rule in rules) else None
 
 
 def build_messages(brief: Brief, batch: Minibatch, rules: list[str]) -> list[Message]:
@@ -66,9 +66,7 @@ def build_messages(brief: Brief, batch: Minibatch, rules: list[str]) -> list[Mes
         them = "this rule" if len(rules) == 1 else "these rules"
         why = f"\n{_SO_FAR.format(them=them)}" if batch.kind == "failure" else ""
         parts.append(f"The rules so far:\n{told}{why}")
-    parts.append(
-        render(batch.traces, brief.trace_tokens, show_gold=brief.show_gold, show_form=brief.show_form)
-    )
+    parts.append(show_runs(brief, batch))
     parts += [f"Your own notes from earlier epochs:\n{brief.memory}"] * bool(brief.memory)
     parts += [f"Never write these again, nor the same in other words:\n{brief.rejected}"] * bool(
         brief.rejected
@@ -100,5 +98,6 @@ def _place(entry: object, rules: list[str]) -> object:
     number = entry.get("instead_of") if isinstance(entry, dict) else None
     if not isinstance(entry, dict) or type(number) is not int or not 0 < number <= len(rules):
         return entry
-    rule = str(entry.get("rule") or "").strip()
-    return {"op": "replace" if rule else "delete", "target": rules[number - 1], "content": rule}
+    rule = entry.get("rule") or ""
+    says = bool(rule.strip()) if isinstance(rule, str) else True  # what is no text is told as a fault
+    return {"op": "replace" if says else "delete", "target": rules[number - 1], "content": rule}

@@ -81,7 +81,14 @@ class Run:
         witness = Witness(splits["train"]) if config.gradient.vouched else None
         steps = count_steps(len(splits["train"]), config.train) * config.train.num_epochs
         self._stepper = Stepper(
-            config, self._optimizer, self._runner, self._gate, racer, steps=steps, witness=witness
+            config,
+            self._optimizer,
+            self._runner,
+            self._gate,
+            racer,
+            steps=steps,
+            tasks=splits["train"],
+            witness=witness,
         )
         self._epoch_end = EpochEnd(
             config,

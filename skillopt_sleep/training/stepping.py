@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from skillopt_replay.skills import Skill, find_problems
+from skillopt_replay.tasks import Task
 from skillopt_sleep.training.asking import Optimizer
 from skillopt_sleep.training.attributing import attribute
 from skillopt_sleep.training.config import Config
@@ -64,7 +65,10 @@ class StepResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Stepper:
-    """Makes the steps of one run. With a `witness` every edit has to rest on the user's words."""
+    """Makes the steps of one run on its train `tasks`.
+
+    With a `witness` every edit has to rest on the user's words.
+    """
 
     def __init__(
         self,
@@ -75,11 +79,13 @@ class Stepper:
         racer: Racer,
         *,
         steps: int,
+        tasks: Sequence[Task] = (),
         witness: Witness | None = None,
     ) -> None:
         self._config = config
         self._racer = racer
-        self._reflector = Reflector(config, optimizer, runner, witness)
+        self._tasks = tasks
+        self._reflector = Reflector(config, optimizer, runner, witness, tasks)
         self._optimizer = optimizer
         self._gate = gate
         rate = config.optimizer
@@ -130,7 +136,8 @@ class Stepper:
                 f"no question of step {plan.step} was answered: {insights[0].problem}",
                 hint="mend that and start the same command again: what was paid for is kept",
             )
-        variants += [[one] for one in say_plainly(traces)] if self._plain and budget != 0 else []
+        if self._plain and budget != 0:
+            variants += [[one] for one in say_plainly(traces, self._tasks)]
         record = begin_record(plan, standing.skill, micro, insights)
         record |= {
             "edit_budget": budget,

@@ -18,7 +18,8 @@ from skillopt_sleep.training.evidence import DATA, USER, Quote, describe_check, 
 from skillopt_sleep.training.forms import find_forms
 
 WITHHELD = "[withheld]"
-_SHORT = 3  # an exact answer of fewer characters is only masked when it is the whole line
+# An exact answer of no more characters is only masked when it is the whole line, or said to be in the answer.
+_SHORT = 3
 
 
 class Trace(msgspec.Struct, frozen=True):
@@ -44,20 +45,22 @@ def render(
     show_gold: bool = False,
     show_form: bool = False,
     quotes: Sequence[Quote] = (),
+    kin: Sequence[Task] = (),
 ) -> str:
     """Return the traces as text of about `max_tokens` (characters / 4); long parts lose their middle.
 
     Each begins with its id, t1 and on; lines of the task, the agent and its tools begin with a bar. With
     `quotes`, what the user said about the tasks, these follow under their ids, and what the user typed
-    begins with an angle bracket instead. With `show_form` the form of what a check wants is told.
+    begins with an angle bracket instead. With `show_form` the form of what a check wants is told, where it
+    holds for the `kin`, and what of the answer is in the way.
     """
-    forms = find_forms([trace.task for trace in traces]) if show_form else None
+    forms = find_forms([trace.task for trace in traces], kin) if show_form else None
     size = max_tokens * 4
     words = fit([mark(USER, quote.origin.quote) for quote in quotes], size // 2)
     asked = USER if quotes else DATA
     parts: list[str] = []
     for trace in traces:
-        hide = str if show_gold else _Mask(trace.task)
+        hide = str if show_gold else _Mask(trace, told=show_form)
         did = (_list_steps(trace.rollout), trace.rollout.answer.strip(), trace.rollout.diff.strip())
         parts += [mark(asked, trace.task.prompt), *(mark(DATA, hide(text)) for text in did)]
     texts = fit(parts, size - sum(map(len, words)))
@@ -138,14 +141,19 @@ def _list_call(call: RolloutCall) -> list[str]:
 
 
 class _Mask:
-    def __init__(self, task: Task) -> None:
-        golds = sorted(
-            {c.text.strip() for c in task.checks if isinstance(c, Exact) and c.text.strip()}, key=len
-        )
+    """Hides the exact answers of a task. `told`: what is said of the answer tells where one is in it."""
+
+    def __init__(self, trace: Trace, *, told: bool) -> None:
+        golds: dict[str, bool] = {}
+        for check in trace.task.checks:
+            if isinstance(check, Exact) and check.text.strip():
+                gold = check.text.strip()
+                found = told and bool(tell_deviation(check, trace.rollout.answer))
+                golds[gold] = golds.get(gold, False) or found or len(gold) > _SHORT
         patterns = []
-        for gold in reversed(golds):
+        for gold in sorted(golds, key=lambda text: (-len(text), text)):
             words = r"\s+".join(map(re.escape, gold.split()))
-            around = (r"(?<!\w)", r"(?!\w)") if len(gold) > _SHORT else (r"^[ \t]*", r"[ \t]*$")
+            around = (r"(?<!\w)", r"(?!\w)") if golds[gold] else (r"^[ \t]*", r"[ \t]*$")
             patterns.append(f"{around[0]}{words}{around[1]}")
         flags = re.IGNORECASE | re.MULTILINE
         self._pattern = re.compile("|".join(patterns), flags) if patterns else None

@@ -6,7 +6,8 @@ import re
 
 # Only spaces and marks may stand before the first text or after the last one.
 _ATOM = r"(?:\[(?:\\[^\w]|\\[snrt]|[^\]\\\w^])+\]|\\s)"
-_LETTER = r"(?:<[\w ]+>|[\w #@:=<>/,;'\"!%&~-]|\\[^\w\s])"
+# What stands for something is one letter, and never read as several: two ways to read each double the time.
+_LETTER = r"(?:<[\w ]+>|(?!<[\w ]+>)[\w #@:=<>/,;'\"!%&~-]|\\[^\w\s])"
 _FLAGS = re.compile(r"\A\(\?[aimsux]+\)")
 _WHOLE = re.compile(r"\A\\A\[\^((?:\\.|[^\]\\])+)\][*+]\\Z\Z")
 _FIRST = re.compile(rf"\A\\A(?:{_ATOM}[*?])*(?P<text>{_LETTER}+)(?![*+?{{])")

@@ -75,6 +75,11 @@ def test_scores_without_a_small_common_unit_do_not_overflow():
     assert 0 < low <= high < 0.001
 
 
+def test_values_that_differ_by_less_than_can_be_told_count_as_equal():
+    there = bootstrap_interval([Fraction(1, 9_999), Fraction(1, 10_000)], rng=Random(1))
+    assert there == pytest.approx(bootstrap_interval([Fraction(1, 10_000)] * 2, rng=Random(1)))
+
+
 def test_it_covers_the_true_mean_most_of_the_time():
     rng = Random("coverage")
     covered = 0

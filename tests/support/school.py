@@ -12,7 +12,7 @@ import re
 
 from skillopt_replay.protocols import Completion
 from skillopt_replay.rollouts import Outcome, Rollout, RolloutCall, Usage
-from skillopt_replay.tasks import Contains
+from skillopt_replay.tasks import Contains, Matches
 from skillopt_sleep.training import make_task
 
 FAMILIES = ("apple", "birch", "cedar", "dahlia")
@@ -23,13 +23,17 @@ def rule(family):
 
 
 class School:
-    """Tasks about trees; those of a family pass when the skill has the family's rule, or what it `heeds`."""
+    """Tasks about trees; those of a family pass when the skill has the family's rule, or what it `heeds`.
+
+    In a `loud` school an answer has to be in upper case as well, and is when a rule says so.
+    """
 
     name = "school"
     estimate = Usage(input_tokens=10)
 
-    def __init__(self, *, families=FAMILIES, size=8, lost=(), delays=None, flaky=(), heeds=""):
+    def __init__(self, *, families=FAMILIES, size=8, lost=(), delays=None, flaky=(), heeds="", loud=False):
         self.identity = "pupil/1"
+        self.loud = loud
         self.families, self.size, self.lost, self.delays, self.flaky = (
             families,
             size,
@@ -46,6 +50,7 @@ class School:
             make_task(
                 f"{split}-{number}",
                 f"Question {number} of {split} about a {self.families[number % len(self.families)]}?",
+                *(Matches(pattern=r"\A[^a-z]*\Z"),) * self.loud,
                 Contains(text=self.families[number % len(self.families)].upper()),
                 family=self.families[number % len(self.families)],
             )
@@ -69,6 +74,7 @@ class School:
         knows = knows or bool(self.heeds and self.heeds in text)
         knows = knows or (task.family in self.flaky and sample % 2 == 1)
         answer = f"It is {task.family.upper()}." if knows else "I do not know."
+        answer = answer.upper() if "UPPER CASE" in text else answer
         calls = (RolloutCall(name="shell", command=f"look up {task.family}", output="nothing"),)
         usage = Usage(input_tokens=5, output_tokens=2)
         return Rollout(**common, outcome=Outcome.FINISHED, answer=answer, calls=calls, usage=usage)

@@ -13,6 +13,9 @@ from skillopt_sleep.training import make_task
 from skillopt_sleep.training.analyst_prompts import EXAMPLE, Brief, Minibatch
 from skillopt_sleep.training.analysts import cut, reflect
 from skillopt_sleep.training.asking import Optimizer
+from skillopt_sleep.training.insights import Insight
+from skillopt_sleep.training.merging import merge
+from skillopt_sleep.training.records import Edit
 from skillopt_sleep.training.traces import Trace
 from tests.support.school import Teacher
 from tests.training.test_traces import make_trace
@@ -39,7 +42,8 @@ async def ask(*replies, skill=SKILL, kind="failure", traces=(), **brief):
     teacher = Analyst(answers={"analyst": lambda _m: next(answers)})
     traces = tuple(traces) or (make_trace(Exact(text="4"), hard=float(kind == "success")),) * 2
     optimizer = Optimizer(teacher, MemoryLedger(), workers=1)
-    insight = await reflect(optimizer, Brief(skill=skill, budget=4, **brief), Minibatch(kind, traces))
+    told = Brief(**{"skill": skill, "budget": 4, **brief})
+    insight = await reflect(optimizer, told, Minibatch(kind, traces))
     return insight, teacher, schemas
 
 
@@ -115,8 +119,63 @@ async def test_a_number_that_no_rule_has_replaces_none(place):
     assert [(e.op, e.target) for e in insight.edits] == [("add", "")]
 
 
+async def test_what_is_no_text_replaces_no_rule():
+    insight, teacher, _ = await ask(*[[{"instead_of": 1, "rule": ["Check it."]}]] * 2, skill=LISTED)
+    assert insight.edits == ()
+    assert "Expected `str`" in teacher.asked[1][1][-1].content
+
+
+async def test_a_rule_that_may_not_stand_takes_no_other_s_place():
+    tasks = [
+        Trace(make_task(n, f"Add what Ann paid in {n} up.", Exact(text=f"{n} is due")), FAILED)
+        for n in ("May", "June")
+    ]
+    given = [{"rule": "Say May is due."}, {"rule": "Carry the one."}]
+    insight, teacher, _ = await ask(given, skill=EMPTY, traces=tasks, budget=1)
+    assert [e.content for e in insight.edits] == ["Carry the one."]
+    assert len(teacher.asked) == 1
+
+
 @pytest.mark.parametrize(
-    "body", ["# Sums\n\nFor columns.\n\n- Carry.", "# Sums\n\n" + "\n".join(f"- Rule {n}." for n in range(7))]
+    "raw",
+    [
+        '{"op": "add", "content": "Carry.", "support": 1e999}',
+        '{"op": "add", "content": "Carry.", "support": NaN}',
+    ],
+)
+async def test_a_number_beyond_all_numbers_is_a_fault_of_its_edit(raw):
+    text = f'{{"reasoning": "", "edits": [{raw}, {{"op": "add", "content": "Check it."}}]}}'
+    teacher = Teacher(answers={"analyst": lambda _m: text, "merge": lambda _m: text})
+    optimizer = Optimizer(teacher, MemoryLedger(), workers=1)
+    batch = Minibatch("failure", (make_trace(Exact(text="4")),))
+    insight = await reflect(optimizer, Brief(skill=SKILL, budget=4), batch)
+    assert [e.content for e in insight.edits] == ["Check it."]
+    assert "edit 1" in insight.problem
+    merged = await merge(optimizer, SKILL, [insight, insight_of("Add.")], batch_size=2)
+    assert [e.content for e in merged.edits] == ["Check it."]
+
+
+def insight_of(content):
+    return Insight(kind="failure", edits=(Edit(op="add", content=content),))
+
+
+async def test_of_a_model_that_repeats_itself_a_hundred_edits_are_read():
+    edits = [edit(content=f"Rule {n} of them.") for n in range(3000)]
+    insight, teacher, _ = await ask(edits, edits, budget=None)
+    assert len(insight.edits) == 100
+    assert "more than 100 edits" in teacher.asked[1][1][-1].content
+    assert len(teacher.asked[1][1][-1].content) < 1000
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "# Sums\n\nFor columns.\n\n- Carry.",
+        "# Sums\n\n" + "\n".join(f"- Rule {n}." for n in range(7)),
+        "# Sums\n\n- Carry it.\n- Carry it. Then stop.",
+        "# Sums\n\n- Carry it. <!-- why -->",
+    ],
+    ids=["text", "many", "one in another", "comment"],
 )
 async def test_of_a_longer_text_the_places_are_told_in_full(body):
     _, _, (schema,) = await ask([edit()], skill=new_skill("sums", "Use for sums.", body))

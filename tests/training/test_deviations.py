@@ -14,7 +14,7 @@ BARE = Matches(pattern=r"(?s)\A\s*\{.*\}\s*\Z")
 FENCED = '```json\n{"a": 1}\n```'
 
 
-@pytest.mark.parametrize("check", [OBJECT, BARE, Exact(text='{"a": 1}')])
+@pytest.mark.parametrize("check", [BARE, Exact(text='{"a": 1}'), Matches(pattern=r"1\}\s*\Z")])
 def test_a_code_fence_around_what_was_asked_for_is_named(check):
     assert (
         tell_deviation(check, FENCED)
@@ -53,6 +53,13 @@ def test_that_only_the_case_is_wrong_is_told():
         (Exact(text=" "), "It is Oslo."),
         (Exact(text="Oslo"), " \n"),
         (OBJECT, "no JSON at all"),
+        (OBJECT, FENCED),
+        (Matches(pattern=r"^\{"), FENCED),
+        (Matches(pattern=r"\A[^a-z]*\Z"), FENCED),
+        (Matches(pattern=r"\A```sql"), FENCED),
+        (Matches(pattern=r"\A~~~"), "~~~\nx\n~~~"),
+        (Matches(pattern=r"~~~\Z"), "~~~\nx\n~~~"),
+        (Matches(pattern=r"DONE\Z"), f"DONE\n{FENCED}"),
         (Matches(pattern="DONE"), FENCED),
         (Contains(text="x"), FENCED),
     ],
@@ -67,3 +74,12 @@ def test_the_optimizer_reads_it_below_what_was_not_met_once():
     assert text.count("Why: the right text is in it, with other text before and after it") == 1
     assert "Why:" not in render([trace], 1000)
     assert "oslo" not in text.casefold()
+
+
+@pytest.mark.parametrize(
+    ("gold", "answer"), [("cat", "It is a cat"), ("42", "= 42"), ("YES", "yes"), ("7", "```\n7\n```")]
+)
+def test_a_short_answer_that_is_said_to_be_there_is_masked(gold, answer):
+    text = render([make_trace(Exact(text=gold), answer=answer)], 1000, show_form=True)
+    assert "Why:" in text
+    assert gold.casefold() not in text.partition("What it answered:")[2].partition("Not met")[0].casefold()

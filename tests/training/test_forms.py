@@ -115,3 +115,28 @@ def test_of_a_json_schema_the_keys_that_all_have_and_their_types_are_told():
 
 def test_what_must_not_be_has_no_form():
     assert tell(*[Exact(text=f"total: {number}", negate=True) for number in range(3)]) == [None] * 3
+
+
+def test_what_only_the_tasks_in_hand_share_is_an_answer_and_stays_hidden():
+    def ask(*checks):
+        return [make_task(f"t{number}", f"Ask {number}.", check) for number, check in enumerate(checks)]
+
+    refund, bug = Matches(pattern=r"\Arefund\Z"), Matches(pattern=r"\Abug\Z")
+    tasks = ask(refund, refund, refund, bug)
+    assert find_forms(tasks[:3], tasks) == {}
+    assert tell_common(tasks[:3], tasks) == []
+    tasks = ask(*[Exact(text=f"{word}, {who} is") for word in ("yes", "no") for who in ("he", "she", "it")])
+    (told,) = set(find_forms(tasks[:3], tasks).values())
+    assert "`<word>, <word> is`" in told
+    tasks = ask(*[Matches(pattern=f"{end} {n}\\Z") for end in ("total", "sum") for n in (3, 5, 8)])
+    assert set(find_forms(tasks[:3], tasks).values()) == {"the final answer must end with `<word> <number>`"}
+
+
+def test_a_key_that_only_the_tasks_in_hand_want_is_not_told():
+    def want(*keys):
+        return JsonSchema(schema=json.dumps({"properties": {key: {"type": "string"} for key in keys}}))
+
+    checks = [*[want("name", "oslo")] * 3, want("name", "bergen"), JsonSchema(schema="{"), want()]
+    tasks = [make_task(f"t{number}", f"Ask {number}.", check) for number, check in enumerate(checks)]
+    (told,) = set(find_forms(tasks[:3], tasks).values())
+    assert '{"name": <text>}' in told

@@ -7,11 +7,13 @@ import json
 import msgspec
 import pytest
 
+from skillopt_replay.rollouts import Usage
 from skillopt_replay.skills import new_skill
 from skillopt_replay.tasks import Contains, Exact, JsonSchema, Matches
 from skillopt_sleep.errors import UsageError
 from skillopt_sleep.training import Trainer, make_task
-from skillopt_sleep.training.plain import REASON, say_plainly
+from skillopt_sleep.training.forecast import forecast
+from skillopt_sleep.training.plain import REASON, RIVALS, say_plainly
 from skillopt_sleep.training.reading import read
 from skillopt_sleep.training.traces import Trace
 from tests.support.school import School, Teacher
@@ -86,6 +88,18 @@ def test_there_is_none_where_nothing_failed_or_nothing_can_be_told():
     assert rules() == []
 
 
+def test_the_answer_of_all_that_failed_is_no_form_where_others_want_another():
+    refund, bug = (Matches(pattern=rf"\A{label}\Z") for label in ("refund", "bug"))
+    assert rules(bug, refund, refund, refund, passed=1) == []
+    traces = make_traces(refund, refund, refund)
+    assert say_plainly(traces, [make_task("other", "Ask.", bug)]) == []
+    assert "refund" in say_plainly(traces)[0].edits[0].content
+
+
+def test_what_takes_several_lines_is_no_rule():
+    assert rules(*[Exact(text=f"- {word}\n- {word}s") for word in ("ant", "bee", "cat")]) == []
+
+
 def test_no_answer_is_in_them():
     towns = ("Oslo", "Bergen", "Tromso", "Bodo")
     described, instructed = rules(*[Exact(text=town) for town in towns])
@@ -131,6 +145,33 @@ async def test_it_loses_to_nobody_s_cost_when_the_optimizer_is_as_good(tmp_path)
     summary = await train(tmp_path, analyst=lambda _messages: said)
     assert "UPPER CASE." in summary.best.body
     assert RULE not in summary.best.body
+
+
+async def test_where_the_learning_rate_is_0_none_is_raced(tmp_path):
+    school = Loud()
+    settings = ["train.num_epochs=1", "gradient.plain=true", "optimizer.learning_rate=0"]
+    summary = await Trainer(school, Teacher(), read(None, settings), out=tmp_path / "run").train()
+    assert summary.best_step == 0
+    assert len({skill for _, skill, _ in school.rolled}) == 1
+
+
+async def test_where_the_optimizer_sets_the_rate_its_0_keeps_them_out(tmp_path):
+    school = Loud()
+    settings = ["train.num_epochs=1", "gradient.plain=true", "optimizer.lr_control_mode=autonomous"]
+    teacher = Teacher(answers={"lr_autonomous": lambda _messages: {"learning_rate": 0}})
+    summary = await Trainer(school, teacher, read(None, settings), out=tmp_path / "run").train()
+    assert summary.best_step == 0
+    assert len({skill for _, skill, _ in school.rolled}) == 1
+
+
+def test_what_may_be_asked_about_them_is_in_the_forecast():
+    splits = {split: School().load(split) for split in ("train", "val", "test")}
+
+    def count(*settings):
+        config = read(None, ["train.num_epochs=3", *settings])
+        return forecast(config, splits, rollout=Usage(), question=Usage()).questions
+
+    assert count("gradient.plain=true") >= count() + 3 * RIVALS * 2 * 2  # rate and size, each told back once
 
 
 @pytest.mark.parametrize(

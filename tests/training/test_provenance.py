@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import msgspec
 import pytest
 
@@ -139,3 +141,10 @@ def test_what_the_skill_in_force_says_may_be_said_again_by_who_read_it(runs):
     assert vouch([edit], failures, collect_sources(seen))[0] == ()
     kept, _ = vouch([edit], failures, collect_sources(seen, rule))
     assert len(kept) == 1
+
+
+def test_a_rule_with_a_long_gap_is_judged_in_no_time(runs):
+    started = time.process_time()
+    _, why = judge(runs, f"{ERROR}{' ' * 60_000}x")
+    assert "copied from text" in why
+    assert time.process_time() - started < 5

@@ -42,6 +42,15 @@ def remind(messages):
     return {**told, "appendix_notes": notes}
 
 
+def number_rules(messages):
+    """Return what a teacher finds as rules, the last of them in the place of the first one there is."""
+    told = Teacher().analyst(messages)
+    edits = [{"rule": edit["content"], "instead_of": 0} for edit in told["edits"]]
+    if "The rules so far:" in messages[1].content:
+        edits[-1:] = [{**edit, "instead_of": 1} for edit in edits[-1:]]
+    return {"reasoning": "a rule is missing", "edits": edits}
+
+
 @dataclass(frozen=True)
 class Run:
     """What a run is made of: configuration, what teacher and school are told, and the first skill."""
@@ -67,6 +76,16 @@ FOLDER = Skill(
 RUNS = {
     "plain": Run(configure()),
     "folder": Run(configure(), {"write": in_reference}, FOLDER),
+    "words": Run(
+        configure(
+            train={"candidates": 2, "keep": 2},
+            optimizer={"learning_rate": 2, "lr_control_mode": "autonomous"},
+            gradient={"plain": True, "minibatches": 1},
+            evaluation={"gate_mode": "race"},
+        ),
+        {"answers": {"analyst": number_rules}},
+        school={"loud": True},
+    ),
     "promoted": Run(
         configure(
             train={"batch_size": 8},
@@ -177,6 +196,10 @@ def test_a_killed_run_goes_on_to_the_same_end(tmp_path, whole, stage, number):
     [
         *(("folder", "write", number) for number in (2, 3, 8, 9, 12, 40)),
         ("folder", "merge", 1),
+        *(("words", "analyst", number) for number in (2, 5)),
+        *(("words", "rollout", number) for number in (3, 9, 20)),
+        ("words", "lr_autonomous", 3),
+        *(("words", "write", number) for number in (3, 6, 12, 20)),
         ("promoted", "lr_autonomous", 2),
         ("promoted", "selection", 25),
         ("everything", "analyst", 3),
@@ -214,3 +237,9 @@ async def test_a_damaged_state_is_told_and_not_trained_over(tmp_path):
     with pytest.raises(TrainingError, match="damaged"):
         await Trainer(School(), Teacher(), CONFIG, out=folder).train()
     assert json.loads(json.dumps((folder / "runtime_state.json").read_text())) == '{"step": 1'
+
+
+def test_the_run_with_words_has_words_that_win_and_rules_named_by_number(finish):
+    files, _ = finish("words")
+    assert any("UPPER CASE" in text for name, text in files.items() if "kept.json" in name)
+    assert any('"op": "replace"' in text for name, text in files.items() if "merged_patch.json" in name)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -186,3 +188,11 @@ def _protected(skill):
 
 def _open(skill):
     return sum(not i.closed and i.kind != "protected" for i in find_islands(skill.body))
+
+
+def test_a_fence_with_a_long_end_is_read_in_no_time():
+    started = time.process_time()
+    result = rewrite("```\nRules.\n```" + " " * 60_000 + "x")
+    assert "does not close it" in result.refused
+    assert rewrite(f"  ```md\nRules.\n\n{REGION}\n```  \n \n").skill.body == f"\nRules.\n\n{REGION}\n"
+    assert time.process_time() - started < 5

@@ -31,3 +31,10 @@ def test_how_an_answer_begins_and_ends_is_told_in_words(pattern, words):
 )
 def test_what_is_not_plain_is_left_as_a_pattern(pattern):
     assert say_pattern(pattern) == ""
+
+
+def test_many_words_of_a_pattern_are_read_in_no_time():
+    listed = ", ".join(f"<word{n}>" for n in range(60))
+    assert say_pattern(listed) == ""
+    assert say_pattern(rf"\A{listed}\Z").startswith("must begin with `<word0>, <word1>")
+    assert say_pattern(r"\Atotal <word>*") == f"must begin with `total`{BARE}"

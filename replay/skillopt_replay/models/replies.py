@@ -207,7 +207,13 @@ def _find_longest(text: str) -> dict[str, Any] | None:
             if end - start > longest:
                 best, longest = value, end - start
         start = text.find("{", end)
-    return best
+    return best if best is None else mend(best)
+
+
+def mend(value: dict[str, Any]) -> dict[str, Any]:
+    """Return the value with a question mark for what no file can hold: half of a surrogate pair."""
+    mended: dict[str, Any] = json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
+    return mended
 
 
 def _refuse_constant(name: str) -> None:

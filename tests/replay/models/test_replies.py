@@ -57,6 +57,12 @@ def test_the_longest_object_in_prose_wins_over_examples_before_it():
     assert find_object(text) == {"edits": [{"op": "add"}], "reason": "r"}
 
 
+@pytest.mark.parametrize("around", ["", "So: "])
+def test_half_of_a_surrogate_pair_is_a_question_mark_that_files_can_hold(around):
+    text = around + r'{"\udfff": ["a \ud800", "\ud83d\ude00"]}'
+    assert find_object(text) == {"?": ["a ?", "\U0001f600"]}
+
+
 def test_what_the_model_thought_aloud_is_not_its_answer():
     assert find_object('<think>maybe {"x": [1, 2, 3, 4, 5, 6]}</think>\n{"y": 2}') == {"y": 2}
     assert find_object('<think>maybe {"x": 1}</think> no object') is None
