@@ -30,6 +30,7 @@ class Told:
         self.meter = Meter()
         self.failures = 0
         self.why = ""
+        self.gate: Gate | None = None
 
     def tally(self) -> Tally:
         meter = self.meter
@@ -211,8 +212,11 @@ def talk(number):
     with socket.create_connection(("127.0.0.1", int(sys.argv[1]))) as connection:
         for size in map(int, sys.argv[2:]):
             connection.sendall(b"x" * (size - 1) + b"\\n")
-            if not connection.recv(100):
-                return
+            said = b""
+            while not said.endswith(b"\\n"):
+                said += (piece := connection.recv(1000))
+                if not piece:
+                    return
 talking = [threading.Thread(target=talk, args=(n,)) for n in range(3)]
 [one.start() for one in talking]
 [one.join() for one in talking]
@@ -234,15 +238,15 @@ class Service:
     async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while line := await reader.readline():
             self.heard.append(len(line))
-            writer.write(b"yes\n")
+            writer.write(b"yes" * 100 + b"\n")
         writer.close()
 
 
 async def talk_to_service(
-    confined, folder, told: Told, limits: Limits, *sizes: int
+    confined, folder, told: Told, limits: Limits, *sizes: int, service: Service | None = None
 ) -> tuple[list[int], bool]:
     """Have a client in the sandbox say lines of these sizes on three connections; return what was heard."""
-    service = Service()
+    service = service or Service()
     server = await asyncio.start_server(service.answer, "127.0.0.1", 0, limit=1 << 20)
     port = server.sockets[0].getsockname()[1]
     argv = confined.wrap(
@@ -250,6 +254,7 @@ async def talk_to_service(
         writable=[folder], readable=[], cwd=folder, reach=[Endpoint("127.0.0.1", port)],
     )  # fmt: skip
     async with server, Gate(told, limits) as gate:
+        told.gate = gate
         finished = await process.run(
             add_gate(argv, gate.address), cwd=folder, env={"PATH": "/usr/bin"}, seconds=30, stop=gate.stop
         )
@@ -264,6 +269,25 @@ async def test_the_launcher_asks_for_requests_and_for_what_may_be_one(confined, 
     heard, stopped = await talk_to_service(confined, folder, told, Limits(usd=1.0), 100, BIG, 100, 1000)
     assert (sorted(heard), stopped) == (sorted([100, BIG, 100, 1000] * 3), False)
     assert asked
+
+
+async def test_what_the_service_says_of_a_request_under_way_does_not_make_it_two(confined, folder):
+    told = Told()
+
+    class Windows(Service):
+        """Says now and then that it takes more, in as few bytes as HTTP/2 does."""
+
+        async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            for _ in range(3):
+                await reader.readexactly(200_000)
+                writer.write(b"w" * 40)
+            self.heard.append(600_000 + len(await reader.readline()))
+            writer.write(b"yes" * 100 + b"\n")
+            writer.close()
+
+    await talk_to_service(confined, folder, told, Limits(usd=None), 700_000, service=Windows())
+    assert told.gate is not None
+    assert told.gate.find_untold() == 3
 
 
 async def test_what_the_launcher_may_not_pass_on_never_gets_to_the_service(confined, folder):

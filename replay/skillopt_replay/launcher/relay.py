@@ -81,7 +81,7 @@ def _copy_back(
     source: _socket.socket, target: _socket.socket, speech: Speech, done: _thread.LockType
 ) -> None:
     try:
-        _copy(source, target, lambda _size: speech.answered())
+        _copy(source, target, speech.hear)
     finally:
         done.release()
 
