@@ -85,10 +85,10 @@ async def run(
 
     With `on_stdout` the output goes there in pieces and is not kept; `on_stderr` takes pieces of what is kept
     as well. After each piece `enough` tells whether the child has to be stopped, and at any time `stop`, when
-    it is done. When the child ends, is out
-    of time, floods, is stopped, passes its bounds, or the caller is cancelled, its whole process group and
-    every descendant that was seen outside of the group are killed. Raises OSError when the program cannot be
-    started.
+    it is done. With `is_sealed` the outputs are sockets, which only those can write to whom the child hands
+    them. When the child ends, is out of time, floods, is stopped, passes its bounds, or the caller is
+    cancelled, its whole process group and every descendant that was seen outside of the group are killed.
+    Raises OSError when the program cannot be started.
     """
     started = time.monotonic()
     takers = {fd: take for fd, take in ((1, on_stdout), (2, on_stderr)) if take is not None}

@@ -200,6 +200,16 @@ async def test_no_command_writes_to_the_output_of_its_client(run, service, outpu
     assert rollout.usage.tokens >= sum(service.bills)
 
 
+async def test_a_client_that_closes_itself_to_the_other_processes_speaks_and_they_do_not(run, service):
+    """As Codex does: without root nobody sees any more which sockets it holds."""
+    close = "import ctypes; ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)"
+    closed = CLIENT.replace("prompt = sys.stdin.read()", f"prompt = sys.stdin.read()\n{close}")
+    rollout = await run(f"print(ask(1_000_000))\n{close}\nprint(ask(1_000_000))", client=closed)
+    assert service.bills == [OWN, OWN], rollout
+    assert (rollout.outcome, rollout.answer) == (Outcome.FINISHED, "Honest."), rollout.error
+    assert rollout.calls[0].output.count("in vain") == 2
+
+
 async def test_a_client_behind_a_script_speaks_and_its_commands_do_not(run, service):
     inner = CLIENT.replace("#!/usr/bin/python3 -IS\n", "")
     script = (

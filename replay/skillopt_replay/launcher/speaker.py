@@ -92,6 +92,8 @@ def _holds(pid: int, name: str) -> bool | None:
         try:
             if os.readlink(f"{folder}/{descriptor}") == name:  # noqa: PTH115
                 return True
+        except PermissionError:
+            return None
         except OSError:
             pass
     return False
