@@ -14,24 +14,15 @@ import threading
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
+from skillopt_replay.hearing import Ears, open_sealed
 from skillopt_replay.sandbox.launching import LAUNCHER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
-    from typing import Protocol
 
-    class Hearer(Protocol):
-        """What is told about the child, by the names of asyncio's SubprocessProtocol."""
+    from skillopt_replay.hearing import Hearer
 
-        def pipe_data_received(self, fd: int, data: bytes) -> None: ...
-
-        def process_exited(self) -> None: ...
-
-        def connection_lost(self, exc: Exception | None, /) -> None: ...
-
-
-_PIECE = 1 << 18
 _END_SECONDS = 5.0
 _ANSWER_SECONDS = 10.0  # for the helper to fork, however busy the machine
 _NUMBER = 4  # bytes of a process id or exit code on the channel
@@ -69,16 +60,19 @@ class Launchpad:
         env: Mapping[str, str],
         file_bytes: int | None,
         hearer: Hearer,
+        is_sealed: bool = False,
     ) -> Forked:
         """Start a launcher with these arguments, leader of a session of its own.
 
-        No file that it writes may grow beyond `file_bytes`. Raises OSError when it cannot be started.
+        No file that it writes may grow beyond `file_bytes`; `is_sealed` as in `process.run`. Raises OSError
+        when it cannot be started.
         """
         ours, theirs = socket.socketpair()
         pipes: list[int] = []
         try:
-            for _ in range(3):
-                pipes += os.pipe()
+            pipes += os.pipe()
+            for _ in range(2):
+                pipes += open_sealed() if is_sealed else os.pipe()
             inner = (pipes[0], pipes[3], pipes[5])
             self._ask((theirs.fileno(), *inner))
         except OSError:
@@ -155,15 +149,12 @@ class Forked:
         self._hearer = hearer
         self._left = b""
         self._stdin, *outputs = pipes
-        self._open = dict(zip(outputs, (1, 2), strict=True))
+        self._ears = Ears((outputs[0], outputs[1]), hearer, self._conclude)
         self._forked: asyncio.Future[None] = self._loop.create_future()
         self.pid = 0
         self.returncode: int | None = None
         channel.settimeout(0.0)
-        for descriptor in pipes:
-            os.set_blocking(descriptor, False)
-        for descriptor in outputs:
-            self._loop.add_reader(descriptor, self._read, descriptor)
+        os.set_blocking(self._stdin, False)
 
     @classmethod
     async def start(
@@ -192,8 +183,7 @@ class Forked:
         """Let go of all that is open; what it writes from now on is lost."""
         self._loop.remove_reader(self._channel)
         self._channel.close()
-        for descriptor in list(self._open):
-            self._shut(descriptor)
+        self._ears.close()
         self._end_input()
 
     def _write(self) -> None:
@@ -212,24 +202,6 @@ class Forked:
             self._loop.remove_writer(self._stdin)
             os.close(self._stdin)
             self._stdin = -1
-
-    def _read(self, descriptor: int) -> None:
-        try:
-            data = os.read(descriptor, _PIECE)
-        except BlockingIOError:
-            return
-        except OSError:
-            data = b""
-        if data:
-            self._hearer.pipe_data_received(self._open[descriptor], data)
-            return
-        self._shut(descriptor)
-        self._conclude()
-
-    def _shut(self, descriptor: int) -> None:
-        del self._open[descriptor]
-        self._loop.remove_reader(descriptor)
-        os.close(descriptor)
 
     def _hear(self) -> None:
         try:
@@ -256,5 +228,5 @@ class Forked:
         self._conclude()
 
     def _conclude(self) -> None:
-        if self.returncode is not None and not self._open:
+        if self.returncode is not None and self._ears.are_closed:
             self._hearer.connection_lost(None)

@@ -16,6 +16,7 @@ from skillopt_replay.disk import DiskWatch
 from skillopt_replay.launchpad import find_launchpad
 from skillopt_replay.process_tree import GRACE_SECONDS, Tree
 from skillopt_replay.sandbox.launching import find_arguments
+from skillopt_replay.spawning import spawn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -77,21 +78,24 @@ async def run(
     on_stderr: Callable[[bytes], None] | None = None,
     enough: Callable[[], bool] | None = None,
     stop: asyncio.Future[None] | None = None,
+    is_sealed: bool = False,
     bounds: Bounds = Bounds(),  # noqa: B008 - frozen
 ) -> Finished:
     """Run `argv` with exactly this environment and wait for its end, or end it after `seconds`.
 
     With `on_stdout` the output goes there in pieces and is not kept; `on_stderr` takes pieces of what is kept
     as well. After each piece `enough` tells whether the child has to be stopped, and at any time `stop`, when
-    it is done. When the child ends, is out
-    of time, floods, is stopped, passes its bounds, or the caller is cancelled, its whole process group and
-    every descendant that was seen outside of the group are killed. Raises OSError when the program cannot be
-    started.
+    it is done. With `is_sealed` the outputs are sockets, which only those can write to whom the child hands
+    them. When the child ends, is out of time, floods, is stopped, passes its bounds, or the caller is
+    cancelled, its whole process group and every descendant that was seen outside of the group are killed.
+    Raises OSError when the program cannot be started.
     """
     started = time.monotonic()
     takers = {fd: take for fd, take in ((1, on_stdout), (2, on_stderr)) if take is not None}
     child = _Child(keep_bytes, flood_bytes, takers, enough, stop)
-    begun = await _begin(child, asyncio.ensure_future(_start(argv, cwd, env, bounds, child)))
+    begun = await _begin(
+        child, asyncio.ensure_future(_start(argv, cwd, env, bounds, child, is_sealed=is_sealed))
+    )
     tree = Tree(begun.pid)
     tree.forbid_core_dumps()
     ending = None
@@ -137,41 +141,24 @@ async def _begin(child: _Child, starting: asyncio.Future[Started]) -> Started:
 
 
 async def _start(
-    argv: Sequence[str], cwd: Path, env: Mapping[str, str], bounds: Bounds, child: _Child
+    argv: Sequence[str],
+    cwd: Path,
+    env: Mapping[str, str],
+    bounds: Bounds,
+    child: _Child,
+    *,
+    is_sealed: bool,
 ) -> Started:
     maker = await find_maker(bounds)
     arguments, pad = find_arguments(argv), find_launchpad()
     if maker is None and arguments is not None and pad is not None:
-        return await pad.start(arguments, cwd=cwd, env=env, file_bytes=bounds.disk_bytes, hearer=child)
+        return await pad.start(
+            arguments, cwd=cwd, env=env, file_bytes=bounds.disk_bytes, hearer=child, is_sealed=is_sealed
+        )
     command, environment = restrict(argv, env.get("PATH"), bounds), env
     if maker is not None:
         command, environment = enclose(maker, command, env, bounds)
-    transport, _ = await asyncio.get_running_loop().subprocess_exec(
-        lambda: child, *command, cwd=cwd, env=dict(environment), start_new_session=True
-    )
-    return _Spawned(transport)
-
-
-class _Spawned:
-    """A child that asyncio started."""
-
-    def __init__(self, transport: asyncio.SubprocessTransport) -> None:
-        self._transport = transport
-        self.pid = transport.get_pid()
-
-    @property
-    def returncode(self) -> int | None:
-        return self._transport.get_returncode()
-
-    def feed(self, data: bytes) -> None:
-        pipe = self._transport.get_pipe_transport(0)
-        if isinstance(pipe, asyncio.WriteTransport):
-            if data:
-                pipe.write(data)
-            pipe.close()
-
-    def close(self) -> None:
-        self._transport.close()
+    return await spawn(command, cwd=cwd, env=environment, hearer=child, is_sealed=is_sealed)
 
 
 async def _wait(child: _Child, tree: Tree, deadline: float, bounds: Bounds) -> str | None:

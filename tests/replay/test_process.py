@@ -42,6 +42,27 @@ def is_gone(pid: int, within: float = 5.0) -> bool:
     return False
 
 
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="a process finds those of others in /proc")
+async def test_what_is_sealed_comes_whole_and_from_nobody_else(tmp_path):
+    pieces: list[bytes] = []
+    forging = "(echo forged > /proc/$$/fd/1) 2>/dev/null || echo refused >&2"
+    script = f"cat; head -c 3000000 /dev/zero; {forging}; exit 3"
+    finished = await process.run(
+        ["sh", "-c", script], cwd=tmp_path, env=ENV, seconds=30.0, stdin=b"begun", is_sealed=True,
+        on_stdout=pieces.append,
+    )  # fmt: skip
+    assert (finished.returncode, finished.stderr) == (3, "refused\n")
+    assert b"".join(pieces) == b"begun" + bytes(3_000_000)
+
+
+async def test_what_is_sealed_and_cannot_be_started_leaves_nothing_open(tmp_path):
+    before = sorted(Path("/proc/self/fd").iterdir()) if sys.platform == "linux" else []
+    with pytest.raises(OSError, match="nowhere"):
+        await process.run(["/nowhere"], cwd=tmp_path, env=ENV, seconds=5.0, is_sealed=True)
+    after = sorted(Path("/proc/self/fd").iterdir()) if sys.platform == "linux" else []
+    assert len(after) <= len(before)
+
+
 async def test_the_output_the_exit_code_and_the_input_are_kept(tmp_path):
     finished = await process.run(
         ["sh", "-c", "cat; echo problem >&2; exit 7"],

@@ -93,6 +93,7 @@ class ClaudeCode(ClientAgent):
                 readable=tuple(self._readable(private, skill)),
                 stdin=task.prompt.encode("utf-8", "replace"),
                 reach=self._reach(),
+                is_alone=True,
             )
 
         return await run_client(

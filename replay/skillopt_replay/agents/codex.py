@@ -114,6 +114,7 @@ class Codex(ClientAgent):
                 readable=tuple(self._readable(home, env)),
                 stdin=task.prompt.encode("utf-8", "replace"),
                 reach=reach_of("codex", *find_addresses(self._credentials.route, env)),
+                is_alone=True,
             )
 
         named = bool(skill and re.search(rf"\${re.escape(skill.name)}(?![\w-])", task.prompt))

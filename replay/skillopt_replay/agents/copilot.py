@@ -112,6 +112,7 @@ class Copilot(ClientAgent):
                 readable=tuple(self._readable(config, skill)),
                 stdin=prompt_of(task.prompt).encode("utf-8", "replace"),
                 reach=reach_for(dict(self._credentials.env)),
+                is_alone=True,
             )
 
         name = skill.name if skill else None

@@ -43,6 +43,7 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
 
     The client may write to the workspace, to `home` and `tmp` below the private folder, and to `writable`;
     it may read `readable` besides the system, and get to the services in `reach` (none; None: anywhere).
+    `is_alone`: only the client itself speaks to them and writes its output, and none of its commands.
     """
 
     argv: tuple[str, ...]
@@ -51,6 +52,7 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     writable: tuple[Path, ...] = ()
     stdin: bytes = b""
     reach: tuple[Endpoint, ...] | None = ()
+    is_alone: bool = False
 
 
 class Reader(Metered, Protocol):
@@ -121,7 +123,7 @@ async def run_client(
                 take(data)
 
         async with Gate(reader, run.limits) as gate:
-            command = add_gate(argv, gate.address)
+            command = add_gate(argv, gate.address, is_alone=launch.is_alone)
             finished = await process.run(
                 command,
                 cwd=run.workspace,
@@ -134,6 +136,7 @@ async def run_client(
                 on_stderr=partial(note, log),
                 enough=lambda: reader.over(run.limits),
                 stop=gate.stop,
+                is_sealed=launch.is_alone,
                 bounds=Bounds(
                     processes=run.limits.processes,
                     memory_bytes=run.limits.memory_bytes,

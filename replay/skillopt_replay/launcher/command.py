@@ -1,9 +1,10 @@
 """The launcher's command line: `[--parent PID] [MODE] OPTION... -- PROGRAM ...`.
 
-The options are `--reach HOST:PORT` and `--show FILE`, as often as needed, and `--gate PLACE`.
+The options are `--reach HOST:PORT` and `--show FILE`, as often as needed, `--gate PLACE` and `--alone`.
 
 `--inside`: PROGRAM is bwrap with a network of its own, in which the launcher listens in place of the named
-services and passes on what comes to them. `--filter`: PROGRAM is bwrap, kept to the usual kinds of sockets,
+services and passes on what comes to them; with `--alone` only from the program that bwrap starts, and not
+from what that starts. `--filter`: PROGRAM is bwrap, kept to the usual kinds of sockets,
 as with `--inside`. With both, each FILE is copied to the same place in the sandbox. `--proxy`: as `--inside`,
 by an HTTP proxy, where there are no network namespaces; "@proxy" in the arguments becomes its port. With
 `--gate` what passes something on asks at PLACE before it does so with a request. Ends as the program did, or
@@ -39,7 +40,8 @@ def main(arguments: list[str]) -> NoReturn:
         if "--inside" in options:
             from skillopt_replay.launcher.inside import start_inside
 
-            child = start_inside(program, reach, options.get("--show", []))
+            show, is_alone = options.get("--show", []), "--alone" in options
+            child = start_inside(program, reach, show, is_alone=is_alone)
         elif "--filter" in options:
             from skillopt_replay.launcher.handing import start_handing
 

@@ -24,6 +24,7 @@ from skillopt_replay.launcher import (
     hello,
     inside,
     relay,
+    speaker,
     tree,
     upstream,
 )
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 # Loaded before the first run asks for them.
-_PARTS = (devices, families, gate, handing, hello, inside, relay, upstream)
+_PARTS = (devices, families, gate, handing, hello, inside, relay, speaker, upstream)
 NUMBER = struct.Struct("i")
 LENGTH = struct.Struct("I")
 _CARRIED = 4

@@ -9,6 +9,8 @@ from __future__ import annotations
 import _socket
 
 _MESSAGE, _REQUEST = 256, 4096  # bytes: less is none, and a client's request to its model is more than that
+# HTTP/2 says less for itself, while a request is still being sent: that it takes more of it.
+_ANSWER = 200  # bytes
 _place: list[tuple[int, bytes]] = []
 
 
@@ -24,9 +26,10 @@ class Speech:
     def __init__(self) -> None:
         self._sent = 0
 
-    def answered(self) -> None:
-        """Note that the service said something."""
-        self._sent = 0
+    def hear(self, size: int) -> None:
+        """Note that the service said something of so many bytes."""
+        if size >= _ANSWER:
+            self._sent = 0
 
     def add(self, size: int) -> None:
         """Wait until these bytes may go out as well. Raises OSError when they may not."""

@@ -13,7 +13,7 @@ import os
 import struct
 import time
 
-from skillopt_replay.launcher import tree
+from skillopt_replay.launcher import speaker, tree
 from skillopt_replay.launcher.handing import start_handing
 from skillopt_replay.launcher.relay import serve
 from skillopt_replay.launcher.upstream import LOOPBACK, Address, strip_proxies
@@ -30,8 +30,13 @@ _NAMES = "127.0.64."
 _HOSTS = "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n"
 
 
-def start_inside(program: list[str], reach: list[Address], files: list[str]) -> int:
-    """Start bwrap, lay out its network before the run in it begins, and return bwrap's process id."""
+def start_inside(
+    program: list[str], reach: list[Address], files: list[str], *, is_alone: bool = False
+) -> int:
+    """Start bwrap, lay out its network before the run in it begins, and return bwrap's process id.
+
+    With `is_alone` only what bwrap starts may use it, and none of what that starts.
+    """
     places, hosts = plan(reach)
     info, info_end = os.pipe()
     gate, gate_end = os.pipe()
@@ -45,6 +50,8 @@ def start_inside(program: list[str], reach: list[Address], files: list[str]) -> 
     os.close(info)
     if inner is None:
         return child  # it ended before it made a sandbox, and has said why
+    if is_alone:
+        speaker.keep_to_client(inner, program[program.index("--") + 1])
     for listener, service in _listen(inner, places):
         serve(listener, service)
     try:

@@ -6,6 +6,7 @@ import _socket
 import _thread
 import sys
 
+from skillopt_replay.launcher import speaker
 from skillopt_replay.launcher.gate import Speech
 from skillopt_replay.launcher.hello import read_opening
 from skillopt_replay.launcher.upstream import dial
@@ -43,6 +44,7 @@ def _accept(listener: _socket.socket, service: Address) -> None:
 def _pass_on(connection: _socket.socket, service: Address) -> None:
     far = None
     try:
+        speaker.check(connection)
         opening = read_opening(connection, service)
         far = dial(service)
         far.sendall(opening)
@@ -79,7 +81,7 @@ def _copy_back(
     source: _socket.socket, target: _socket.socket, speech: Speech, done: _thread.LockType
 ) -> None:
     try:
-        _copy(source, target, lambda _size: speech.answered())
+        _copy(source, target, speech.hear)
     finally:
         done.release()
 

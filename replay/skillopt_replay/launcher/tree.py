@@ -113,7 +113,7 @@ def end_descendants() -> None:
             if LINUX:
                 return  # orphans fall to us, so without children nothing is left
         # A sandbox ends by itself in a moment. To look into /proc makes our own end expensive.
-        below = _descendants(os.getpid()) if number >= _PATIENT_ROUNDS or not LINUX else []
+        below = descendants(os.getpid()) if number >= _PATIENT_ROUNDS or not LINUX else []
         if not below and not LINUX:
             return
         for pid in below:
@@ -124,7 +124,8 @@ def end_descendants() -> None:
         time.sleep(min(0.0005 * (number + 1), 0.005))
 
 
-def _descendants(root: int) -> list[int]:
+def descendants(root: int) -> list[int]:
+    """Return the process ids of all that is below `root`."""
     children: dict[int, list[int]] = {}
     for pid, parent in _parents():
         children.setdefault(parent, []).append(pid)

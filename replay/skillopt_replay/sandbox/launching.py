@@ -39,8 +39,11 @@ def launch(
     return [*command, "--", *argv]
 
 
-def add_gate(argv: Sequence[str], place: str) -> list[str]:
+def add_gate(argv: Sequence[str], place: str, *, is_alone: bool = False) -> list[str]:
     """Return the command line of a launcher that asks at `place` before it passes on a request.
+
+    With `is_alone` it passes on what the program itself says, where it can see that, and nothing that the
+    program's own commands do.
 
     Where no connection goes through the launcher, it is the same as before.
     """
@@ -48,7 +51,8 @@ def add_gate(argv: Sequence[str], place: str) -> list[str]:
     own = arguments[: arguments.index("--")] if arguments else ()
     if not {"--inside", "--proxy"} & set(own):
         return list(argv)
-    return [*LAUNCHER, *own, "--gate", place, *argv[len(LAUNCHER) + len(own) :]]
+    alone = ["--alone"] if is_alone and "--inside" in own else []
+    return [*LAUNCHER, *own, "--gate", place, *alone, *argv[len(LAUNCHER) + len(own) :]]
 
 
 def find_arguments(argv: Sequence[str]) -> Sequence[str] | None:

@@ -1,0 +1,130 @@
+"""Lets the client itself speak to its service, and none of the commands that it runs.
+
+They may know its key, and nobody tells what they ask for. Who has opened a connection is looked up when it
+comes: the sandbox's network lists its sockets, and a process the ones that it holds.
+"""
+
+from __future__ import annotations
+
+import _socket
+import _thread
+import os
+import sys
+
+from skillopt_replay.launcher import tree
+
+_CLIENT = "2"  # its number in the sandbox, whose own process is the first
+_sandbox: list[int] = []
+_behind_script: list[bool] = []
+_speaker: list[int] = []
+_looking = _thread.allocate_lock()
+
+
+def keep_to_client(inner: int, program: str) -> None:
+    """Let only the client in the sandbox of the process `inner` speak from now on.
+
+    It is the process that was started. Where `program` is a script, the client may be one that it starts:
+    whoever speaks first, as no command is run before the model has answered.
+    """
+    _sandbox[:] = [inner]
+    with open(program, "rb") as file:  # noqa: PTH123
+        _behind_script[:] = [file.read(2) == b"#!"]
+
+
+def check(connection: _socket.socket) -> None:
+    """Raise OSError when the other end of a connection from inside is not the client's, and only then."""
+    if not _sandbox:
+        return
+    number = _find_socket(_sandbox[0], connection.getpeername(), connection.getsockname())
+    with _looking:
+        if number is not None and _is_the_clients(f"socket:[{number}]"):
+            return
+    raise OSError("it is not the client itself that asks")
+
+
+def _is_the_clients(name: str) -> bool:
+    client = _speaker[0] if _speaker else _find_client(_sandbox[0])
+    if client is None:
+        return False
+    held = _holds(client, name)
+    if held is None:
+        # A program can close its own list to all but root. Then it is the only one that does so.
+        others = [pid for pid in tree.descendants(_sandbox[0]) if pid != client]
+        held = all(_holds(pid, name) is False for pid in others)
+    if not held and _behind_script[0] and not _speaker:
+        found = [pid for pid in tree.descendants(client) if _holds(pid, name)]
+        client, held = (found[0], True) if len(found) == 1 else (client, False)
+    if held and not _speaker:
+        _speaker.append(client)
+    return held
+
+
+def _find_client(inner: int) -> int | None:
+    for pid in _children(inner):
+        try:
+            with open(f"/proc/{pid}/status") as file:  # noqa: PTH123
+                numbers = next((line for line in file if line.startswith("NSpid:")), "")
+        except OSError:
+            continue
+        if numbers.split()[-1:] == [_CLIENT]:
+            return pid
+    return None
+
+
+def _children(pid: int) -> list[int]:
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children") as file:  # noqa: PTH123
+            return [int(number) for number in file.read().split()]
+    except OSError:
+        return tree.descendants(pid)  # a kernel without such lists
+
+
+def _holds(pid: int, name: str) -> bool | None:
+    """Whether a process has that socket open; None where its list is closed to us, False where it is gone."""
+    folder = f"/proc/{pid}/fd"
+    try:
+        descriptors = os.listdir(folder)  # noqa: PTH208
+    except PermissionError:
+        return None
+    except OSError:
+        return False
+    for descriptor in descriptors:
+        try:
+            if os.readlink(f"{folder}/{descriptor}") == name:  # noqa: PTH115
+                return True
+        except PermissionError:
+            return None
+        except OSError:
+            pass
+    return False
+
+
+def _find_socket(inner: int, near: tuple[str, int], far: tuple[str, int]) -> str | None:
+    """Return the number of the socket in the sandbox's network whose ends these are."""
+    ends = [_write(*near[:2]), _write(*far[:2])]
+    for table in ("tcp", "tcp6"):
+        try:
+            with open(f"/proc/{inner}/net/{table}") as file:  # noqa: PTH123
+                lines = file.read().splitlines()[1:]
+        except OSError:
+            continue  # a system without IPv6
+        for line in lines:
+            fields = line.split()
+            if [_strip(end) for end in fields[1:3]] == ends:
+                return fields[9]
+    return None
+
+
+def _write(host: str, port: int) -> str:
+    """Return an address as the kernel lists it: in words of the machine's own order."""
+    packed = _socket.inet_pton(_socket.AF_INET6 if ":" in host else _socket.AF_INET, host)
+    words = (int.from_bytes(packed[at : at + 4], sys.byteorder) for at in range(0, len(packed), 4))
+    return f"{''.join(f'{word:08X}' for word in words)}:{port:04X}"
+
+
+_MAPPED = _write("::ffff:0.0.0.0", 0)[:24]
+
+
+def _strip(end: str) -> str:
+    """Return an address of IPv4 that is listed among those of IPv6 as it is."""
+    return end.removeprefix(_MAPPED) if end.startswith(_MAPPED) else end
