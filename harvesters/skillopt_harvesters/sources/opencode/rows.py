@@ -12,7 +12,7 @@ import msgspec
 from skillopt_harvesters.claims import mark_of
 from skillopt_harvesters.sources.loose import decode_as
 from skillopt_harvesters.sources.opencode.records import Head, Info, Revert, SessionFile, StoredPart, Time
-from skillopt_harvesters.sources.opencode.shapes import from_newer, to_head, to_message, to_part
+from skillopt_harvesters.sources.opencode.shapes import TALK, from_newer, to_head, to_message, to_part
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -168,12 +168,17 @@ def _read_parts(connection: sqlite3.Connection, message: str, talk: Talk) -> Ite
 def _read_newer(connection: sqlite3.Connection, session: str, talk: Talk) -> Iterator[Message]:
     query = f"SELECT id, type, {_bounded()} FROM session_message WHERE session_id = ? ORDER BY seq"
     for key, kind, data in connection.execute(query, (session,)):
-        if isinstance(data, bytes):
-            message = from_newer(_text(kind), data, _text(key))
-            if message is not None:
-                yield message
-        else:
+        name = _text(kind)
+        message = from_newer(name, data, _text(key)) if isinstance(data, bytes) else None
+        if message is not None:
+            yield message
+            continue
+        if not isinstance(data, bytes):
             _pass_over(data, talk)
+        elif name in TALK:
+            talk.session.bad += 1
+        if name == "user":
+            talk.lose_prompt()
 
 
 def _bounded() -> str:
