@@ -137,22 +137,3 @@ def test_text_in_another_encoding_is_named(index, write, client, encoding):
     [warning] = report.warnings
     assert warning.startswith(str(path))
     assert prompts(index) == []
-
-
-def test_what_a_file_held_before_it_was_emptied_stays_and_the_rest_is_told(index, transcript):
-    before = transcript()
-    for ask in ("one", "two", "three"):
-        before.user(ask)
-    before.write()
-    index.harvest()
-    after = transcript(session=before.id)
-    after.user("four")
-    size = before.path.stat().st_size
-    after.write()
-    data = after.path.read_bytes()
-    with before.path.open("wb") as file:
-        file.seek(size)
-        file.write(data)
-    [warning] = index.harvest().warnings
-    assert "left out" in warning
-    assert prompts(index) == [("one", "two", "three")]
