@@ -11,6 +11,7 @@ import msgspec
 
 from skillopt_harvesters.claims import mark_of
 from skillopt_harvesters.sources.loose import decode_as
+from skillopt_harvesters.sources.opencode.database import DAMAGE
 from skillopt_harvesters.sources.opencode.records import Head, Info, Revert, SessionFile, StoredPart, Time
 from skillopt_harvesters.sources.opencode.shapes import TALK, from_newer, to_head, to_message, to_part
 
@@ -80,6 +81,35 @@ def read_states(connection: sqlite3.Connection, layout: Layout) -> dict[str, int
     A session's own time of change is older than its last rows; so its latest messages and their parts tell,
     and the numbers the client counts its changes with. No table but that of the sessions is read whole.
     """
+    query = f"SELECT {_states_of(layout)} FROM session s ORDER BY {_order_of(layout)}"
+    return {_text(row[0]): mark_of(repr(row)) for row in connection.execute(query) if row[0]}
+
+
+def read_states_singly(connection: sqlite3.Connection, layout: Layout) -> dict[str, int | None]:
+    """Return the same of a damaged database, session by session; None where it cannot be told."""
+    states: dict[str, int | None] = {}
+    try:
+        for (key,) in connection.execute(f"SELECT s.id FROM session s ORDER BY {_order_of(layout)}"):
+            states[_text(key)] = None
+    except DAMAGE:
+        pass
+    states.pop("", None)
+    for session in states:
+        try:
+            query = f"SELECT {_states_of(layout)} FROM session s WHERE s.id = ?"
+            row = connection.execute(query, (session,)).fetchone()
+        except DAMAGE:
+            continue
+        states[session] = mark_of(repr(row)) if row else None
+    return states
+
+
+def _order_of(layout: Layout) -> str:
+    return "s.time_created, s.id" if "time_created" in layout.columns["session"] else "s.id"
+
+
+def _states_of(layout: Layout) -> str:
+    """Return the columns that tell whether a session `s` changed."""
     columns = layout.columns
     asked = ["s.id"]
     asked += [
@@ -98,9 +128,7 @@ def read_states(connection: sqlite3.Connection, layout: Layout) -> dict[str, int
         )
     if "event_sequence" in columns:
         asked.append("(SELECT max(seq) FROM event_sequence WHERE aggregate_id = s.id)")
-    order = "s.time_created, s.id" if "time_created" in columns["session"] else "s.id"
-    query = f"SELECT {', '.join(asked)} FROM session s ORDER BY {order}"
-    return {_text(row[0]): mark_of(repr(row)) for row in connection.execute(query) if row[0]}
+    return ", ".join(asked)
 
 
 def is_headless_session(connection: sqlite3.Connection, layout: Layout, session: str) -> bool:
