@@ -301,10 +301,14 @@ class Harvest:
         own = identify(path)
         name = (cursor.session if cursor else "") or own
         stored = self._recall(source.name, name)
-        is_ours = cursor is None if stored is None else stored.path == str(path)
-        stands = cursor is not None and is_prefix(file, cursor)
+        is_ours = cursor is None if stored is None else _was_at(stored.path, path)
+        # Without a state what was read was not kept.
+        stands = cursor is not None and cursor.state != b"" and is_prefix(file, cursor)
         if getattr(source, "appends", False) and is_ours and not stands:
-            name = find_anew(source, path, file, head=head, claims=self._claims, name=name) or name
+            anew = find_anew(source, path, file, head=head, claims=self._claims, name=name)
+            # An older reader may have known records otherwise; but what it called so stays so.
+            if anew and (stored is not None or self._claims.marks_of(f"{source.name}/{anew}")):
+                name = anew
         return None if name == own else go_on_as(source, path, name)
 
     def _keeps(self, session: Session, goes_on: Session | None) -> bool:
@@ -360,6 +364,11 @@ class Harvest:
         self.stats.skipped += 1
         reason = error.strerror if isinstance(error, OSError) else "its name is not valid text"
         self.stats.warn(f"cannot read {os.fsencode(path).decode('utf-8', 'replace')}: {reason}")
+
+
+def _was_at(stored: str, path: Path) -> bool:
+    """Tell whether a file may be the one that something was read from: it is, or was moved."""
+    return stored == str(path) or (os.path.basename(stored) == path.name and is_gone(stored))  # noqa: PTH119
 
 
 def _is_copy(session: Session) -> bool:

@@ -12,6 +12,8 @@ from skillopt_harvesters.sources.base import Resume, Source
 if TYPE_CHECKING:
     from pathlib import Path
 
+_FIRST = 16 * 1024
+
 
 def find_anew(
     source: Source, path: Path, file: BinaryIO, *, head: bytes, claims: Claims, name: str
@@ -19,11 +21,11 @@ def find_anew(
     """Return how the session in a file is called that holds none of the records of the one of its name.
 
     None when a record is the same, or nothing tells: such a file was rewritten. Nearly always one of the
-    first is, which stand in the head.
+    first is.
     """
     known = claims.marks_of(f"{source.name}/{name}")
     session: Session | None = None
-    for stream in (cast("BinaryIO", BytesIO(head)), file) if known else ():
+    for stream in (cast("BinaryIO", BytesIO(head[:_FIRST])), file) if known else ():
         found = MemoryClaims()
         # Some marks have the session's name in them.
         for reading in source.read(stream, path, claims=found, resume=go_on_as(source, path, f"{name}~")):

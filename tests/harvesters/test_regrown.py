@@ -110,6 +110,16 @@ def test_a_newer_reader_keeps_both(begun, index, monkeypatch):
     assert prompts(index) == [("four", "five"), ("one", "two", "three")]
 
 
+def test_a_newer_reader_that_knows_records_otherwise_makes_no_session_anew(begun, index, monkeypatch):
+    before, _ = begun
+    index.connection.execute("update marks set marks = ?", (b"8 bytes!",))
+    index.connection.execute("delete from heads")
+    for module in ("skillopt_sleep.store.index", "skillopt_sleep.store.cursors"):
+        monkeypatch.setattr(f"{module}.READER", stored.READER + 1)
+    assert index.harvest().files_read == 1
+    assert set(index.sessions) == {before.id}
+
+
 def test_both_come_back_when_the_database_is_lost(begun, index, tmp_path, private_home):
     from skillopt_sleep.night.harvesting import update_index
 
