@@ -305,9 +305,10 @@ class Harvest:
         # Without a state what was read was not kept.
         stands = cursor is not None and cursor.state != b"" and is_prefix(file, cursor)
         if getattr(source, "appends", False) and is_ours and not stands:
-            anew = find_anew(source, path, file, head=head, claims=self._claims, name=name)
+            claims = self._claims
+            anew = find_anew(source, path, file, head=head, claims=claims, name=name, stored=stored)
             # An older reader may have known records otherwise; but what it called so stays so.
-            if anew and (stored is not None or self._claims.marks_of(f"{source.name}/{anew}")):
+            if anew and (stored is not None or claims.marks_of(f"{source.name}/{anew}")):
                 name = anew
         return None if name == own else go_on_as(source, path, name)
 

@@ -101,7 +101,8 @@ def test_of_codex_when_one_half_is_left(tmp_path, spoil):
         assert reading.session.prompts == ("one", "two", "three")
 
 
-def test_of_codex_told_as_an_item(tmp_path, spoil):
+@pytest.mark.parametrize("name", [b"event_msg", b"item_completed", b"UserMessage"])
+def test_of_codex_told_as_an_item(tmp_path, spoil, name):
     r = Rollout(tmp_path)
     for prompt, command in ASKS:
         r.ms += 5_000
@@ -110,7 +111,7 @@ def test_of_codex_told_as_an_item(tmp_path, spoil):
             r.call(command)
         r.answer(f"did {prompt}")
     path = r.write()
-    path.write_bytes(spoil(path.read_bytes(), b"two", b"UserMessage", 1))
+    path.write_bytes(spoil(path.read_bytes(), b"two", name, 1))
     check("codex", path)
 
 
@@ -126,6 +127,19 @@ def test_of_copilot_in_a_terminal_and_in_vs_code(tmp_path, spoil, kind):
     path = events.write(tmp_path)
     path.write_bytes(spoil(path.read_bytes(), b"two", b"user.message", 1))
     check("copilot" if kind is Events else "vscode", path)
+
+
+@pytest.mark.parametrize("kind", [Events, Transcript])
+def test_the_first_record_still_tells_whose_file_it_is(tmp_path, spoil, kind):
+    events = kind()
+    events.user("one")
+    path = events.write(tmp_path)
+    path.write_bytes(spoil(path.read_bytes(), events.id.encode(), b"session.start", 1))
+    ours = "copilot" if kind is Events else "vscode"
+    for client in ("copilot", "vscode"):
+        assert SOURCES[client].recognise(path.read_bytes()) == (client == ours)
+    [reading] = read_file(SOURCES[ours], path)
+    assert reading.session.prompts == ("one",)
 
 
 @pytest.mark.parametrize("name", [b"user", b"text"])

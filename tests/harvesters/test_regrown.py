@@ -150,7 +150,18 @@ def test_what_was_cut_off_or_written_anew_is_no_other_session(begun, index):
     assert session.prompts == ("one", "two", "three")
 
 
-def test_so_is_a_fork_that_is_read_once_more(begun, transcript, index):
+def test_nor_is_one_whose_records_got_other_ids(begun, index):
+    before, _ = begun
+    for record in before.records:
+        record["uuid"] = record["uuid"][::-1].replace("-", "a")
+    before.user("four")
+    before.write()
+    index.harvest()
+    [session] = index.sessions.values()
+    assert session.prompts == ("one", "two", "three", "four")
+
+
+def test_nor_is_a_fork_that_is_read_once_more(begun, transcript, index):
     """Its first records are another session's, more of them than are looked at first."""
     before, _ = begun
     before.user("long", note="x" * 100_000)

@@ -47,7 +47,7 @@ _OPENING = 4096
 _MAX_ELSEWHERE = 64
 _time_of = attrgetter("time")
 _EVENT = "event_msg/user_message"
-_TOLD_IN = ("event_msg", "response_item", "response_item/message", "message")
+_TOLD_IN = ("event_msg", "response_item", "response_item/message", "message", "event_msg/item_completed")
 _PROMPT = re.compile(
     rb'"type":\s?"user_message"|"type":\s?"UserMessage"'
     rb'|"role":\s?"user",\s?"content":\s?\[\{"type":\s?"input_text",\s?"text":\s?"(?!<|# AGENTS\.md)'
