@@ -226,6 +226,10 @@ class PiReader(Reader[Memory]):
     def _take_result(self, entry: Entry, message: Message, mark: int, up: int, *, copied: bool) -> int:
         found = self._find_call(message.tool_call_id or "")
         if found is None:
+            # The call is lost, or a fork's that was harvested first; that the user stopped it is not.
+            if not copied and message.is_error and _STOPPED.search(message.text[-200:]):
+                turn, up = self._go_on(entry, up)
+                turn.signals.add(Signal.INTERRUPTION)
             return up
         turn, call = found
         call.closed = True
