@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import msgspec
 
+from skillopt_harvesters.files import is_gone
 from skillopt_harvesters.sources.base import Marks, Reading, stat_file
 
 if TYPE_CHECKING:
@@ -96,8 +97,12 @@ def compare(cursor: FileCursor | None, now: Marks, file: BinaryIO | None) -> Cha
         return Change.UNCHANGED
     if file is None or not _may_have_grown(cursor, now):
         return Change.REWRITTEN
-    same = hash_prefix(file, cursor.offset) == cursor.prefix_hash
-    return Change.APPENDED if same else Change.REWRITTEN
+    return Change.APPENDED if is_prefix(file, cursor) else Change.REWRITTEN
+
+
+def is_prefix(file: BinaryIO, cursor: FileCursor) -> bool:
+    """Tell whether what was read of a file is what it begins with."""
+    return hash_prefix(file, cursor.offset) == cursor.prefix_hash
 
 
 def _may_have_grown(cursor: FileCursor, now: Marks) -> bool:
@@ -109,8 +114,8 @@ def find_moved(file: BinaryIO, cursors: Cursors, marks: Marks) -> Iterator[FileC
     if cursors.is_new:
         return
     for cursor in cursors.find_moved(marks.inode, hash_prefix(file, marks.size)):
-        is_read = 0 < cursor.offset <= marks.size and not os.path.lexists(cursor.path)
-        if is_read and hash_prefix(file, cursor.offset) == cursor.prefix_hash:
+        is_read = 0 < cursor.offset <= marks.size and is_gone(cursor.path)
+        if is_read and is_prefix(file, cursor):
             yield cursor
 
 

@@ -28,6 +28,17 @@ def resolve(path: str, folders: dict[str, str]) -> str:
     return os.path.join(real, name)  # noqa: PTH118
 
 
+def is_gone(path: str) -> bool:
+    """Tell whether nothing is at a path. Where one may not look, or the disk fails, something may be."""
+    try:
+        os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        return True
+    except OSError:
+        return False
+    return False
+
+
 def open_regular(
     path: Path, *, buffering: int, advance: Callable[[int, int], None] = lambda _position, _size: None
 ) -> BufferedReader:

@@ -10,10 +10,19 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 import msgspec
 
 from skillopt_harvesters.claims import Claims, MemoryClaims
-from skillopt_harvesters.cursor import Change, Cursors, FileCursor, compare, find_moved, make_cursor
-from skillopt_harvesters.files import open_regular, resolve
+from skillopt_harvesters.cursor import (
+    Change,
+    Cursors,
+    FileCursor,
+    compare,
+    find_moved,
+    is_prefix,
+    make_cursor,
+)
+from skillopt_harvesters.files import is_gone, open_regular, resolve
 from skillopt_harvesters.heads import HEAD, find_head
 from skillopt_harvesters.records import Session, Tokens
+from skillopt_harvesters.regrown import find_anew, go_on_as
 from skillopt_harvesters.richness import replaces
 from skillopt_harvesters.sources.base import Marks, Reading, Resume, Source
 
@@ -141,7 +150,7 @@ class Harvest:
         for source, file in sorted(forks, key=lambda fork: fork[1].began):
             yield from self._take_next(source, file, forks)
         missing = (path for path in self._cursors if path not in seen)
-        self.stats.gone.extend(sorted(path for path in missing if not os.path.lexists(path)))
+        self.stats.gone.extend(sorted(filter(is_gone, missing)))
 
     def _take_next(
         self, source: Source, file: _Found, forks: list[tuple[Source, _Found]]
@@ -219,6 +228,8 @@ class Harvest:
                     if began is not None:
                         forks.append((source, found._replace(began=began)))
                         return
+                    resume = resume or self._keep_name(source, path, file, head, cursor)
+                    file.seek(0)
                     self.stats.files_read += 1
                     before = resume.offset if resume else 0
                     for reading in source.read(file, path, claims=self._claims, resume=resume):
@@ -277,6 +288,30 @@ class Harvest:
                 return Resume(offset=moved.offset if moved.state else 0, state=moved.state, session=session)
         return None
 
+    def _keep_name(
+        self, source: Source, path: Path, file: BinaryIO, head: bytes, cursor: FileCursor | None
+    ) -> Resume | None:
+        """Return what to read a file as that has another session than the one of its name.
+
+        It was given its name since, or it was emptied and holds another session now: then both are kept.
+        """
+        identify: Callable[[Path], str] | None = getattr(source, "identify", None)
+        if identify is None:
+            return None
+        own = identify(path)
+        name = (cursor.session if cursor else "") or own
+        stored = self._recall(source.name, name)
+        is_ours = cursor is None if stored is None else _was_at(stored.path, path)
+        # Without a state what was read was not kept.
+        stands = cursor is not None and cursor.state != b"" and is_prefix(file, cursor)
+        if getattr(source, "appends", False) and is_ours and not stands:
+            claims = self._claims
+            anew = find_anew(source, path, file, head=head, claims=claims, name=name, stored=stored)
+            # An older reader may have known records otherwise; but what it called so stays so.
+            if anew and (stored is not None or claims.marks_of(f"{source.name}/{anew}")):
+                name = anew
+        return None if name == own else go_on_as(source, path, name)
+
     def _keeps(self, session: Session, goes_on: Session | None) -> bool:
         """Count a session that was read, and tell whether it takes the place of what is stored of it."""
         stats = self.stats
@@ -330,6 +365,11 @@ class Harvest:
         self.stats.skipped += 1
         reason = error.strerror if isinstance(error, OSError) else "its name is not valid text"
         self.stats.warn(f"cannot read {os.fsencode(path).decode('utf-8', 'replace')}: {reason}")
+
+
+def _was_at(stored: str, path: Path) -> bool:
+    """Tell whether a file may be the one that something was read from: it is, or was moved."""
+    return stored == str(path) or (os.path.basename(stored) == path.name and is_gone(stored))  # noqa: PTH119
 
 
 def _is_copy(session: Session) -> bool:

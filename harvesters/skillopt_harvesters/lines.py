@@ -85,7 +85,7 @@ class LineReader:
             # What was broken before a line that was passed over does not go on behind it.
             self._passed = self.overlong
             before = self.rest()
-        if self._pending or not _are_usual(lines):
+        if self._pending or not (_are_usual(lines) and all(map(is_json, lines))):
             lines, self._pending = mend(self._pending + lines, limit=self.limit)
         return before + self._drop_noise(lines)
 
@@ -167,7 +167,7 @@ def _find_prefix(noise: tuple[bytes, ...]) -> bytes:
 def _has_record(line: bytes) -> bool:
     """Tell whether there is a record on a line, be it behind a torn one."""
     line = line.strip(PADDING)
-    return line.startswith(b"{") and bool(decode_leniently(line))
+    return line.startswith(b'{"') and bool(decode_leniently(line))
 
 
 def _fill(stream: BinaryIO, buffer: bytearray, start: int) -> int:

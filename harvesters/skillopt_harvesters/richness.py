@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
+
+from skillopt_harvesters.files import is_gone
 
 if TYPE_CHECKING:
     from skillopt_harvesters.records import Session
@@ -21,7 +22,7 @@ def replaces(new: Session, stored: Session) -> bool:
     ours, theirs = measure(new), measure(stored)
     if ours != theirs:
         return ours > theirs
-    return new.path == stored.path or not os.path.lexists(stored.path)
+    return new.path == stored.path or is_gone(stored.path)
 
 
 def measure(session: Session) -> tuple[int, int, int, int, int, int, str, int]:

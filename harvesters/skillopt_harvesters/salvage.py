@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 
@@ -16,6 +16,9 @@ _MAX_GLUED = 8
 # Bytes read again and again in search of a whole record on a line; bounds the time of a hostile one.
 _MAX_WORK = 64 * 1024 * 1024
 _TRY = 512
+# Keys whose values are names: ids, kinds, times.
+_ID_ENDINGS = ("id", "Id", "ID")
+_NAMES = frozenset({"type", "role", "kind", "timestamp", "model", "version", "status"})
 _BLANKS = " \t\r\n\0\ufeff"
 _JSON = json.JSONDecoder(strict=False)
 _check = msgspec.json.Decoder(msgspec.Raw).decode
@@ -76,6 +79,9 @@ def salvage(line: bytes, *, key: str = "timestamp") -> tuple[list[Any], int]:
             values += _find_glued(text, position + 1, key)
         else:
             position = _skip_blanks(text, position)
+            if text[position : position + 1] == ",":
+                # As in the list of an export.
+                position = _skip_blanks(text, position + 1)
             values.append(value)
     try:
         return [_without_surrogates(value) for value in values], torn
@@ -151,8 +157,8 @@ def mend(parts: list[bytes], *, limit: int, final: bool = False) -> tuple[list[b
     while number < len(parts):
         line = parts[number].strip(PADDING)
         end = number + 1
-        may_be_broken = work < _MAX_WORK and _may_be_broken(line, parts[end : end + 1], final=final)
-        if may_be_broken and not is_json(line):
+        may_go_on = line.startswith(b'{"') and work < _MAX_WORK and not (final and end == len(parts))
+        if may_go_on and not (is_json(line) or _is_value(line)):
             found, cost = _find_end(parts, number, limit=limit)
             work += cost
             if found is None and not final:
@@ -164,14 +170,6 @@ def mend(parts: list[bytes], *, limit: int, final: bool = False) -> tuple[list[b
             lines.append(line)
         number = end
     return lines, []
-
-
-def _may_be_broken(line: bytes, following: list[bytes], *, final: bool) -> bool:
-    """Tell whether a line looks as if its record ended in one of the next lines."""
-    if not line.startswith(b'{"') or (final and not following):
-        return False
-    after = following[0].lstrip(PADDING) if following else b""
-    return not line.endswith(b"}") or (after != b"" and not after.startswith(b"{"))
 
 
 def _find_end(parts: list[bytes], start: int, *, limit: int) -> tuple[int | None, int]:
@@ -211,9 +209,9 @@ def _skip_blanks(text: str, position: int) -> int:
     return position
 
 
-def _mend_key(key: str) -> str:
-    """No key has a line end in it that was not put there when its record was broken."""
-    return "".join(_without_surrogates(key).split()) if "\n" in key else cast("str", _without_surrogates(key))
+def _mend_name(name: str) -> str:
+    """No name has a line end in it that was not put there when its record was broken."""
+    return "".join(name.split()) if "\n" in name else name
 
 
 def _without_surrogates(value: Any) -> Any:
@@ -223,5 +221,11 @@ def _without_surrogates(value: Any) -> Any:
     if isinstance(value, list):
         return [_without_surrogates(item) for item in value]
     if isinstance(value, dict):
-        return {_mend_key(key): _without_surrogates(item) for key, item in value.items()}
+        mended = {}
+        for key, item in value.items():
+            name = _mend_name(_without_surrogates(key))
+            told = _without_surrogates(item)
+            is_name = isinstance(told, str) and (name in _NAMES or name.endswith(_ID_ENDINGS))
+            mended[name] = _mend_name(told) if is_name else told
+        return mended
     return value

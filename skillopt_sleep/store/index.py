@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 from collections.abc import Iterable, Iterator
 
 import msgspec
 
+from skillopt_harvesters import files
 from skillopt_harvesters.records import Session
 
 # Goes up when sessions are read otherwise than before: then files are read once more, and a new reading
 # always replaces an old one's. What the clients have deleted since stays as it was read.
-READER = 4
+READER = 5
 
 _session = msgspec.msgpack.Decoder(Session)
 _SAVE_SESSION = (
@@ -69,7 +69,7 @@ def unpack_session(body: bytes) -> Session | None:
 
 def is_gone(session: Session) -> bool:
     """Tell whether the client deleted the transcript the session was read from."""
-    return not os.path.lexists(session.path)
+    return files.is_gone(session.path)
 
 
 def read_sessions(connection: sqlite3.Connection, *, kind: str | None = None) -> Iterator[Session]:

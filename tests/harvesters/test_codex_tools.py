@@ -112,6 +112,24 @@ def test_a_refused_call_and_what_the_user_says_then(rollout):
     assert session.turns[1].signals == (Signal.CORRECTION,)
 
 
+DECLINED = {"status": "declined", "exit_code": -1, "source": "agent"}
+
+
+@pytest.mark.parametrize("text", ["exec command rejected by user", "This action was rejected due to risk."])
+@pytest.mark.parametrize("told", ["item", "event", "item beside its output"])
+def test_a_declined_command_is_a_refusal_when_it_was_the_user_who_did(rollout, told, text):
+    call = rollout.call("npm i", text, code=None) if told.endswith("output") else "exec-1"
+    if told == "event":
+        rollout.event("exec_command_end", call_id=call, command=["npm", "i"], stderr=text, **DECLINED)
+    else:
+        ended = {"command": "npm i", "aggregated_output": text, **DECLINED}
+        rollout.completed("CommandExecution", id=call, **ended)
+    [turn] = rollout.read().turns
+    [ended_call] = turn.tool_calls
+    assert (ended_call.command, ended_call.error) == ("npm i", text)
+    assert (Signal.REFUSAL in turn.signals) == text.endswith("user")
+
+
 def test_a_refusal_survives_the_loss_of_the_record_with_its_call(rollout):
     rollout.item("function_call_output", call_id="lost", output=REFUSED)
     [turn] = rollout.read().turns

@@ -29,11 +29,12 @@ class Life:
         self.lines = [json.dumps(record).encode() + b"\n" for record in self.transcript.records]
         self.path = self.transcript.path
         self.written = 0
+        self.begun = 0
         self.is_gone = False
 
     def grow(self, *, torn=False):
         self.written = min(len(self.lines), self.written + self.dice.randint(1, 8))
-        data = b"".join(self.lines[: self.written])
+        data = b"".join(self.lines[self.begun : self.written])
         if torn and self.written < len(self.lines):
             following = self.lines[self.written]
             data += following[: self.dice.randint(1, len(following) - 2)]
@@ -65,6 +66,13 @@ class Life:
         other.write_bytes(self.path.read_bytes())
         other.rename(self.path)
 
+    def begin_anew(self):
+        """Somebody empties it before a prompt, and the client goes on."""
+        following = self.transcript.records[self.written :][:1]
+        if following and isinstance(following[0]["message"]["content"], str):
+            self.path.write_bytes(b"")
+            self.begun = self.written
+
     def delete(self):
         self.path.unlink()
         self.is_gone = True
@@ -75,7 +83,7 @@ class Life:
             self.grow()
         elif not self.is_gone:
             things = [self.grow, self.tear, self.rename, self.move, self.touch, self.copy, self.link]
-            self.dice.choice([*things, self.replace, self.delete])()
+            self.dice.choice([*things, self.replace, self.begin_anew, self.delete])()
 
 
 @given(st.integers(0, 2**32))

@@ -92,6 +92,21 @@ def test_a_harvest_between_the_halves_of_a_broken_record_loses_nothing(index, wr
 
 
 @pytest.mark.parametrize("client", CLIENTS)
+def test_a_harvest_between_halves_of_which_the_first_ends_as_a_record_does_loses_nothing(
+    index, write, client
+):
+    path = write(client)
+    data = path.read_bytes().replace(b'"ask"', b'"a {} sk"')
+    place = data.index(b"{} sk") + 2
+    path.write_bytes(data[:place] + b"\n")
+    index.harvest()
+    path.write_bytes(data[:place] + b"\n" + data[place:])
+    report = index.harvest()
+    assert (report.skipped, report.warnings) == (0, ())
+    assert prompts(index) == [("a {}\n sk",)]
+
+
+@pytest.mark.parametrize("client", CLIENTS)
 def test_a_broken_record_that_never_goes_on_costs_one_record_and_is_told_once(index, write, client):
     path = write(client)
     data = path.read_bytes()
@@ -122,22 +137,3 @@ def test_text_in_another_encoding_is_named(index, write, client, encoding):
     [warning] = report.warnings
     assert warning.startswith(str(path))
     assert prompts(index) == []
-
-
-def test_what_a_file_held_before_it_was_emptied_stays_and_the_rest_is_told(index, transcript):
-    before = transcript()
-    for ask in ("one", "two", "three"):
-        before.user(ask)
-    before.write()
-    index.harvest()
-    after = transcript(session=before.id)
-    after.user("four")
-    size = before.path.stat().st_size
-    after.write()
-    data = after.path.read_bytes()
-    with before.path.open("wb") as file:
-        file.seek(size)
-        file.write(data)
-    [warning] = index.harvest().warnings
-    assert "left out" in warning
-    assert prompts(index) == [("one", "two", "three")]

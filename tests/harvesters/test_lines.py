@@ -62,6 +62,8 @@ def test_a_broken_last_record_stays_unread_as_long_as_it_may_go_on():
         for mark in (b"", b"\xef\xbb\xbf"):
             assert leave(mark + b'{"a":1}\n' + broken) == ([b'{"a":1}'], broken)
         assert leave(b"x" * 1000 + b'\n{"a":1}\n' + broken, limit=100) == ([b'{"a":1}'], broken)
+    for broken in (b'{"b":"if (x) {}\n', b'{"b":"{}\n{}\n'):
+        assert leave(b'{"a":1}\n' + broken) == ([b'{"a":1}'], broken)
     whole = b"".join(halves)
     assert leave(b'{"a":1}\n' + whole) == ([b'{"a":1}', whole[:-1]], b"")
 

@@ -43,6 +43,24 @@ def test_a_damaged_database_is_told_once_and_stops_nothing(tmp_path_factory, sou
     assert list(path.parent.iterdir()) == [path]
 
 
+def test_a_broken_page_costs_the_sessions_that_stand_on_it(tmp_path):
+    store = Store(tmp_path / "opencode.db")
+    for _ in range(12):
+        session = store.session()
+        for ask in ("one", "two"):
+            store.agent(session, store.user(session, ask + "x" * 1500), f"did {ask}" + "y" * 1500)
+    store.close()
+    data = store.path.read_bytes()
+    pages = range(4096, len(data), 4096)
+    read = []
+    for start in pages:
+        store.path.write_bytes(data[:start] + b"\xff" * 4096 + data[start + 4096 :])
+        *readings, last = read_file(OPENCODE, store.path)
+        read.append(sum(len(reading.session.prompts) == 2 for reading in readings))
+        assert len(last.warnings) == 1 or read[-1] == 12
+    assert read.count(11) > len(pages) / 2
+
+
 @given(data=st.data())
 @settings(max_examples=120)
 def test_a_value_that_is_replaced_costs_what_it_tells(tmp_path_factory, data):

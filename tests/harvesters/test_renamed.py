@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import uuid
 
 import pytest
 
+from skillopt_harvesters import files
 from skillopt_sleep.store.index import is_gone
+from tests.support.copilot_events import Transcript
 from tests.support.indexes import Index
+from tests.support.vscode_chats import Chat, push
 
 
 @pytest.fixture
@@ -109,3 +113,106 @@ def test_another_session_that_took_over_the_inode_is_its_own(transcript, known, 
         known.id: ("one",),
         other.id: ("something else",),
     }
+
+
+@pytest.fixture
+def storage(private_home):
+    return private_home / ".config" / "Code" / "User" / "workspaceStorage" / "0f3c"
+
+
+class Talk:
+    """A session of VS Code's in one of its formats, of which more and more is written."""
+
+    def __init__(self, kind, storage):
+        self.kind, self.storage = kind, storage
+        self.session = Transcript() if kind == "transcript" else Chat()
+        self.prompts = ()
+
+    def ask(self, text):
+        self.prompts = (*self.prompts, text)
+        if self.kind == "transcript":
+            self.session.user(text)
+            self.session.agent("done")
+        else:
+            self.session.ask(text, "done")
+
+    def write(self):
+        if self.kind != "log":
+            return self.session.write(self.storage)
+        chat = Chat(session=self.session.id)
+        pushes = [push(["requests"], request) for request in self.session.requests]
+        return chat.write_log(self.storage, pushes)
+
+
+@pytest.mark.parametrize("kind", ["transcript", "log", "document"])
+def test_a_session_of_vs_code_is_found_at_its_new_name_and_goes_on(storage, index, kind):
+    talk = Talk(kind, storage)
+    for ask in ("one", "two", "three"):
+        talk.ask(ask)
+    path = talk.write()
+    index.harvest()
+    for ask in ("", "four", "five"):
+        if ask:
+            talk.ask(ask)
+        new = talk.write().rename(path.with_name("renamed" + path.suffix))
+        index.harvest()
+        [session] = index.sessions.values()
+        assert (session.id, session.path) == (talk.session.id, str(new))
+        assert session.prompts == talk.prompts
+    assert index.harvest().files_read == 0
+
+
+def test_a_renamed_file_that_is_written_anew_stays_the_session(known, index):
+    known.path = rename(known.path)
+    index.harvest()
+    known.user("two")
+    known.agent("did two")
+    known.records[0]["gitBranch"] = "other"
+    known.write()
+    index.harvest()
+    [session] = index.sessions.values()
+    assert (session.id, session.prompts) == (known.id, ("one", "two"))
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may look everywhere")
+def test_a_folder_one_may_not_look_into_does_not_make_its_files_gone_as_a_user(known, index):
+    check_unreadable(known, index)
+
+
+def test_a_folder_one_may_not_look_into_does_not_make_its_files_gone(known, index, monkeypatch):
+    """As the system answers to anybody but root."""
+
+    def refuse(path, *args, **keys):
+        raise PermissionError(errno.EACCES, "Permission denied", path)
+
+    folder = known.path.parent
+    away = folder.rename(folder.with_name("away"))
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "lstat", refuse)
+        assert index.harvest().files_seen == 1
+        assert not is_gone(index.sessions[known.id])
+    rows = index.connection.execute("select path, gone, length(state) from files").fetchall()
+    assert {(row["path"], row["gone"]) for row in rows} >= {(str(known.path), 0)}
+    away.rename(folder)
+    assert not is_gone(index.sessions[known.id])
+
+
+def check_unreadable(known, index):
+    folder = known.path.parent
+    folder.chmod(0)
+    try:
+        assert len(index.harvest().warnings) == 1
+        assert not is_gone(index.sessions[known.id])
+    finally:
+        folder.chmod(0o700)
+    assert index.harvest().files_read == 0
+    [row] = index.connection.execute("select gone, length(state) size from files").fetchall()
+    assert (row["gone"], row["size"] > 0) == (0, True)
+
+
+def test_a_path_below_a_file_is_gone(tmp_path):
+    (tmp_path / "file").touch()
+    for name in ("nothing", "file/below", "a\0b"):
+        assert files.is_gone(str(tmp_path / name))
+    assert not files.is_gone(str(tmp_path / "file"))
+    assert not files.is_gone(str(tmp_path / ("x" * 300)))

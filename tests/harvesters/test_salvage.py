@@ -37,6 +37,40 @@ def test_a_record_broken_by_raw_line_ends_is_joined():
     assert decode_leniently(read(whole)[1]) == [{"b": "one\n two }\n{three\n"}]
 
 
+def test_a_record_broken_behind_a_brace_is_joined():
+    whole = b'{"b":"if (x) {}\n{three}\n{four}"}\n'
+    for rest in (b"", b'{"c":3}\n', b'{"c":"\t"}\n'):
+        assert read(b'{"a":1}\n' + whole + rest)[:2] == [b'{"a":1}', whole.strip()]
+    # Others are whole, though not quite as they should be.
+    assert read(b'{"a":"\t"}\n{"b":"\xff"}\n{"c":"\x01"}\n') == [
+        b'{"a":"\t"}',
+        b'{"b":"\xff"}',
+        b'{"c":"\x01"}',
+    ]
+
+
+def test_a_record_broken_behind_a_brace_where_chunks_meet_is_joined():
+    for limit in range(40, 120):
+        filler = b'{"x":"' + b"y" * 20 + b'"}\n'
+        data = filler * 3 + b'{"b":"{one}\n{two}\nthree"}\n' + filler
+        assert b'{"b":"{one}\n{two}\nthree"}' in read(data, limit=limit)
+
+
+def test_names_that_were_broken_over_lines_are_whole():
+    line = b'{"type":"us\ner","call_id":"call_\n1","parentUuid":"a\nb","text":"x\ny","toolUseID":"t\n1"}'
+    assert decode_leniently(line) == [
+        {"type": "user", "call_id": "call_1", "parentUuid": "ab", "text": "x\ny", "toolUseID": "t1"}
+    ]
+
+
+def test_records_with_a_comma_between_them_are_all_read():
+    records = [{"a": 1}, {"b": "x, y"}, {"c": 3}]
+    for ending in (b"", b",", b", \r"):
+        line = b" , ".join(json.dumps(record).encode() for record in records) + ending
+        assert salvage(line) == (records, 0)
+    assert salvage(b'{"a":1},{"b":') == ([{"a": 1}], 1)
+
+
 def test_a_broken_record_at_the_end_waits_for_nothing():
     assert read(b'{"a":1}\n{"b":"one\ntwo\n') == [b'{"a":1}', b'{"b":"one', b"two"]
 

@@ -57,8 +57,9 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
 class Source(Protocol):
     """Reads one client's transcripts. `name` is what sessions carry as their client.
 
-    A source whose files may be forks, or damaged at their beginning, also has `find_fork` and `find_damage`,
-    as `LinedSource` declares them.
+    A source whose files may be forks, or damaged at their beginning, or are only appended to, also has
+    `find_fork`, `find_damage` and `appends`, as `LinedSource` declares them; one with a session in each file
+    has its `identify`.
     """
 
     @property

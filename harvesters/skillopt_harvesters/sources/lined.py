@@ -71,6 +71,8 @@ class LinedSource(ABC, Generic[MemoryT]):
     noise: ClassVar[tuple[bytes, ...]] = ()
     memory: type[MemoryT]
     rewrites: ClassVar[bool] = False
+    # What is there stays as it is: a file with other records only was begun anew.
+    appends: ClassVar[bool] = True
 
     @property
     @abstractmethod

@@ -7,6 +7,7 @@ from pathlib import PureWindowsPath
 from typing import TYPE_CHECKING
 
 from skillopt_harvesters.calls import clip, keep_id
+from skillopt_harvesters.damage import is_damaged
 from skillopt_harvesters.drafts import SessionDraft
 from skillopt_harvesters.records import Signal
 from skillopt_harvesters.sources.claude import evidence, records, words
@@ -55,37 +56,52 @@ class Conversation:
         message = record.message
         if message is None:
             return
-        content = message.content
-        texts: list[str] = []
-        picture = False
-        if isinstance(content, str):
-            texts = [content] if content else []
-        else:
-            for block in content or ():
-                if isinstance(block, str):
-                    texts.append(block)
-                elif block.type == "tool_result":
-                    self.results.take(record, block, copied=copied)
-                elif block.type == "text" and block.text:
-                    texts.append(block.text)
-                elif block.type == "image":
-                    picture = True
+        texts, picture, damaged = self._read_content(record, message, copied=copied)
         if not (texts or picture):
+            if damaged and self.asks(record):
+                self.session.meet_unknown(f"user/{damaged}")
+                self.session.miss_prompt(to_utc(record.timestamp), copied=copied)
             return
         if record.is_meta or record.source_tool_use_id is not NULL:
             # A tool's doing: a skill that the agent called comes in as if its command had been typed.
             self._note_skill(record, texts, copied=copied)
-        elif not (
-            record.is_compact_summary
-            or record.is_visible_in_transcript_only
-            or record.prompt_source == "system"
-            or (record.origin is not NULL and evidence.is_from_client(record.origin))
-        ):
+        elif not evidence.is_clients_own(record):
             found = words.find_words(texts)
             if record.plan_content is not NULL and words.hands_over_plan(found.prompt):
                 # The agent's plan, in a fresh context: a turn of its own without words of the user's.
                 found, picture = words.Words(), True
             self._take_words(record, found, copied=copied, picture=picture)
+
+    def _read_content(self, record: Record, message: Message, *, copied: bool) -> tuple[list[str], bool, str]:
+        """Take the results in a user's message.
+
+        Returns its texts, whether it has a picture, and the type of a text block that was damaged.
+        """
+        content = message.content
+        texts: list[str] = []
+        picture, damaged = False, ""
+        if isinstance(content, str):
+            return ([content] if content else []), picture, damaged
+        for block in content or ():
+            if isinstance(block, str):
+                texts.append(block)
+            elif block.type == "tool_result":
+                self.results.take(record, block, copied=copied)
+            elif block.type == "text" and block.text:
+                texts.append(block.text)
+            elif block.type == "image":
+                picture = True
+            elif block.text and is_damaged(block.type, "text"):
+                damaged = block.type or ""
+        return texts, picture, damaged
+
+    def asks(self, record: Record) -> bool:
+        """Tell whether a record that cannot be read for what it is has words as a prompt has."""
+        if record.is_meta or record.source_tool_use_id is not NULL or evidence.is_clients_own(record):
+            return False
+        if record.message is None or (record.is_sidechain and not self.is_agent):
+            return False
+        return words.find_words([block.text for block in record.message.blocks if block.text]).is_act
 
     def _take_words(self, record: Record, found: words.Words, *, copied: bool, picture: bool = False) -> None:
         is_act = found.is_act or (picture and not found.interrupted)

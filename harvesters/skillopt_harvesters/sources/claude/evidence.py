@@ -36,6 +36,16 @@ def is_from_client(origin: msgspec.Raw) -> bool:
     return kind is not None and kind != "human"
 
 
+def is_clients_own(record: records.Record) -> bool:
+    """Tell whether the client wrote what a user's record says, and shows it to the model alone."""
+    return bool(
+        record.is_compact_summary
+        or record.is_visible_in_transcript_only
+        or record.prompt_source == "system"
+        or (record.origin is not records.NULL and is_from_client(record.origin))
+    )
+
+
 def is_refused(record: records.Record) -> bool:
     """Whether the client itself says, beside the result, that the user refused a call."""
     return (

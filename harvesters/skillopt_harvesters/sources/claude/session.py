@@ -10,13 +10,14 @@ import msgspec
 
 from skillopt_harvesters.calls import keep_id, redact_folder
 from skillopt_harvesters.claims import Claims, Copies
+from skillopt_harvesters.damage import is_damaged
 from skillopt_harvesters.drafts import SessionDraft
 from skillopt_harvesters.lines import Chunk
 from skillopt_harvesters.marks import fold, mark_of, marks_of, read_uuids
 from skillopt_harvesters.sources.claude import evidence, records
 from skillopt_harvesters.sources.claude.context import Context, Memory
 from skillopt_harvesters.sources.claude.conversation import Conversation
-from skillopt_harvesters.sources.claude.losses import judge_loss
+from skillopt_harvesters.sources.claude.losses import Loss, judge_loss
 from skillopt_harvesters.sources.claude.records import NULL, Block, Record
 from skillopt_harvesters.sources.claude.work import take_work
 from skillopt_harvesters.sources.lined import Reader
@@ -93,17 +94,28 @@ class ClaudeReader(Reader[Memory]):
     def _take_records(self, found: list[Record]) -> None:
         """Take records in order. What can be done for many at once is: most have nothing to tell but that."""
         if not _READ.issuperset(map(_type_of, found)):
-            found = [record for record in found if record.type in _READ or self._pass_over(record)]
+            found = self._drop_strange(found)
         self._last = next((one for one in reversed(found) if one.message is not None), self._last)
         uuids = list(map(_uuid_of, found))
         if self.memory.loss or not (all(uuids) and self._take_new(found, uuids)):
             for record in found:
                 self._take_one(record)
 
-    def _pass_over(self, record: Record) -> bool:
-        if record.type not in records.KNOWN_NOISE:
-            self.session.meet_unknown(record.type or "(none)")
-        return False
+    def _drop_strange(self, found: list[Record]) -> list[Record]:
+        """Return records without those that are not read; what stands before a lost prompt is taken."""
+        kept: list[Record] = []
+        for record in found:
+            if record.type in _READ:
+                kept.append(record)
+            elif record.type not in records.KNOWN_NOISE:
+                self.session.meet_unknown(record.type or "(none)")
+                if is_damaged(record.type, "user") and self.conversation.asks(record):
+                    self._take_records(kept)
+                    kept = []
+                    if not self.memory.loss:
+                        self._note_rest()
+                    self.memory.loss = Loss.PROMPT
+        return kept
 
     def _take_new(self, found: list[Record], uuids: list[str]) -> bool:
         """Take records if each comes for the first time; else take none."""

@@ -15,7 +15,7 @@ from skillopt_harvesters.sources.codex import patches
 from skillopt_harvesters.sources.codex.book import TurnBook, add_skills
 from skillopt_harvesters.sources.codex.decode import Record, decode_any
 from skillopt_harvesters.sources.codex.memory import Memory
-from skillopt_harvesters.sources.codex.outputs import Outcome, read_output
+from skillopt_harvesters.sources.codex.outputs import Outcome, is_refusal, read_output
 from skillopt_harvesters.sources.codex.records import NULL, Call, Output, ToolEnd
 from skillopt_harvesters.turns import MAX_COMMAND, MAX_ERROR, CallDraft, TurnDraft, clip, digest_of
 
@@ -42,6 +42,7 @@ _NAMELESS = {
 }
 _USERS = frozenset({"user_shell", "userShell"})
 _FOLLOW_UPS = frozenset({"unified_exec_interaction", "unifiedExecInteraction"})
+_DECLINED = "declined"
 _NOT_THE_AGENT = _USERS | _FOLLOW_UPS
 
 
@@ -152,7 +153,13 @@ class CallBook:
             paths = [clip(str(path), _MAX_PATH) for path in list(changes)[:_MAX_FILES]]
             files = [patches.resolve(path, self.memory.folder) for path in paths]
             call.files = list(dict.fromkeys([*call.files, *files]))
-        self._end(call, told.exit_code, None if _has_ended_well(told) else _read_error(told))
+        error = None if _has_ended_well(told) else _read_error(told)
+        self._end(call, told.exit_code, error)
+        holder = found[0] if found else turn
+        if error and holder and told.status == _DECLINED and is_refusal(error):
+            place = self.turns.place(holder, f"end {call.id}", record)
+            if place:
+                place.signals.add(Signal.REFUSAL)
         if call.closed and found is None:
             holder = turn or self.session.turn
             if holder:
@@ -270,7 +277,7 @@ def _read_error(told: ToolEnd) -> str | None:
         answer = result.get("Ok", result)
         if isinstance(answer, dict) and (answer.get("isError") or answer.get("is_error")):
             return str(answer.get("content"))
-    if told.success is False or told.status in {"failed", "declined"}:
+    if told.success is False or told.status in {"failed", _DECLINED}:
         return told.stderr or _read_output(told) or told.status or "failed"
     return None
 

@@ -38,7 +38,8 @@ _ABORTED = re.compile(
 _FAILED = re.compile(
     r"\A\s*(?:exec_command failed|write_stdin failed|apply_patch verification failed|patch rejected"
     r"|Script (?:failed|error)|execution error|failed to (?:parse|spawn|handle|read|apply)"
-    r"|unsupported (?:custom tool )?call|tool call error|err: |command timed out)"
+    r"|unsupported (?:custom tool )?call|tool call error|err: |command timed out"
+    r"|This action was rejected due to)"
 )
 
 
@@ -60,7 +61,7 @@ def read_output(raw: msgspec.Raw) -> Outcome:
     if has_ended_well(raw):
         return _WELL
     text, success = _read_text(raw)
-    if len(text) <= _LONG and _REFUSED.match(text):
+    if is_refusal(text):
         return Outcome(error=text, refused=True)
     if len(text) <= _LONG and _ABORTED.match(text):
         return Outcome(error=text, interrupted=True)
@@ -72,6 +73,11 @@ def read_output(raw: msgspec.Raw) -> Outcome:
         return _read_headed(text)
     failed = success is False or _FAILED.match(text)
     return Outcome(error=(text or "failed") if failed else None)
+
+
+def is_refusal(text: str) -> bool:
+    """Tell whether the client says, instead of what a tool printed, that the user refused the call."""
+    return len(text) <= _LONG and _REFUSED.match(text) is not None
 
 
 def has_ended_well(raw: msgspec.Raw) -> bool:

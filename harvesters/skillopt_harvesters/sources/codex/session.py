@@ -11,6 +11,7 @@ import msgspec
 
 from skillopt_harvesters.calls import keep_id, redact_folder
 from skillopt_harvesters.claims import Claims
+from skillopt_harvesters.damage import is_damaged
 from skillopt_harvesters.drafts import SessionDraft
 from skillopt_harvesters.lines import PADDING, Chunk
 from skillopt_harvesters.records import Kind, Signal, Tokens
@@ -45,6 +46,8 @@ _NOTHING = Tokens()
 _OPENING = 4096
 _MAX_ELSEWHERE = 64
 _time_of = attrgetter("time")
+_EVENT = "event_msg/user_message"
+_TOLD_IN = ("event_msg", "response_item", "response_item/message", "message", "event_msg/item_completed")
 _PROMPT = re.compile(
     rb'"type":\s?"user_message"|"type":\s?"UserMessage"'
     rb'|"role":\s?"user",\s?"content":\s?\[\{"type":\s?"input_text",\s?"text":\s?"(?!<|# AGENTS\.md)'
@@ -126,7 +129,7 @@ class CodexReader(Reader[Memory]):
             return
         found, bad = decode_patiently(line)
         self.session.bad += bad
-        if bad:
+        if bad or any(one.payload is None and _has_damaged_kind(one) for one in found):
             self.lose(line)
         for one in found:
             self._see(one.time)
@@ -186,6 +189,7 @@ class CodexReader(Reader[Memory]):
         if payload is None:
             if record.kind not in records.KINDS and record.kind not in records.NOISE:
                 self.session.meet_unknown(record.kind)
+                memory.lost = memory.lost or (is_damaged(record.kind, _EVENT) and not self.turns.copying)
             return
         if record.bare:
             memory.bare = True
@@ -339,3 +343,8 @@ class CodexReader(Reader[Memory]):
         place = self.turns.place(turn, work, record)
         if place and not place.copied:
             place.count(call, tokens)
+
+
+def _has_damaged_kind(record: Record) -> bool:
+    """Tell whether a record of no known kind may have told what was said."""
+    return any(is_damaged(record.kind, known) for known in _TOLD_IN)

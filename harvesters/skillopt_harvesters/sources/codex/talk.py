@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from skillopt_harvesters.damage import is_damaged
 from skillopt_harvesters.drafts import SessionDraft
 from skillopt_harvesters.records import Kind, Signal
 from skillopt_harvesters.sources.codex import records
@@ -44,6 +45,8 @@ class Talk:
         self.turns.pass_turn(told.turn_id if told else None)
         if message.role == "user":
             self._take_prompt(find_words(*split_parts(message)), GIVEN, record)
+        elif is_damaged(message.role, "user"):
+            self._lose_prompt(f"message/{message.role}", find_words(*split_parts(message)))
 
     def take_user_message(self, told: records.UserMessage, record: Record) -> None:
         if told.kind in {None, "plain"}:
@@ -69,6 +72,8 @@ class Talk:
             self._begin_review(item.target, None, record)
         elif item.type == "ExitedReviewMode":
             self.memory.reviewing = False
+        elif is_damaged(item.type, "UserMessage"):
+            self._lose_prompt(f"item/{item.type}", find_words(texts))
 
     def take_agent_task(self, _task: records.AgentTask, record: Record) -> None:
         """Open a turn for the task another agent gives; its words are not kept readable."""
@@ -105,6 +110,12 @@ class Talk:
         text = "\n\n".join(text for text in texts if text.strip())
         if text:
             self.say(self.turns.for_agent(record), text, stream, record)
+
+    def _lose_prompt(self, name: str, words: Words) -> None:
+        """Count a record that would tell a prompt if it were what it seems to have been."""
+        self.session.meet_unknown(name)
+        if words.is_act and not (words.tagged or self.turns.copying):
+            self.memory.lost = True
 
     def _take_prompt(self, words: Words, stream: int, record: Record) -> None:
         memory, ledger, latest = self.memory, self.memory.ledger, self.turns.latest

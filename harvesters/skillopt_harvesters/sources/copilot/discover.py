@@ -9,6 +9,7 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from skillopt_harvesters.damage import is_damaged
 from skillopt_harvesters.salvage import decode_values
 from skillopt_harvesters.sources.folders import find_base, split_folders, unique
 from skillopt_harvesters.sources.skim import Skimmer, Torn
@@ -102,7 +103,7 @@ def find_writer(head: bytes) -> Writer | None:
             name, data = record.get("type"), record.get("data")
             if not isinstance(name, str) or not isinstance(data, dict) or "parentId" not in record:
                 continue
-            if name == "session.start":
+            if name == "session.start" or is_damaged(name, "session.start"):
                 return _judge_start(data)
             if verdict in (None, Writer.EITHER):
                 verdict = _judge(name, data) or verdict

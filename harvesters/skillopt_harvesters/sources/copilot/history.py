@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from skillopt_harvesters.claims import Claims, Copies, mark_of
+from skillopt_harvesters.damage import is_damaged
 from skillopt_harvesters.records import Signal
 from skillopt_harvesters.sources.base import Reading
 from skillopt_harvesters.sources.copilot import tools, words
@@ -101,6 +102,8 @@ def take_entry(session: SessionDraft, value: Any, copies: Copies | None = None) 
         _take_work(session, entry)
     elif entry.type not in _SHOWN:
         session.meet_unknown(entry.type or "(none)")
+        if is_damaged(entry.type, "user") and entry.text and entry.text.strip():
+            session.miss_prompt(to_utc(entry.timestamp), copied=copied)
 
 
 def _take_work(session: SessionDraft, entry: Entry) -> None:

@@ -11,6 +11,7 @@ import msgspec
 
 from skillopt_harvesters.calls import keep_id, redact_folder, redact_name
 from skillopt_harvesters.claims import Claims, Copies
+from skillopt_harvesters.damage import is_damaged
 from skillopt_harvesters.drafts import SessionDraft
 from skillopt_harvesters.lines import PADDING, Chunk
 from skillopt_harvesters.marks import mark_of, marks_of
@@ -101,7 +102,7 @@ class CopilotReader(Reader[Memory]):
             found = decoder_of(Event).decode_lines(chunk.view)
         except (msgspec.DecodeError, RecursionError):
             return False
-        self._take_events(self._pick(found))
+        self._take_found(found)
         return True
 
     def take_all(self, lines: list[bytes]) -> None:
@@ -116,11 +117,11 @@ class CopilotReader(Reader[Memory]):
                 events, bad = decode_line(line.strip(PADDING), Event)
                 self.session.bad += bad
                 if bad and _PROMPT.search(line, 0, _OPENING):
-                    self._take_events(self._pick(found))
+                    self._take_found(found)
                     self.lose(line)
                     found = []
                 found += events
-        self._take_events(self._pick(found))
+        self._take_found(found)
 
     def lose(self, line: bytes) -> None:
         if _PROMPT.search(line, 0, _OPENING) and not _NOT_TYPED.search(line, 0, _OPENING):
@@ -135,6 +136,17 @@ class CopilotReader(Reader[Memory]):
     @property
     def turn(self) -> TurnDraft | None:
         return self.session.turn
+
+    def _take_found(self, found: list[Event]) -> None:
+        """Take events; those behind a prompt that cannot be read come when that is known."""
+        start = 0
+        if any(kind and is_damaged(kind, "user.message") for kind in set(map(_type_of, found))):
+            for place, event in enumerate(found):
+                if is_damaged(event.type, "user.message") and event.data and is_prompt(event, event.data):
+                    self._take_events(self._pick(found[start : place + 1]))
+                    self.memory.lost = True
+                    start = place + 1
+        self._take_events(self._pick(found[start:] if start else found))
 
     def _pick(self, found: list[Event]) -> list[Event]:
         """Return the events that have something to say; what should and has not is counted."""

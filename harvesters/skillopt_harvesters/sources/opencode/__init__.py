@@ -25,6 +25,7 @@ from skillopt_harvesters.sources.opencode.database import DAMAGE, Database, stat
 from skillopt_harvesters.sources.opencode.talk import CLIENT, Talk
 
 if TYPE_CHECKING:
+    import sqlite3
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
@@ -79,15 +80,7 @@ def _read_database(path: Path, claims: Claims, resume: Resume | None) -> Iterato
         try:
             with database.transaction() as connection:
                 layout = rows.read_layout(connection)
-                found: dict[str, int] = {}
-                if layout.is_foreign:
-                    pass
-                elif layout.problem:
-                    problems.append(layout.problem)
-                else:
-                    found = rows.read_states(connection, layout)
-                    if found and not rows.has_messages(connection, layout):
-                        problems.append("it has sessions, but no messages where this version looks for them")
+                found, damage = _find_states(connection, layout, problems)
         except DAMAGE as error:
             yield Reading(
                 session=None, offset=0, state=resume.state if resume else b"", warnings=(_describe(error),)
@@ -97,22 +90,41 @@ def _read_database(path: Path, claims: Claims, resume: Resume | None) -> Iterato
             problems.append(database.warning)
         for session, state in found.items():
             mark = mark_of(session)
-            states[mark] = state
-            if known.get(mark) == state:
+            if state is not None and known.get(mark) == state:
+                states[mark] = state
                 continue
             try:
                 read = _read_session(database, layout, session, path, claims)
             except DAMAGE as error:
-                del states[mark]
                 failed += 1
-                if failed == 1:
-                    problems.append(_describe(error))
+                damage = damage or _describe(error)
                 continue
+            if state is not None:
+                states[mark] = state
             if read is not None:
                 yield Reading(session=read, offset=0)
-    if failed > 1:
-        problems[-1] += f" ({failed} session{'s' * (failed > 1)} could not be read)"
+    if damage:
+        problems.append(damage + (f" ({failed} sessions could not be read)" if failed > 1 else ""))
     yield Reading(session=None, offset=0, state=msgspec.msgpack.encode(states), warnings=tuple(problems))
+
+
+def _find_states(
+    connection: sqlite3.Connection, layout: rows.Layout, problems: list[str]
+) -> tuple[Mapping[str, int | None], str]:
+    """Return the states of all sessions, as far as they can be told, and what is damaged."""
+    if layout.is_foreign:
+        return {}, ""
+    if layout.problem:
+        problems.append(layout.problem)
+        return {}, ""
+    try:
+        found = rows.read_states(connection, layout)
+        if found and not rows.has_messages(connection, layout):
+            problems.append("it has sessions, but no messages where this version looks for them")
+    except DAMAGE as error:
+        # What does not stand on the broken page can be read.
+        return rows.read_states_singly(connection, layout), _describe(error)
+    return found, ""
 
 
 def _read_session(

@@ -11,8 +11,9 @@ import msgspec
 
 from skillopt_harvesters.claims import mark_of
 from skillopt_harvesters.sources.loose import decode_as
+from skillopt_harvesters.sources.opencode.database import DAMAGE
 from skillopt_harvesters.sources.opencode.records import Head, Info, Revert, SessionFile, StoredPart, Time
-from skillopt_harvesters.sources.opencode.shapes import from_newer, to_head, to_message, to_part
+from skillopt_harvesters.sources.opencode.shapes import TALK, from_newer, to_head, to_message, to_part
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -80,6 +81,35 @@ def read_states(connection: sqlite3.Connection, layout: Layout) -> dict[str, int
     A session's own time of change is older than its last rows; so its latest messages and their parts tell,
     and the numbers the client counts its changes with. No table but that of the sessions is read whole.
     """
+    query = f"SELECT {_states_of(layout)} FROM session s ORDER BY {_order_of(layout)}"
+    return {_text(row[0]): mark_of(repr(row)) for row in connection.execute(query) if row[0]}
+
+
+def read_states_singly(connection: sqlite3.Connection, layout: Layout) -> dict[str, int | None]:
+    """Return the same of a damaged database, session by session; None where it cannot be told."""
+    states: dict[str, int | None] = {}
+    try:
+        for (key,) in connection.execute(f"SELECT s.id FROM session s ORDER BY {_order_of(layout)}"):
+            states[_text(key)] = None
+    except DAMAGE:
+        pass
+    states.pop("", None)
+    for session in states:
+        try:
+            query = f"SELECT {_states_of(layout)} FROM session s WHERE s.id = ?"
+            row = connection.execute(query, (session,)).fetchone()
+        except DAMAGE:
+            continue
+        states[session] = mark_of(repr(row)) if row else None
+    return states
+
+
+def _order_of(layout: Layout) -> str:
+    return "s.time_created, s.id" if "time_created" in layout.columns["session"] else "s.id"
+
+
+def _states_of(layout: Layout) -> str:
+    """Return the columns that tell whether a session `s` changed."""
     columns = layout.columns
     asked = ["s.id"]
     asked += [
@@ -98,9 +128,7 @@ def read_states(connection: sqlite3.Connection, layout: Layout) -> dict[str, int
         )
     if "event_sequence" in columns:
         asked.append("(SELECT max(seq) FROM event_sequence WHERE aggregate_id = s.id)")
-    order = "s.time_created, s.id" if "time_created" in columns["session"] else "s.id"
-    query = f"SELECT {', '.join(asked)} FROM session s ORDER BY {order}"
-    return {_text(row[0]): mark_of(repr(row)) for row in connection.execute(query) if row[0]}
+    return ", ".join(asked)
 
 
 def is_headless_session(connection: sqlite3.Connection, layout: Layout, session: str) -> bool:
@@ -168,12 +196,17 @@ def _read_parts(connection: sqlite3.Connection, message: str, talk: Talk) -> Ite
 def _read_newer(connection: sqlite3.Connection, session: str, talk: Talk) -> Iterator[Message]:
     query = f"SELECT id, type, {_bounded()} FROM session_message WHERE session_id = ? ORDER BY seq"
     for key, kind, data in connection.execute(query, (session,)):
-        if isinstance(data, bytes):
-            message = from_newer(_text(kind), data, _text(key))
-            if message is not None:
-                yield message
-        else:
+        name = _text(kind)
+        message = from_newer(name, data, _text(key)) if isinstance(data, bytes) else None
+        if message is not None:
+            yield message
+            continue
+        if not isinstance(data, bytes):
             _pass_over(data, talk)
+        elif name in TALK:
+            talk.session.bad += 1
+        if name == "user":
+            talk.lose_prompt()
 
 
 def _bounded() -> str:

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from skillopt_harvesters.calls import clip_tail
+from skillopt_harvesters.damage import is_damaged
 from skillopt_harvesters.sources.loose import NULL, decode_any, decode_as
 from skillopt_harvesters.sources.opencode.records import (
     Failure,
@@ -142,16 +143,20 @@ class _NewerPart(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     state: State | None = None
 
 
+# The kinds of messages in the second format that tell what was said.
+TALK = frozenset({"user", "assistant", "shell"})
+
+
 def from_newer(kind: str, data: bytes, message: str) -> Message | None:
     """Return a message of the second format; None when it is none of the user's or the agent's."""
-    found = decode_as(data, _Newer) if kind in {"user", "assistant", "shell"} else None
+    found = decode_as(data, _Newer) if kind in TALK or is_damaged(kind, "user") else None
     if found is None:
         return None
     time, error, model = found.time or Time(), found.error, decode_any(found.model)
     stopped = error is not None and (error.message or "").startswith(_STOPPED)
     if kind == "shell":
         parts = [Part(kind="text", text=found.command or "")]
-    elif kind == "user":
+    elif kind != "assistant":
         pictures = decode_any(found.files)
         parts = [Part(kind="text", text=found.text or ""), *[Part(kind="file")] * bool(pictures)]
     else:

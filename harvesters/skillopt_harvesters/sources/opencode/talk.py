@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from skillopt_harvesters.claims import Claims, Copies, mark_of
+from skillopt_harvesters.damage import is_damaged
 from skillopt_harvesters.drafts import SessionDraft
 from skillopt_harvesters.records import Kind, Session, Signal, Tokens
 from skillopt_harvesters.sources.base import is_own_folder
@@ -52,6 +53,7 @@ class Talk:
         self._undone = False
         self._bad = 0
         self._damaged = False
+        self._lost = False
         self._turns: dict[str, TurnDraft] = {}
         self._announcement: Message | None = None
         self._unfinished: tuple[TurnDraft, int] | None = None
@@ -61,8 +63,8 @@ class Talk:
         """Take the next message. Raises nothing: what cannot be used is counted in `session`."""
         if self._reverted and message.id == self._reverted:
             self._undone = True
-        self._damaged = self._damaged or self.session.bad > self._bad
-        self._bad = self.session.bad
+        self._damaged = self._damaged or self._count_bad() > self._bad
+        self._bad = self._count_bad()
         announcement, self._announcement = self._announcement, None
         if message.role == "user":
             self._take_user(message)
@@ -72,6 +74,8 @@ class Talk:
             self._open(message, "".join(part.text for part in message.parts), "!")
         else:
             self.session.meet_unknown(f"message/{message.role or '(none)'}")
+            if is_damaged(message.role, "user") and any(part.text.strip() for part in message.parts):
+                self.lose_prompt()
 
     def finish(self) -> Session:
         """Return the session."""
@@ -87,8 +91,18 @@ class Talk:
             if is_own_folder(folder):
                 self.kind = Kind.REPLAY
 
+    def lose_prompt(self) -> None:
+        """Note that a prompt cannot be read: the next answer is not to the one before."""
+        self._damaged = self._lost = True
+
+    def _count_bad(self) -> int:
+        return self.session.bad + self.session.overlong
+
     def _take_user(self, message: Message) -> None:
         parts = list(message.parts)
+        damaged = [part.kind for part in parts if part.text.strip() and is_damaged(part.kind, "text")]
+        for kind in damaged:
+            self.session.meet_unknown(f"user/{kind}")
         texts = [part for part in parts if part.kind == "text" and part.text.strip()]
         typed = [part.text for part in texts if not part.synthetic]
         task = next((part for part in parts if part.kind == "subtask" and part.text), None)
@@ -103,12 +117,14 @@ class Talk:
             self._announcement = message
         elif any(part.kind == "file" for part in parts):
             self._open(message, "", None)
+        elif damaged or self._count_bad() > self._bad:
+            self.lose_prompt()
         elif self.session.turn is not None:
             # The client has the agent go on: after a summary, or when a sub-agent answered.
             self._remember(message.id, self.session.turn)
 
     def _open(self, message: Message, prompt: str, command: str | None) -> None:
-        self._damaged = False
+        self._damaged = self._lost = False
         copied = self._is_copy(message, prompt, opens=True)
         time = to_utc(message.created)
         if not copied:
@@ -151,6 +167,8 @@ class Talk:
         answers = announcement.id if announcement is not None else ""
         # A fork's answers may name the messages that it was copied from.
         is_lost = self._damaged and message.parent not in {"", answers, *self._turns}
+        # The second format does not tell what is answered.
+        is_lost = is_lost or (self._lost and not message.parent)
         is_lost = is_lost and not (turn and turn.is_untouched)
         copied = self._is_copy(message, "", opens=turn is None or is_lost)
         if turn is None or is_lost:
@@ -179,7 +197,7 @@ class Talk:
         else:
             turn = TurnDraft(typed=False, copied=copied, started=time, abandoned=self._undone)
             turn = self.session.open_turn(turn)
-        self._damaged = False
+        self._damaged = self._lost = False
         self._remember(message.parent, turn)
         return turn
 

@@ -9,6 +9,7 @@ import msgspec
 
 from skillopt_harvesters.calls import redact_folder
 from skillopt_harvesters.claims import Claims, Copies, mark_of
+from skillopt_harvesters.damage import is_damaged
 from skillopt_harvesters.drafts import SessionDraft
 from skillopt_harvesters.records import Kind, Signal, Tokens
 from skillopt_harvesters.sources.base import is_own_folder
@@ -135,6 +136,7 @@ class PiReader(Reader[Memory]):
             self._take_system(message)
         elif role not in records.CLIENT_ROLES:
             self.session.meet_unknown(f"message/{role or '(none)'}")
+            self.memory.lost = self.memory.lost or (is_damaged(role, "user") and bool(message.text.strip()))
         return up
 
     def _take_words(self, entry: Entry, message: Message, mark: int, up: int) -> int:
@@ -143,6 +145,10 @@ class PiReader(Reader[Memory]):
         else:
             words = find_words(message.text)
         if not (words.prompt or words.command or message.has_image):
+            damaged = next((block.type for block in message.blocks if is_damaged(block.type, "text")), None)
+            if damaged is not None:
+                self.session.meet_unknown(f"user/{damaged}")
+                self.memory.lost = True
             return up
         copied = self.copies.opens_copy(mark)
         self.memory.lost = False
@@ -220,6 +226,10 @@ class PiReader(Reader[Memory]):
     def _take_result(self, entry: Entry, message: Message, mark: int, up: int, *, copied: bool) -> int:
         found = self._find_call(message.tool_call_id or "")
         if found is None:
+            # The call is lost, or a fork's that was harvested first; that the user stopped it is not.
+            if not copied and message.is_error and _STOPPED.search(message.text[-200:]):
+                turn, up = self._go_on(entry, up)
+                turn.signals.add(Signal.INTERRUPTION)
             return up
         turn, call = found
         call.closed = True

@@ -71,6 +71,9 @@ class VscodeSource:
     def recognise(self, head: bytes) -> bool:
         return find_format(head) is not None
 
+    def identify(self, path: Path) -> str:
+        return path.stem
+
     def find_damage(self, head: bytes, path: Path) -> str:
         return find_encoding(head)
 
@@ -93,12 +96,14 @@ class VscodeSource:
         form = _find_format(file) or Format.DOCUMENT
         inner = _go_on(form, resume)
         project = discover.find_project(path)
+        # A file that was given another name holds the session it held before.
+        name = resume.session.id if resume and resume.session else self.identify(path)
 
         def fresh() -> SessionDraft:
-            return SessionDraft(id=path.stem, client=self.name, path=str(path))
+            return SessionDraft(id=name, client=self.name, path=str(path))
 
         if form is Format.TRANSCRIPT:
-            [reading] = Transcripts().read(file, path, claims=claims, resume=inner)
+            [reading] = Transcripts().read(file, path, claims=claims, resume=inner or _begin_anew(resume))
         elif form is Format.LOG:
             reading = read_log(file, fresh, claims, inner)
         else:
@@ -145,6 +150,11 @@ def _go_on(form: Format, resume: Resume | None) -> Resume | None:
     if progress.format is not form:
         return None
     return Resume(offset=resume.offset, state=progress.inner, session=resume.session)
+
+
+def _begin_anew(resume: Resume | None) -> Resume | None:
+    """Return what keeps the session's id in a reading from the start."""
+    return Resume(offset=0, state=b"", session=resume.session) if resume and resume.session else None
 
 
 def _may_have_more(file: BinaryIO, form: Format, most: int) -> bool:

@@ -193,7 +193,6 @@ def _read_call(part: Part) -> Piece:
     if "read" in name.lower():
         named = _SKILL_FILE.search(find_markdown(part.invocation_message))
         skill = named[1] if named else None
-    confirmed = decode_any(part.is_confirmed)
     return Piece(
         kind="call",
         name=name,
@@ -202,9 +201,16 @@ def _read_call(part: Part) -> Piece:
         command=command and clip(command, MAX_COMMAND),
         exit_code=exit_code,
         error=None if error is None else clip(error, MAX_ERROR),
-        refused=confirmed is False or (isinstance(confirmed, dict) and confirmed.get("type") in _REFUSED),
+        refused=_is_refused(decode_any(part.is_confirmed)),
         skill=skill,
     )
+
+
+def _is_refused(confirmed: Any) -> bool:
+    """Tell whether the user did not allow a call; newer versions say when it was a hook or a rule instead."""
+    if isinstance(confirmed, dict):
+        return confirmed.get("type") in _REFUSED and confirmed.get("source") in (None, "user")
+    return confirmed is False
 
 
 def _find_line(line: CommandLine) -> str | None:
