@@ -46,6 +46,7 @@ _MAX_PATH = 4_096
 _TURN_SIZE = 400
 _CALL_SIZE = 200
 _OPEN = 2
+_NOTHING = Tokens()
 # Prompts may be queued while a tool runs: a turn that waits for a result stays open behind so many others,
 # and so many characters of calls.
 _MAX_OPEN = 32
@@ -178,8 +179,9 @@ class SessionDraft(msgspec.Struct):
         self.calls_left_out += draft.calls_left_out
         if not draft.copied and (len(self.closed) >= MAX_TURNS or self.size > MAX_SIZE):
             self.left_out += 1
-            self.counted = self.counted.plus(draft.tokens)
-            self._settle(bound_all(draft.usage), -1)
+            if draft.usage or draft.counted != _NOTHING:
+                self.counted = self.counted.plus(draft.tokens)
+                self._settle(bound_all(draft.usage), -1)
             return
         turn = draft.close()
         if draft.copied:
@@ -191,7 +193,7 @@ class SessionDraft(msgspec.Struct):
 
     def _settle(self, usage: dict[str, Spent], place: int) -> None:
         """Remember the latest model calls of a turn that has ended, if they may be told once more."""
-        if self.tells_again:
+        if usage and self.tells_again:
             self.settled.update((call, (place, tokens)) for call, tokens in usage.items())
             for call in list(self.settled)[:-_MAX_SETTLED]:
                 del self.settled[call]

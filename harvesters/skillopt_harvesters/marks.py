@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import struct
-import sys
 from array import array
 from collections.abc import Collection, Iterable, Iterator, Sequence, Sized
 
@@ -25,11 +24,7 @@ _GATHER = pow(_SPREAD, -1, 1 << 64)
 
 def mark_of(record: str) -> int:
     """Return a record's id as a number of 64 bits, signed, the same in every process."""
-    if len(record) == _UUID:
-        numbers = _digest_of(record)
-        first = int.from_bytes(numbers[:8], sys.byteorder, signed=True)
-        return first ^ int.from_bytes(numbers[8:], sys.byteorder, signed=True)
-    first, second = _halves(_hash(record))
+    first, second = _halves(_digest_of(record) if len(record) == _UUID else _hash(record))
     return int(first ^ second)
 
 

@@ -217,7 +217,7 @@ class TurnDraft(msgspec.Struct):
 
     @property
     def answer(self) -> str:
-        return "\n\n".join(piece.text for piece in self._last_said()).strip()
+        return _join(self._last_said())
 
     def _last_said(self) -> list[TextDraft]:
         """Return the pieces of the last message."""
@@ -266,14 +266,15 @@ class TurnDraft(msgspec.Struct):
         """Return the turn as it is so far; it has been redacted."""
         calls = tuple([call.build() for call in self.calls])
         signals = set(self.signals)
+        said = self._last_said()
         if [call for call in calls if call.error is not None]:
             signals.add(Signal.ERROR)
         if any(map(_verifies, {call.command for call in calls if call.exit_code == 0 and call.command})):
             signals.add(Signal.VERIFIED)
         if self.refusals:
             signals.add(Signal.REFUSAL)
-        answer = self.answer
-        if len(self._last_said()) > 1:
+        answer = _join(said)
+        if len(said) > 1:
             # What is no secret in either piece may be one where they meet.
             answer = redact_within(answer, MAX_ANSWER)
         return Turn(
@@ -282,10 +283,15 @@ class TurnDraft(msgspec.Struct):
             command=self.command,
             tool_calls=calls,
             refusals=tuple(self.refusals),
-            signals=tuple(sorted(signals, key=lambda signal: signal.value)),
+            signals=tuple(sorted(signals, key=lambda signal: signal.value)) if signals else (),
             skills=tuple(self.skills),
-            tokens=self.counted.plus(add_tokens(self.usage.values())),
+            tokens=self.counted.plus(add_tokens(self.usage.values())) if self.usage else self.counted,
             started=self.started,
             typed=self.typed,
             abandoned=self.abandoned,
         )
+
+
+def _join(said: list[TextDraft]) -> str:
+    """Return the pieces of a message as one text."""
+    return "\n\n".join([piece.text for piece in said]).strip()

@@ -10,6 +10,7 @@ import pytest
 
 from skillopt_harvesters import SOURCES, Session, read_file
 from skillopt_harvesters.sources.codex.session import CodexReader
+from skillopt_harvesters.sources.copilot import steps as copilot_steps
 from skillopt_harvesters.sources.copilot.session import CopilotReader
 
 DATA = Path(__file__).parents[1] / "data" / "transcripts"
@@ -25,11 +26,17 @@ def sessions_of(client: str, path: Path) -> list[Session | None]:
     return [reading.session for reading in read_file(SOURCES[client], path)]
 
 
+def told_by(client: str, path: Path) -> list[tuple[Session | None, bytes]]:
+    """Return the sessions, each with what the next reading is told."""
+    return [(reading.session, reading.state) for reading in read_file(SOURCES[client], path)]
+
+
 def assert_both_ways_agree(client: str, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    together = sessions_of(client, path)
+    together = told_by(client, path)
     with monkeypatch.context() as patched:
         patched.setattr(READERS[client], "take_chunk", lambda _reader, _chunk: False)
-        assert together == sessions_of(client, path)
+        patched.setattr(copilot_steps.Steps, "take", lambda _steps, _events, start, plain: start)
+        assert together == told_by(client, path)
 
 
 @pytest.mark.parametrize(("client", "path"), FILES)
@@ -147,3 +154,67 @@ def test_the_steps_of_an_agent_in_any_order_read_the_same_both_ways(seed, tmp_pa
             file.write(json.dumps(record, separators=(",", ":")) + "\n")
     assert_both_ways_agree("codex", path, monkeypatch)
     assert sessions_of("codex", path)[0].turns
+
+
+def any_event(rng: random.Random) -> tuple[str, dict]:
+    """Return type and data of an event of a Copilot session, of which some are as hardly any is."""
+    call, name = rng.choice(CALLS), rng.choice(["bash", "bash", "bash", "view", "edit", "task", "", None])
+    given = {"command": rng.choice(COMMANDS), "path": "/p/skills/tidy/SKILL.md"}
+    arguments = rng.choice([given, given, given, json.dumps(given), "{torn", None])
+    kind = rng.choice(["said", "said", "start", "end", "end", "usage", "usage", "rare"])
+    if kind == "said":
+        asked = {"toolCallId": call, "name": name, "arguments": arguments}
+        said: dict = {"messageId": "m1", "content": rng.choice(["", "\n ", "Done.", "I look."])}
+        said["toolRequests"] = rng.choice([[asked], [asked], [asked, asked], [], None])
+        said |= rng.choice([{}, {}, {"model": "m2"}, {"parentToolCallId": call}, {"outputTokens": 5}])
+        return "assistant.message", said | rng.choice([{}, {"chunkCount": 2, "apiCallId": "a1"}])
+    if kind == "start":
+        return "tool.execution_start", {"toolCallId": call, "toolName": name, "arguments": arguments}
+    if kind == "end":
+        code = rng.choice([{"exitCode": 0}, {"exitCode": 0}, {"exitCode": 2}, {}, None])
+        text = rng.choice(["fine", "bad\n<exited with exit code 3>"])
+        ended = {"toolCallId": call, "success": rng.choice([True, True, True, None, False])}
+        ended |= {"shellExecution": code, "result": rng.choice([{"content": text}, text, None])}
+        if rng.random() < 0.2:
+            ended["fileEdits"] = [{"path": "/p/a"}]
+        error = {"message": "The user rejected this tool call. User feedback: no", "code": "rejected"}
+        return "tool.execution_complete", ended | rng.choice([{}, {"error": error}])
+    if kind == "usage":
+        usage = {"inputTokens": rng.randint(0, 90), "outputTokens": rng.choice([3, 0, 1 << 50, None])}
+        usage["apiCallId"] = rng.choice(["a1", "a2", "chatcmpl-" + "x" * 24, "", None])
+        return rng.choice(["session.usage_record", "session.usage_record", "assistant.usage"]), rng.choice(
+            [{"usage": usage}, {"usage": usage}, usage]
+        )
+    return rng.choice(
+        [
+            ("user.message", {"content": rng.choice(["go on", "no, the other one", ""])}),
+            ("abort", {"reason": "user"}),
+            ("session.resume", {}),
+            ("assistant.turn_end", {"turnId": "1"}),
+            (
+                "session.shutdown",
+                {"modelMetrics": {"m": {"usage": {"inputTokens": 900, "outputTokens": 70}}}},
+            ),
+        ]
+    )
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_the_events_of_a_copilot_session_in_any_order_read_the_same_both_ways(seed, tmp_path, monkeypatch):
+    rng = random.Random(seed)
+    told = [
+        ("session.start", {"sessionId": "s", "producer": "copilot-agent", "copilotVersion": "1.0.102"}),
+        ("user.message", {"content": "tidy up"}),
+        *[any_event(rng) for _ in range(80)],
+    ]
+    path = tmp_path / "s" / "events.jsonl"
+    path.parent.mkdir()
+    with path.open("w") as file:
+        for number, (kind, data) in enumerate(told):
+            event: dict = {"type": kind, "data": data, "id": f"{number:08x}-0000-4000-8000-000000000000"}
+            event |= {"timestamp": f"2026-11-01T10:00:{number % 60:02d}.000Z", "parentId": None}
+            event |= {"agentId": "a"} if rng.random() < 0.05 else {}
+            event |= {"id": f"event {number}"} if seed % 5 == 0 and rng.random() < 0.05 else {}
+            file.write(json.dumps(event, separators=(",", ":")) + "\n")
+    assert_both_ways_agree("copilot", path, monkeypatch)
+    assert sessions_of("copilot", path)[0].turns

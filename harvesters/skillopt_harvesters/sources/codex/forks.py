@@ -80,8 +80,11 @@ def to_ms(time: str | int | float | None) -> int | None:
 def find_fork(head: bytes, session: str) -> str | None:
     """Return when a session began whose file says that it is a fork, or begins with an older turn."""
     own = made_at(session)
-    turn = _TURN.search(head)
+    # A pattern takes many times as long to come to where it may begin.
+    turn = _TURN.search(head, max(head.find(b'"turn_id"'), 0))
     made = made_at(turn[1].decode()) if turn else None
-    if not _TOLD.search(head) and (own is None or made is None or made >= own):
+    if not (b'"forked_from_id"' in head and _TOLD.search(head)) and (
+        own is None or made is None or made >= own
+    ):
         return None
     return to_utc(own) or find_time(head) or UNDATED

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from skillopt_harvesters.drafts import SessionDraft
 from skillopt_harvesters.sources.copilot import discover, history
-from skillopt_harvesters.sources.copilot.session import CopilotReader, Memory
+from skillopt_harvesters.sources.copilot.memory import Memory
+from skillopt_harvesters.sources.copilot.session import CopilotReader
 from skillopt_harvesters.sources.lined import LinedSource
 
 if TYPE_CHECKING:

@@ -14,16 +14,19 @@ from skillopt_harvesters.claims import Claims, Copies
 from skillopt_harvesters.damage import is_damaged
 from skillopt_harvesters.drafts import SessionDraft
 from skillopt_harvesters.lines import PADDING, Chunk
-from skillopt_harvesters.marks import mark_of, marks_of
+from skillopt_harvesters.marks import fold, mark_of, marks_of, read_uuids
 from skillopt_harvesters.records import Kind, Signal
 from skillopt_harvesters.sources.base import is_own_folder
 from skillopt_harvesters.sources.copilot import history, records, tools, words
+from skillopt_harvesters.sources.copilot.calls import CallBook
+from skillopt_harvesters.sources.copilot.memory import Memory
 from skillopt_harvesters.sources.copilot.records import Context, Data, Event, ToolResult
-from skillopt_harvesters.sources.copilot.usage import Ledger, Place, add_models
+from skillopt_harvesters.sources.copilot.steps import Steps
+from skillopt_harvesters.sources.copilot.usage import Place, add_models
 from skillopt_harvesters.sources.lined import Reader
 from skillopt_harvesters.sources.loose import decode_any, decode_as, decode_line, decoder_of
 from skillopt_harvesters.times import first_and_last, to_utc
-from skillopt_harvesters.turns import CallDraft, TurnDraft
+from skillopt_harvesters.turns import TurnDraft
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,29 +41,6 @@ _NOT_TYPED = re.compile(rb'"(?:source|parentToolCallId|agentId)":\s?"|"isAutopil
 _REJECTED_BY_USER = "denied-interactively-by-user"
 
 
-class Memory(msgspec.Struct):
-    """What a reading of these files remembers beside the session.
-
-    `attended` and `unattended` say which system prompts were seen, `alone` which came last; `skills` were
-    loaded for the next prompt; `refused` are calls whose refusal is already told.
-    `lost` says that a prompt was lost with the records before; `elsewhere` are the latest calls that another
-    session has, in a turn of this one's.
-    """
-
-    copied_from: list[str] = []
-    folder: str = ""
-    is_replay: bool = False
-    attended: bool = False
-    unattended: bool = False
-    alone: bool = False
-    spoken: int = 0
-    skills: list[str] = []
-    refused: list[str] = []
-    lost: bool = False
-    elsewhere: list[str] = []
-    ledger: Ledger = msgspec.field(default_factory=Ledger)
-
-
 class CopilotReader(Reader[Memory]):
     """Takes events in file order. Events of sub-agents belong to the turn they work for."""
 
@@ -69,8 +49,8 @@ class CopilotReader(Reader[Memory]):
         self.copies = Copies(
             f"{session.client}/{session.id}", claims, copied_from=memory.copied_from, resumed=resumed
         )
-        self._latest: TurnDraft | None = None
-        self._known: dict[str, CallDraft] = {}
+        self.calls = CallBook(session)
+        self.steps = Steps(session, memory, self.calls)
         self.copied = False  # whether the event being taken is another session's
         self.handlers: dict[str, Callable[[Event, Data], None]] = {
             "session.start": self._take_start,
@@ -170,24 +150,32 @@ class CopilotReader(Reader[Memory]):
             start += 1
         events = events[start:]
         ids = [event.id for event in events if event.id]
-        if len(ids) < len(events) or not self._take_new(events, marks_of(ids)):
+        if len(ids) < len(events) or not self._take_new(events, ids):
             for event in events:
                 self._take_one(event)
 
-    def _take_new(self, events: list[Event], marks: list[int]) -> bool:
+    def _take_new(self, events: list[Event], ids: list[str]) -> bool:
         """Take events if each comes for the first time; else take none."""
+        numbers = read_uuids(ids)
+        marks = marks_of(ids) if numbers is None else fold(numbers)
         if not self.copies.see_all(marks):
             return False
         if self.copies.are_own(marks, compress(marks, map(self._opens_turn, events))):
-            self.copied = False
-            for time in first_and_last(list(map(_time_of, events))):
-                self.session.see(time)
-            for event in events:
-                self._handle(event)
+            self._take_own(events, plain=numbers is not None)
         else:
             for event, mark in zip(events, marks, strict=True):
                 self._take_seen(event, mark)
         return True
+
+    def _take_own(self, events: list[Event], *, plain: bool) -> None:
+        """Take events of the session's own; those between two that are not usual go together."""
+        self.copied = False
+        for time in first_and_last(list(map(_time_of, events))):
+            self.session.see(time)
+        place = self.steps.take(events, 0, plain=plain)
+        while place < len(events):
+            self._handle(events[place])
+            place = self.steps.take(events, place + 1, plain=plain)
 
     def _take_one(self, event: Event) -> None:
         mark = mark_of(event.id) if event.id else None
@@ -328,7 +316,7 @@ class CopilotReader(Reader[Memory]):
         if data.model and not self.copied and not is_agent:
             self.session.model = data.model
         for request in data.tool_requests or ():
-            self._note_call(turn, request.tool_call_id, request.name, request.arguments, source)
+            self.calls.note(turn, request.tool_call_id, request.name, request.arguments, source)
 
     def _take_shell_line(self, event: Event, data: Data) -> None:
         """Take a command line the user typed: it is a turn of its own."""
@@ -342,24 +330,10 @@ class CopilotReader(Reader[Memory]):
             return
         turn = self._ensure_turn(event)
         if not self.copied or turn.copied:
-            self._note_call(turn, data.tool_call_id, data.tool_name, data.arguments, event.id or "")
-
-    def _note_call(
-        self, turn: TurnDraft, call_id: str | None, name: str | None, arguments: msgspec.Raw, source: str
-    ) -> None:
-        """Note a call once: the message asks for it, its execution tells it again."""
-        known = self._find_call(call_id or "")
-        if known is None:
-            call = tools.make_call(name or "", call_id or "", arguments, source)
-            skill = tools.find_skill(call.name, arguments)
-            if skill:
-                turn.skills[skill] = None
-            self._keep(turn, call)
-        elif not known.name:
-            known.name = name or ""
+            self.calls.note(turn, data.tool_call_id, data.tool_name, data.arguments, event.id or "")
 
     def _take_result(self, event: Event, data: Data) -> None:
-        call = self._find_call(data.tool_call_id or "")
+        call = self.calls.find(data.tool_call_id or "")
         if call is not None and call.closed:
             return
         # The record with the call may be lost; what the user said to it is not.
@@ -411,22 +385,6 @@ class CopilotReader(Reader[Memory]):
         if self.copied:
             return None
         return self.session if turn is None or turn.copied else turn
-
-    def _find_call(self, call_id: str) -> CallDraft | None:
-        """Return the latest call with the client's id in the turns that are open."""
-        turns = self.session.turns
-        if not turns or not call_id:
-            return None
-        if turns[-1] is not self._latest:
-            self._latest = turns[-1]
-            self._known = {call.id: call for turn in turns for call in turn.calls}
-        # Nearly all ids are kept as they are.
-        return self._known.get(call_id) or self._known.get(keep_id(call_id))
-
-    def _keep(self, turn: TurnDraft, call: CallDraft) -> None:
-        turn.add_call(call)
-        if not turn.calls_left_out:
-            self._known[call.id] = call
 
 
 _WORK = frozenset({"assistant.message", "tool.execution_start"})

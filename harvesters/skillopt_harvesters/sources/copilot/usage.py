@@ -14,7 +14,7 @@ from skillopt_harvesters.drafts import SessionDraft
 from skillopt_harvesters.records import Tokens
 from skillopt_harvesters.sources.copilot.records import Usage
 from skillopt_harvesters.sources.loose import coerce
-from skillopt_harvesters.tokens import Spent
+from skillopt_harvesters.tokens import Spent, add_tokens
 
 _MESSAGE = "message "
 _NOTHING = Tokens()
@@ -65,6 +65,10 @@ class Ledger(msgspec.Struct):
         beyond = Tokens(*(max(0, value) for value in msgspec.structs.astuple(missing)))
         if beyond != Tokens():
             self._count(place, key, beyond)
+
+    def add(self, spent: list[Tokens]) -> None:
+        """Note receipts of calls that were told for the first time, and are counted."""
+        self.counted = self.counted.plus(add_tokens(spent))
 
     def _count(self, place: Place | None, key: str, tokens: Tokens) -> None:
         """Count a call, or correct what was counted of it."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from skillopt_harvesters.records import Kind
-from skillopt_harvesters.sources.copilot.session import CopilotReader, Memory
+from skillopt_harvesters.sources.copilot.memory import Memory
+from skillopt_harvesters.sources.copilot.session import CopilotReader
 from skillopt_harvesters.sources.lined import LinedSource
 from skillopt_harvesters.sources.vscode import discover
 from skillopt_harvesters.sources.vscode.formats import Format, find_format
