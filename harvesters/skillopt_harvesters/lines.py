@@ -91,11 +91,14 @@ class LineReader:
 
     def wait(self) -> bool:
         """Leave a last record that may yet go on unread; return whether there is one."""
-        if not self._pending or self.overlong > self._passed or any(map(_has_record, self._pending)):
+        if self.overlong > self._passed:
             return False
-        self.offset -= sum(map(len, self._pending))
-        self._pending = []
-        return True
+        # Records are not left unread, nor what is broken before one.
+        told = max((at for at, line in enumerate(self._pending, 1) if _has_record(line)), default=0)
+        _, left = mend(self._pending[told:], limit=self.limit)
+        self.offset -= sum(map(len, left))
+        self._pending = self._pending[: len(self._pending) - len(left)]
+        return left != []
 
     def rest(self) -> list[bytes]:
         """Return the lines of the last chunk that might have gone on."""

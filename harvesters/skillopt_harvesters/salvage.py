@@ -195,12 +195,16 @@ def _find_end(parts: list[bytes], start: int, *, limit: int) -> tuple[int | None
 
 
 def _is_value(line: bytes) -> bool:
+    """Tell whether a line is one value after the other and nothing else: a broken one may be the last."""
     text = line.decode("utf-8", errors="replace").strip(_BLANKS)
-    try:
-        _, end = _JSON.raw_decode(text)
-    except (ValueError, RecursionError):
-        return False
-    return end == len(text)
+    position = 0
+    while position < len(text):
+        try:
+            _, position = _JSON.raw_decode(text, position)
+        except (ValueError, RecursionError):
+            return False
+        position = _skip_blanks(text, position)
+    return text != ""
 
 
 def _skip_blanks(text: str, position: int) -> int:

@@ -51,7 +51,8 @@ def leave(data: bytes, **options) -> tuple[list[bytes], bytes]:
     reader = LineReader(io.BytesIO(data), **options)
     lines = [line.strip(PADDING) for chunk in reader.chunks() for line in reader.split(chunk)]
     waits = reader.wait()
-    assert waits == (reader.rest() == [] and reader.offset < len(data))
+    assert waits == (reader.offset < len(data))
+    lines += [line.strip(PADDING) for line in reader.rest()]
     return lines, data[reader.offset :]
 
 
@@ -72,6 +73,22 @@ def test_what_comes_behind_a_broken_last_record_is_not_kept_waiting():
     for rest in (b'{"c":3}\n', b'{"c":"\xff"}\n', b"x" * 200 + b"\n"):
         _, unread = leave(b'{"a":1}\n{"b":"one\n' + rest, limit=100)
         assert unread == b""
+
+
+def test_a_record_on_a_line_with_another_may_be_broken_over_the_next_lines():
+    first, second = b'{"type":"a","uuid":"1"}', b'{"type":"b",\n"text":"x\ny"}'
+    [line], _ = read(first + second + b"\n")
+    assert decode_leniently(line) == [{"type": "a", "uuid": "1"}, {"type": "b", "text": "x\ny"}]
+
+
+def test_a_broken_last_record_waits_for_its_rest_behind_a_torn_one_as_well():
+    torn = b'{"type":"a","text":"half{"type":"b","timestamp":"t"}\n'
+    lines, rest = leave(torn + b'{"type":"c",\n')
+    assert lines == [torn.rstrip()]
+    assert rest == b'{"type":"c",\n'
+    lines, rest = leave(torn + b'{"type":"c",\n"text":"x"}\n')
+    assert [decode_leniently(line)[0]["type"] for line in lines] == ["b", "c"]
+    assert rest == b""
 
 
 def test_a_key_that_was_broken_over_lines_is_that_key():
