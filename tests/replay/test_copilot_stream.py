@@ -318,7 +318,7 @@ def test_a_providers_price_counts_where_the_client_tells_no_cost(tmp_path):
     assert read(reply("x"), DONE, spent=spent).usage.cost_usd == pytest.approx(1.01)
 
 
-@pytest.mark.parametrize("count", [10**30, 10**400, -(10**30)])
+@pytest.mark.parametrize("count", [10**30, 10**400, -(10**30)], ids=["large", "larger", "negative"])
 def test_tokens_beyond_all_bounds_can_be_priced_and_stored_and_are_not_believed(tmp_path, count):
     file = UsageFile(lambda _, usage: usage.tokens * 1e-6)
     file.watch(tmp_path / "telemetry.jsonl")
