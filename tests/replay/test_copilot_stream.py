@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillopt_replay.admission import take_told
+from skillopt_replay.agents import copilot_usage
 from skillopt_replay.agents.copilot_stream import StreamReader
 from skillopt_replay.agents.copilot_usage import UsageFile
 from skillopt_replay.protocols import Limits
@@ -328,6 +329,17 @@ def test_tokens_beyond_all_bounds_can_be_priced_and_stored_and_are_not_believed(
     assert msgspec.msgpack.decode(msgspec.msgpack.encode(usage), type=Usage) == usage
     assert msgspec.json.decode(msgspec.json.encode(usage), type=Usage) == usage
     assert count < 0 or take_told(usage) == (None, None)
+
+
+def test_a_command_that_fills_the_usage_file_keeps_nobody_busy(spent, tmp_path, monkeypatch):
+    monkeypatch.setattr(copilot_usage, "_MAX_BYTES", 3 * len(span(7)))
+    with (tmp_path / "telemetry.jsonl").open("w") as file:
+        for _ in range(10):
+            file.write(span(7))
+            file.flush()
+            spent.read()
+    assert spent.meter.replies == 3
+    assert read(reply("Done."), DONE, spent=spent).usage.tokens == 21
 
 
 def test_a_reply_that_the_service_withheld_is_a_refusal(spent, tmp_path):
