@@ -13,7 +13,7 @@ from skillopt_replay import process
 from skillopt_replay.bounds import Bounds
 from skillopt_replay.commands import contains_command
 from skillopt_replay.errors import ReplayError
-from skillopt_replay.folders import PRIVATE_PREFIX, make_folder, remove_tree
+from skillopt_replay.folders import PRIVATE_PREFIX, make_folder, remove_tree, resolve
 from skillopt_replay.patterns import PatternFailed, search
 from skillopt_replay.protocols import Limits
 from skillopt_replay.rollouts import CheckResult, make_score
@@ -166,10 +166,10 @@ def _check_file(check: FileContains, workspace: Path) -> tuple[bool, str]:
 
 def _read_file(name: str, workspace: Path) -> bytes | str:
     """Return the head of a workspace file, or one line that says why it cannot be read."""
-    path, root = (workspace / name).resolve(), root_of(workspace)
-    if not path.is_relative_to(root.resolve()):
-        return f"{name} leads out of the workspace"
     try:
+        path = resolve(workspace / name)
+        if not path.is_relative_to(resolve(root_of(workspace))):
+            return f"{name} leads out of the workspace"
         # Not to wait for ever on a pipe the agent left in place of the file.
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
     except OSError as error:
@@ -183,8 +183,11 @@ def _read_file(name: str, workspace: Path) -> bytes | str:
 
 def _say_closed(workspace: Path) -> str | None:
     """Return one line that says why nothing can be run in the working directory, None where it can."""
-    path = workspace.resolve()
-    if not path.is_relative_to(root_of(workspace).resolve()):
+    try:
+        path = resolve(workspace)
+    except OSError:
+        return "the run made the working directory a link that leads nowhere"
+    if not path.is_relative_to(resolve(root_of(workspace))):
         return "the run made the working directory a link out of the workspace"
     # Those of Path raise errors in a folder that is closed to us.
     if not os.path.isdir(path):  # noqa: PTH112

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from skillopt_replay import process
 from skillopt_replay.errors import ReplayError
-from skillopt_replay.folders import PRIVATE_PREFIX, RUN_PREFIX
+from skillopt_replay.folders import PRIVATE_PREFIX, RUN_PREFIX, lies_in
 
 MAX_BYTES = 200_000_000
 MAX_FILES = 20_000
@@ -122,5 +122,5 @@ def _is_left_out(name: str) -> bool:
 
 def _copy_link(path: Path, target: Path, source: Path) -> None:
     to = path.readlink()
-    if not to.is_absolute() and path.resolve().is_relative_to(source.resolve()):
+    if not to.is_absolute() and lies_in(path, source):
         target.symlink_to(to)

@@ -29,6 +29,26 @@ def make_folder(root: Path, prefix: str) -> Path:
         return Path(tempfile.mkdtemp(prefix=prefix, dir=root.resolve()))
 
 
+def resolve(path: Path) -> Path:
+    """Return the path with all links followed. Raises OSError where links that lead in a circle take part.
+
+    Python's own gives up at such a link, reads the rest of the path as text, and leaves links in it; or it
+    raises an error that is none of the system's.
+    """
+    found = os.path.realpath(path)
+    if os.path.realpath(found) != found or os.path.islink(found):  # noqa: PTH114
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
+    return Path(found)
+
+
+def lies_in(path: Path, root: Path) -> bool:
+    """Return whether the path leads into the folder, all links followed; one that leads nowhere does not."""
+    try:
+        return resolve(path).is_relative_to(resolve(root))
+    except OSError:
+        return False
+
+
 def remove_tree(path: Path) -> None:
     """Remove a folder with everything in it, also what is read-only, nested without end, or being written to.
 
@@ -56,7 +76,7 @@ def walk(root: Path) -> Iterator[tuple[str, list[str], list[str]]]:
         others: list[str] = []
         with contextlib.suppress(OSError), os.scandir(folder) as entries:
             for entry in entries:
-                (names if entry.is_dir() else others).append(entry.name)
+                (names if _leads_to_folder(entry) else others).append(entry.name)
         yield folder, names, others
         paths = (os.path.join(folder, name) for name in names)  # noqa: PTH118 - as os.walk gives them
         waiting += [path for path in paths if not os.path.islink(path)]  # noqa: PTH114
@@ -73,6 +93,13 @@ def clear_leftovers(root: Path, older_than: float = 24 * 3600.0) -> int:
             remove_tree(path)
             removed += 1
     return removed
+
+
+def _leads_to_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False  # a link in a circle, or into a folder that is closed to us
 
 
 def _try_to_remove(path: Path) -> OSError | None:

@@ -8,15 +8,26 @@ from typing import TypeAlias
 
 import msgspec
 
+_MOST_TOKENS = 1 << 60  # no number that can be stored is much larger
+
 
 class Usage(msgspec.Struct, frozen=True):
-    """Tokens and money of one or more calls; `cost_usd` is None when the price is not known."""
+    """Tokens and money of one or more calls; `cost_usd` is None when the price is not known.
+
+    Counts beyond 2**60 either way, which a run or a server may tell, are taken as that.
+    """
 
     input_tokens: int = 0
     output_tokens: int = 0
     cache_read_tokens: int = 0
     cache_write_tokens: int = 0
     cost_usd: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens"):
+            count = getattr(self, name)
+            if not -_MOST_TOKENS <= count <= _MOST_TOKENS:
+                msgspec.structs.force_setattr(self, name, _MOST_TOKENS if count > 0 else -_MOST_TOKENS)
 
     @property
     def tokens(self) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from skillopt_replay.folders import lies_in, resolve
 from skillopt_replay.git import GitFailed, ask_git, run_git
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ async def fill_submodules(
     for path, commit in await _list_links(folder):
         target = folder / path
         source = _inside(git_dir / "modules", names.get(path, ""))
-        if source is None or not target.resolve().is_relative_to(folder) or target.is_symlink():
+        if source is None or not lies_in(target, folder) or target.is_symlink():
             notes.append(f"submodule {path} left out: the project does not hold it")
             continue
         try:
@@ -67,7 +68,7 @@ async def _list_links(folder: Path) -> list[tuple[str, str]]:
 
 def _inside(folder: Path, name: str) -> Path | None:
     """Return the folder's folder of that name; None when it is not there, or the name leads elsewhere."""
-    path = (folder / name).resolve()
-    if not name or path == folder.resolve() or not path.is_relative_to(folder.resolve()):
+    path = folder / name
+    if not name or not lies_in(path, folder) or (path := resolve(path)) == resolve(folder):
         return None
     return path if (path / "HEAD").is_file() else None

@@ -13,7 +13,7 @@ import msgspec
 from skillopt_replay.baseline import Baseline, keep
 from skillopt_replay.copying import TooLarge, copy_folder, holds_settings
 from skillopt_replay.errors import ReplayError
-from skillopt_replay.folders import RUN_PREFIX, make_folder, remove_tree
+from skillopt_replay.folders import RUN_PREFIX, lies_in, make_folder, remove_tree, resolve
 from skillopt_replay.git import run_git
 from skillopt_replay.large_files import fill_large_files
 from skillopt_replay.origins import Origin, locate
@@ -107,7 +107,7 @@ async def _fill(folder: Path, origin: Origin, skill: str) -> Workspace:
     notes += await fill_submodules(folder, origin.common, _fetch_submodule)
     notes += await fill_large_files(folder, origin.common)
     path = folder / origin.inside
-    if not path.resolve().is_relative_to(folder):
+    if not lies_in(path, folder):
         raise ReplayError(f"{origin.inside} leads out of the project in commit {origin.commit[:12]}")
     if not path.is_dir():
         path.mkdir(parents=True)
@@ -185,9 +185,9 @@ async def _hide_skill(root: Path, path: Path, name: str) -> tuple[str, ...]:
     if not name:
         return ()
     folders = [root, *(p for p in (path, *path.parents) if p != root and p.is_relative_to(root))]
-    places = [(folder / place).resolve() / name for folder in folders for place in _SKILL_FOLDERS]
+    found = [folder / place for folder in folders for place in _SKILL_FOLDERS]
     # A link out of the workspace leads to files that are not ours to remove.
-    places = [place for place in places if place.is_relative_to(root)]
+    places = [resolve(place) / name for place in found if lies_in(place, root)]
     for skill in places:
         if not (skill.is_symlink() or skill.exists()):
             continue

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from skillopt_replay import process
+from skillopt_replay import disk, process
 from skillopt_replay.bounds import Bounds
 from skillopt_replay.disk import DiskWatch, held_open, written_since
 from skillopt_replay.folders import RUN_PREFIX, clear_leftovers, remove_tree
@@ -116,11 +116,47 @@ time.sleep(60)
 
 
 @linux_only
+@pytest.mark.parametrize(
+    ("holds", "is_hidden"),
+    [
+        ("libc.mmap(None, ctypes.c_size_t(1), 1, 1, file, ctypes.c_long(0)); os.close(file)", True),
+        ("socket.send_fds(near, [b'x'], [file]); os.close(file)", True),
+        ("pass", False),
+    ],
+    ids=["mapped in part", "on its way", "open"],
+)
+async def test_what_a_removed_file_takes_and_nothing_tells_is_seen_by_what_the_disk_has_lost(
+    tmp_path, holds, is_hidden, monkeypatch
+):
+    script = f"""
+import ctypes, os, socket, time
+libc = ctypes.CDLL(None)
+near, far = socket.socketpair()
+file = os.open("gone", os.O_CREAT | os.O_RDWR)
+os.write(file, bytes(10_000_000))
+os.unlink("gone")
+{holds}
+print(flush=True)
+time.sleep(60)
+"""
+    free = iter([100_000_000, 85_000_000, 100_000_000, 95_000_000, 100_000_000, 85_000_000])
+    monkeypatch.setattr(disk, "_find_free", lambda _: next(free))
+    with subprocess.Popen([sys.executable, "-Ic", script], cwd=tmp_path, stdout=subprocess.PIPE) as running:
+        try:
+            assert running.stdout.read(1) == b"\n"
+            few = Bounds(disk_bytes=12_000_000, folders=(tmp_path,))
+            found = [DiskWatch(few).look(pids) for pids in ([running.pid], [running.pid], [os.getpid()])]
+        finally:
+            running.kill()
+    assert found == ["more than 0.0 GB written to disk" if is_hidden else None, None, None]
+
+
+@linux_only
 async def test_files_that_a_confined_run_has_removed_and_still_uses_count(confined, tmp_path):
     room = tmp_path / "room"
     room.mkdir()
     script = (
-        "for n in 3 4 5; do eval exec $n'>gone'; head -c 10000000 /dev/zero >&$n; rm gone; done; sleep 60"
+        "for n in 3 4 5; do eval exec $n'>gone'; rm gone; head -c 10000000 /dev/zero >&$n; done; sleep 60"
     )
     argv = confined.wrap(["/bin/bash", "-c", script], writable=[room], readable=[], cwd=room)
     bounds = Bounds(disk_bytes=20_000_000, folders=(room,))
@@ -224,7 +260,7 @@ def test_when_we_are_killed_the_run_ends_with_all_it_started(tmp_path):
     )
     outer = f"""
 import asyncio, os, pathlib
-from skillopt_replay import process
+from skillopt_replay import disk, process
 from skillopt_replay.sandbox.none import NoSandbox
 here = pathlib.Path({str(tmp_path)!r})
 argv = NoSandbox().wrap([{sys.executable!r}, "-I", "-c", {inner!r}], writable=[], readable=[], cwd=here)

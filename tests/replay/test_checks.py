@@ -22,6 +22,7 @@ from skillopt_replay.tasks import (
     Contains,
     Exact,
     FileContains,
+    JsonSchema,
     Matches,
     SectionPresent,
     ToolCalled,
@@ -37,7 +38,7 @@ def workspace(tmp_path):
     return path
 
 
-@pytest.mark.parametrize("left", ["nothing", "a file", "a link out", "no way in"])
+@pytest.mark.parametrize("left", ["nothing", "a file", "a link out", "a circle", "no way in"])
 async def test_where_no_command_can_be_run_none_passes_negated_or_not(
     left, make_rollout, workspace, tmp_path, confined
 ):
@@ -46,6 +47,8 @@ async def test_where_no_command_can_be_run_none_passes_negated_or_not(
         inside.touch()
     elif left == "a link out":
         inside.symlink_to(tmp_path)
+    elif left == "a circle":
+        inside.symlink_to("inside")
     elif left == "no way in":
         inside.mkdir(mode=0)
         if os.access(inside, os.X_OK):
@@ -153,6 +156,20 @@ async def test_a_file_check_does_not_leave_the_workspace(path, make_rollout, wor
     result = await score_one(check, make_rollout(), workspace)
     assert not result.passed
     assert "leads out" in result.detail
+
+
+@pytest.mark.parametrize("check", [FileContains(path="out.txt"), JsonSchema(schema={}, path="out.txt")])
+@pytest.mark.parametrize("link", ["loop", "loop/../link/secret", "loop/x"])
+async def test_a_file_check_follows_no_links_in_a_circle(check, link, make_rollout, workspace, tmp_path):
+    """Read as text `loop/../link` lies in the workspace, and what is read by that name does not."""
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "secret").write_text("1")
+    (workspace / "loop").symlink_to("loop")
+    (workspace / "link").symlink_to(outside)
+    (workspace / "out.txt").symlink_to(link)
+    score = await evaluate([check], make_rollout(), workspace, NoSandbox())
+    assert [result.passed for result in score.results] == [False]
 
 
 async def test_a_pipe_in_place_of_a_file_does_not_hold_us(make_rollout, workspace):

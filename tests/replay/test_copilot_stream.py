@@ -7,10 +7,13 @@ import os
 import socket
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skillopt_replay.admission import take_told
+from skillopt_replay.agents import copilot_usage
 from skillopt_replay.agents.copilot_stream import StreamReader
 from skillopt_replay.agents.copilot_usage import UsageFile
 from skillopt_replay.protocols import Limits
@@ -100,6 +103,15 @@ def test_older_versions_tell_the_exit_status_in_the_output():
     assert read(start("1", "bash", command="false"), told).calls[0].exit_code == 2
     quoted = end("1", "it said <exited with exit code 2> and went on")
     assert read(start("1", "bash", command="cat log"), quoted).calls[0].exit_code is None
+
+
+@pytest.mark.parametrize("digits", [10, 30, 5000])
+def test_an_exit_status_that_no_system_has_is_the_commands_own_words(digits):
+    code = "9" * digits
+    told = [start("1", "bash", command="x"), end("1", f"<exited with exit code {code}>"), reply("Done.")]
+    reading = read(*told)
+    assert [call.exit_code for call in reading.calls] == [None]
+    assert reading.answer == "Done."
 
 
 def test_a_reply_in_chunks_is_one_answer():
@@ -305,6 +317,29 @@ def test_a_providers_price_counts_where_the_client_tells_no_cost(tmp_path):
     spent = UsageFile(lambda model, usage: usage.input_tokens / 1000 if model == "qwen" else None)
     spent.watch(tmp_path / "telemetry.jsonl")
     assert read(reply("x"), DONE, spent=spent).usage.cost_usd == pytest.approx(1.01)
+
+
+@pytest.mark.parametrize("count", [10**30, 10**400, -(10**30)], ids=["large", "larger", "negative"])
+def test_tokens_beyond_all_bounds_can_be_priced_and_stored_and_are_not_believed(tmp_path, count):
+    file = UsageFile(lambda _, usage: usage.tokens * 1e-6)
+    file.watch(tmp_path / "telemetry.jsonl")
+    attributes = {f"gen_ai.usage.{kind}_tokens": count for kind in ("output", "cache_read.input")}
+    (tmp_path / "telemetry.jsonl").write_text(2 * span(count, **attributes))
+    usage = read(reply("Done."), DONE, spent=file).usage
+    assert msgspec.msgpack.decode(msgspec.msgpack.encode(usage), type=Usage) == usage
+    assert msgspec.json.decode(msgspec.json.encode(usage), type=Usage) == usage
+    assert count < 0 or take_told(usage) == (None, None)
+
+
+def test_a_command_that_fills_the_usage_file_keeps_nobody_busy(spent, tmp_path, monkeypatch):
+    monkeypatch.setattr(copilot_usage, "_MAX_BYTES", 3 * len(span(7)))
+    with (tmp_path / "telemetry.jsonl").open("w") as file:
+        for _ in range(10):
+            file.write(span(7))
+            file.flush()
+            spent.read()
+    assert spent.meter.replies == 3
+    assert read(reply("Done."), DONE, spent=spent).usage.tokens == 21
 
 
 def test_a_reply_that_the_service_withheld_is_a_refusal(spent, tmp_path):

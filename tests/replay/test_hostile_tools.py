@@ -204,10 +204,25 @@ async def test_a_client_that_closes_itself_to_the_other_processes_speaks_and_the
     """As Codex does: without root nobody sees any more which sockets it holds."""
     close = "import ctypes; ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)"
     closed = CLIENT.replace("prompt = sys.stdin.read()", f"prompt = sys.stdin.read()\n{close}")
-    rollout = await run(f"print(ask(1_000_000))\n{close}\nprint(ask(1_000_000))", client=closed)
+    # While nobody holds it, as it is on its way from the command to itself.
+    passed_on = """
+near, far = socket.socketpair()
+asking = socket.create_connection(("127.0.0.1", int(os.environ["ANTHROPIC_BASE_URL"].rpartition(":")[2])))
+socket.send_fds(near, [b"x"], [asking.fileno()])
+asking.close()
+import time
+time.sleep(0.5)
+asking = socket.socket(fileno=socket.recv_fds(far, 1, 1)[1][0])
+try:
+    asking.sendall(b"POST / HTTP/1.1\\r\\ncontent-length: 9000\\r\\n\\r\\n" + b"x" * 9000)
+    print(asking.recv(100) or "in vain")
+except OSError:
+    print("in vain")
+"""
+    rollout = await run(f"print(ask(1_000_000))\n{close}\nprint(ask(1_000_000)){passed_on}", client=closed)
     assert service.bills == [OWN, OWN], rollout
     assert (rollout.outcome, rollout.answer) == (Outcome.FINISHED, "Honest."), rollout.error
-    assert rollout.calls[0].output.count("in vain") == 2
+    assert rollout.calls[0].output.count("in vain") == 3
 
 
 async def test_a_client_behind_a_script_speaks_and_its_commands_do_not(run, service):

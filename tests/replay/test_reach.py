@@ -115,6 +115,14 @@ def test_a_proxy_that_refuses_is_an_error_in_its_words(proxy):
         dial(("bad.example", 443))
 
 
+@pytest.mark.parametrize("login", ["me:p#hunter2", "me:hunter2/x", "me:hun[ter2"])
+def test_a_proxy_that_cannot_be_read_is_an_error_without_its_password(login, monkeypatch):
+    monkeypatch.setenv("HTTPS_PROXY", f"http://{login}@127.0.0.1:9")
+    with pytest.raises(OSError, match="the proxy's URL cannot be read") as caught:
+        dial(("good.example", 443))
+    assert "hun" not in str(caught.value)
+
+
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="network namespaces are for Linux")
 async def test_many_runs_at_once_each_get_their_network(confined, tmp_path):
     import asyncio

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -26,6 +27,15 @@ def test_a_call_told_twice_counts_once_and_an_unknown_end_changes_nothing():
     trace.end("b", error="lost")
     assert [call.error for call in trace.calls] == [None]
     assert trace.steps == (Called(0),)
+
+
+def test_no_exit_status_is_larger_than_any_systems():
+    trace = Trace()
+    for key, code in (("1", 3221225477), ("2", -9), ("3", 10**30)):
+        trace.call(key, "Bash")
+        trace.end(key, exit_code=code)
+    assert [call.exit_code for call in trace.calls] == [3221225477, -9, None]
+    msgspec.msgpack.encode(trace.calls)
 
 
 def test_a_run_without_end_is_kept_in_bounded_memory():

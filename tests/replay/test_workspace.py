@@ -14,7 +14,7 @@ import pytest
 from skillopt_replay.baseline import show_changes
 from skillopt_replay.copying import TooLarge, copy_folder
 from skillopt_replay.errors import ReplayError
-from skillopt_replay.folders import clear_leftovers, make_folder, remove_tree
+from skillopt_replay.folders import clear_leftovers, make_folder, remove_tree, walk
 from skillopt_replay.workspace import RUN_PREFIX, prepare, root_of
 
 
@@ -404,3 +404,63 @@ async def test_a_workspace_is_removed_whole_also_when_that_is_cancelled(reposito
     with pytest.raises(asyncio.CancelledError):
         await removing
     assert list(runs.iterdir()) == []
+
+
+def _circle(folder: Path, outside: Path) -> None:
+    """Links by which `loop/../link` is the folder's own when it is read as text, and leads out for Python."""
+    (folder / "loop").symlink_to("loop")
+    (folder / "link").symlink_to(outside)
+
+
+async def test_a_skill_folder_behind_links_in_a_circle_is_not_followed_out(
+    repository, runs, make_task, tmp_path
+):
+    outside = tmp_path / "outside" / "heron-greet"
+    outside.mkdir(parents=True)
+    (outside / "SKILL.md").write_text("theirs")
+    _circle(repository, outside.parent)
+    (repository / ".claude").mkdir()
+    (repository / ".claude" / "skills").symlink_to("../loop/../link")
+    git(repository, "add", "-A")
+    git(repository, "commit", "-q", "-m", "links")
+    workspace = await prepare(make_task(project=str(repository)), runs)
+    assert (outside / "SKILL.md").read_text() == "theirs"
+    assert (workspace.path / ".claude" / "skills").is_symlink()
+
+
+async def test_links_in_a_circle_are_part_of_a_project_like_others(repository, tmp_path, runs, make_task):
+    plain = tmp_path / "plain"
+    for folder in (repository, plain):
+        folder.mkdir(exist_ok=True)
+        (folder / "loop").symlink_to("loop")
+        (folder / ".agents").symlink_to("loop")
+        (folder / "a.txt").write_text("a")
+    git(repository, "add", "-A")
+    git(repository, "commit", "-q", "-m", "links")
+    for project in (repository, plain):
+        workspace = await prepare(make_task(project=str(project)), runs)
+        assert (workspace.path / "a.txt").read_text() == "a"
+
+
+async def test_a_task_in_a_folder_that_links_in_a_circle_is_an_error(repository, runs, make_task):
+    (repository / "sub").mkdir()
+    task = make_task(project=str(repository / "sub"))
+    git(repository, "add", "-A")
+    (repository / "sub").rmdir()
+    (repository / "sub").symlink_to("sub")
+    git(repository, "add", "-A")
+    git(repository, "commit", "-q", "-m", "link")
+    (repository / "sub").unlink()
+    (repository / "sub").mkdir()
+    with pytest.raises(ReplayError, match="leads out of the project"):
+        await prepare(task, runs)
+
+
+def test_what_lies_beside_a_link_in_a_circle_is_seen_as_well(tmp_path):
+    root = tmp_path / "root"
+    for number in range(20):
+        (root / str(number)).mkdir(parents=True)
+        (root / str(number) / "file").touch()
+    (root / "loop").symlink_to("loop")
+    found = {name for _, folders, files in walk(root) for name in (*folders, *files)}
+    assert found == {"loop", "file", *map(str, range(20))}

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from skillopt_replay.agents.claude_usage import Price
     from skillopt_replay.protocols import Limits
 
-_EXIT = re.compile(r"(?:Error: )?Exit code (\d+)\b")
+_EXIT = re.compile(r"(?:Error: )?Exit code (\d{1,10})\b")
 _TOO_LONG = re.compile(r"prompt is too long|output token maximum|context (?:window|limit)", re.IGNORECASE)
 _CUT = "cut off mid-stream"  # the client's own words when it asks the model to go on
 

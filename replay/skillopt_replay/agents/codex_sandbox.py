@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from skillopt_replay.folders import resolve
 from skillopt_replay.sandbox.contract import SYSTEM_PATH, Probe
 from skillopt_replay.sandbox.folders import refuse_homes, show_program
 from skillopt_replay.sandbox.launching import launch
@@ -69,7 +70,7 @@ class CodexSandbox:
         ]
         command = [str(self._cli.binary), "sandbox", "-P", PROFILE]
         command += ["-c", f"permissions.{PROFILE}.filesystem={_inline(filesystem)}"]
-        return launch([*command, "-C", str(cwd.resolve()), "--", *argv])
+        return launch([*command, "-C", str(resolve(cwd)), "--", *argv])
 
     def permissions(self, *, writable: Sequence[Path], readable: Sequence[Path]) -> dict[str, Any]:
         """Return the part of the client's configuration that confines its commands."""

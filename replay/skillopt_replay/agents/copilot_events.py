@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import msgspec
 
 # Older versions tell a command's exit status in its output only.
-_EXIT = re.compile(r"<(?:shellId: \S+ completed|exited) with exit code (-?\d+)>\s*\Z")
+_EXIT = re.compile(r"<(?:shellId: \S+ completed|exited) with exit code (-?\d{1,10})>\s*\Z")
 _SHELLS = frozenset({"bash", "powershell", "shell"})
 
 DataT = TypeVar("DataT", bound=msgspec.Struct)

@@ -26,6 +26,8 @@ USD_PER_NANO_CREDIT = 1e-11  # a credit is a US cent
 _DELAY_MS = "10"
 _PIECE = 1 << 20
 _MAX_LINE = 1_000_000
+# Of the file in all: the client writes a few KB for each call, a command what keeps us busy for hours.
+_MAX_BYTES = 16_000_000
 _CALL = b'"chat"'
 _WITHHELD = frozenset({"content_filter", "refusal"})
 
@@ -63,8 +65,8 @@ class UsageFile:
     """Follows the file as it grows.
 
     The run can write to it as well: nothing is told by it but tokens, money, and whether the service
-    withheld its last reply. `price` returns the dollars of a usage of a model where the client tells no
-    cost.
+    withheld its last reply. What comes after the first 16 MB is not read. `price` returns the dollars of a
+    usage of a model where the client tells no cost.
     """
 
     def __init__(self, price: Price | None = None) -> None:
@@ -90,7 +92,7 @@ class UsageFile:
                 if not stat.S_ISREG(os.fstat(handle).st_mode):
                     return
                 file.seek(self._offset)
-                while data := file.read(_PIECE):
+                while data := file.read(min(_PIECE, _MAX_BYTES - self._offset)):
                     self._offset += len(data)
                     self._lines.feed(data)
 

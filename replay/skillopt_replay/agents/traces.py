@@ -17,6 +17,7 @@ MAX_CALLS = 2_000
 MAX_TEXT = 4_000
 MAX_ERROR = 2_000
 MAX_TRACE = 400_000
+_MOST_CODES = 1 << 32
 CUT_MARK = " [...] "
 
 
@@ -132,6 +133,8 @@ class Trace:
         call = self._calls.get(key)
         if call is None:
             return
+        if exit_code is not None and abs(exit_code) >= _MOST_CODES:
+            exit_code = None  # no system's; what the command wrote was taken for it
         self._calls[key] = msgspec.structs.replace(
             call,
             error=cut(error, MAX_ERROR) if error is not None else call.error,

@@ -62,7 +62,12 @@ def _dial_through(proxy: str, service: Address) -> _socket.socket:
     import base64
     from urllib.parse import unquote, urlsplit
 
-    parts = urlsplit(proxy if "://" in proxy else f"http://{proxy}")
+    try:
+        parts = urlsplit(proxy if "://" in proxy else f"http://{proxy}")
+        port = parts.port or 80
+    except ValueError:
+        # Python's own words hold what it takes for the port, which is a part of the password.
+        raise OSError("the proxy's URL cannot be read: in a password # is written %23, / %2F") from None
     if parts.scheme != "http" or not parts.hostname:
         raise OSError("only proxies at http:// addresses can be used")
     host = f"[{service[0]}]" if ":" in service[0] else service[0]
@@ -70,7 +75,7 @@ def _dial_through(proxy: str, service: Address) -> _socket.socket:
     if parts.username:
         pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
         request += f"Proxy-Authorization: Basic {base64.b64encode(pair.encode()).decode()}\r\n"
-    connection = _connect((parts.hostname, parts.port or 80))
+    connection = _connect((parts.hostname, port))
     try:
         connection.sendall(f"{request}\r\n".encode())
         said = _read_reply(connection).partition(b"\r\n")[0].decode("latin-1")

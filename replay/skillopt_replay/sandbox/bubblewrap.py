@@ -12,6 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from skillopt_replay.folders import resolve
 from skillopt_replay.sandbox.contract import SYSTEM_PATH, Probe
 from skillopt_replay.sandbox.folders import refuse_homes
 from skillopt_replay.sandbox.launching import find_failure, launch
@@ -108,7 +109,7 @@ class Bubblewrap:
         # Parents first, so that a folder inside another one keeps its own rule.
         for path in sorted(binds, key=lambda path: len(path.parts)):
             command += [binds[path], str(path), str(path)]
-        command += ["--remount-ro", "/", "--chdir", str(cwd.resolve()), "--", *argv]
+        command += ["--remount-ro", "/", "--chdir", str(resolve(cwd)), "--", *argv]
         if is_relayed:
             return launch(command, mode="--inside", reach=reach or (), show=show)
         return launch(command, mode="--filter", show=show)
