@@ -13,6 +13,7 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
+from skillopt_replay.ledger import MemoryLedger
 from skillopt_replay.rollouts import Usage
 from skillopt_replay.skills import Skill
 from skillopt_sleep.cli import app
@@ -83,6 +84,8 @@ async def test_a_trainer_refuses_it_as_well_unless_the_ledger_is_anothers(tmp_pa
     with pytest.raises(UsageError, match="pupil/1"):
         await Trainer(School(), Teacher(), config, out=tmp_path / "out").train()
     assert not (tmp_path / "out").exists()
+    other = Trainer(School(), Teacher(), config, out=tmp_path / "out", ledger=MemoryLedger())
+    assert (await other.train()).total_steps > 0
 
 
 def test_what_an_agent_costs_is_unknown_though_the_optimizer_is_free(place):
