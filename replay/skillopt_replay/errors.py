@@ -2,6 +2,7 @@
 
 ReplayError
 +-- Unavailable      something needed is not installed, reachable or allowed (exit 1)
+|   +-- KeyMissing   the variable with a service's key is not set (exit 1)
 +-- CeilingReached   a limit on money, tokens or time stopped the work (exit 5)
 +-- ServiceRefused   the sign-in, the model or the account is refused, and stays so (exit 1)
 """
@@ -27,6 +28,10 @@ class ReplayError(Exception):
 
 class Unavailable(ReplayError):
     """An agent, model or sandbox cannot be had; the hint says how to get it."""
+
+
+class KeyMissing(Unavailable):
+    """The variable that holds a service's key is not set."""
 
 
 class CeilingReached(ReplayError):

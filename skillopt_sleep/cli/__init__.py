@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import sys
+from collections.abc import Callable
+from typing import Any
 
 import typer
 
@@ -34,16 +36,22 @@ from skillopt_sleep.cli import (
     uninstall,
 )
 
+_LOOK: dict[str, Any] = {
+    "add_completion": False,
+    "pretty_exceptions_enable": False,
+    "rich_markup_mode": None,
+    "context_settings": {"help_option_names": ["-h", "--help"]},
+}
+_EXIT_CODES = (
+    "Exit codes: 0 done, 1 error, 2 usage, 3 nothing to do, 4 needs a decision, 5 stopped by a ceiling, 75"
+    " try again later, 130 interrupted."
+)
 app = typer.Typer(
     name="skillopt-sleep",
     help="Your coding agent learns overnight; you review what it learned in the morning.",
     no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Exit codes: 0 done, 1 error, 2 usage, 3 nothing to do, 4 needs a decision, 5 stopped by a"
-    " ceiling, 75 try again later, 130 interrupted.",
+    epilog=_EXIT_CODES,
+    **_LOOK,
 )
 
 
@@ -96,19 +104,28 @@ app.add_typer(config.app, name="config")
 
 def main() -> None:
     """Entry point of the `skillopt-sleep` script."""
-    # What users and models write may be more than the terminal's encoding holds.
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")
-    app()
+    _start(app)
 
 
 def main_train() -> None:
     """Entry point of `skillopt-train`: `skillopt-sleep train`."""
-    sys.argv.insert(1, "train")
-    main()
+    _start(_stand_alone(train.train))
 
 
 def main_eval() -> None:
     """Entry point of `skillopt-eval`: `skillopt-sleep eval`."""
-    sys.argv.insert(1, "eval")
-    main()
+    _start(_stand_alone(evaluate.evaluate))
+
+
+def _stand_alone(command: Callable[..., None]) -> typer.Typer:
+    """Return a program that is this command and nothing else, so that its help has no other word in it."""
+    alone = typer.Typer(**_LOOK)
+    alone.command(epilog=_EXIT_CODES)(command)
+    return alone
+
+
+def _start(program: typer.Typer) -> None:
+    # What users and models write may be more than the terminal's encoding holds.
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+    program()

@@ -10,7 +10,7 @@ import msgspec
 import typer
 
 from skillopt_sleep.cli.frame import Json, complete, explain, show, stoppable
-from skillopt_sleep.cli.training import ConfigFile, Overrides, as_list, open_school
+from skillopt_sleep.cli.training import ConfigFile, Overrides, open_school, read_settings
 from skillopt_sleep.events import Event, Listener
 
 if TYPE_CHECKING:
@@ -43,9 +43,8 @@ def evaluate(
     from skillopt_sleep.cli.progress import follow
     from skillopt_sleep.training.comparing import arrange
     from skillopt_sleep.training.environments import read_splits
-    from skillopt_sleep.training.reading import read
 
-    settings = read(config, as_list(overrides))
+    settings = read_settings(config, overrides)
     wanted = read_splits(split)
     with stoppable(), follow(quiet=as_json) as listen:
         found = complete(_evaluate(settings, skill, against, wanted, samples, listen))

@@ -9,7 +9,7 @@ import msgspec
 import typer
 
 from skillopt_sleep.cli.frame import Json, complete, explain, show, stoppable
-from skillopt_sleep.cli.training import ConfigFile, Overrides, as_list, open_school
+from skillopt_sleep.cli.training import ConfigFile, Overrides, find_initial, open_school, read_settings
 from skillopt_sleep.clock import now
 from skillopt_sleep.errors import UsageError
 from skillopt_sleep.events import NOTE, Event, Listener
@@ -37,9 +37,8 @@ def train(
     env.out_root it goes on where it ended.
     """
     from skillopt_sleep.cli.progress import follow
-    from skillopt_sleep.training.reading import read
 
-    settings = read(config, as_list(overrides))
+    settings = read_settings(config, overrides)
     with stoppable(), follow(quiet=as_json) as listen:
         if dry_run:
             bounds = complete(_forecast(settings))
@@ -47,15 +46,17 @@ def train(
             return
         out, summary = complete(_train(settings, listen))
     value: dict[str, Any] = {"out_root": str(out), **summary.as_json()}
-    show(value, as_json=as_json, render=lambda: _render(out, summary))
+    show(value, as_json=as_json, render=lambda: _render(out, summary, settings))
 
 
 async def _forecast(config: Config) -> Forecast:
     from skillopt_sleep.training.forecast import forecast
-    from skillopt_sleep.training.preparing import load_splits
+    from skillopt_sleep.training.preparing import check_priced, load_splits, make_initial
 
     async with open_school(config, optimizer=True) as school:
         splits = load_splits(school.environment, config)
+        make_initial(find_initial(config), school.environment.name, config)
+        check_priced(config, school.environment, school.optimizer, school.rewriter)
         question = school.optimizer.estimate if school.optimizer else school.environment.estimate
         return forecast(config, splits, rollout=school.environment.estimate, question=question)
 
@@ -72,7 +73,8 @@ async def _train(config: Config, listen: Listener) -> tuple[Path, Summary]:
         def tell(line: str) -> None:
             listen(Event(stage=NOTE, detail=line))
 
-        tell(f"run: {out} (to go on after an interruption: env.out_root={out})")
+        again = "" if config.env.out_root else f" (to go on after an interruption: env.out_root={out})"
+        tell(f"run: {out}{again}")
         trainer = Trainer(
             school.environment,
             school.optimizer,
@@ -82,27 +84,35 @@ async def _train(config: Config, listen: Listener) -> tuple[Path, Summary]:
             report=lambda stage, done, total: listen(Event(stage=stage, done=done, total=total)),
             say=tell,
         )
-        return out, await trainer.train(Path(config.env.skill_init) if config.env.skill_init else None)
+        return out, await trainer.train(find_initial(config))
 
 
 def _render_forecast(bounds: Forecast) -> str:
-    runs = ", ".join(f"{number} for {name}" for name, number in bounds.rollouts.items() if number)
-    money = "an unknown price" if bounds.usd is None else f"at most ${bounds.usd:.2f}"
+    from skillopt_sleep.training.words import say_number
+
+    runs = ", ".join(f"{number:,} for {name}" for name, number in bounds.rollouts.items() if number)
+    keys = (
+        "model.max_tokens and max_calls" if bounds.usd is None else "model.max_usd, max_tokens and max_calls"
+    )
+    money = "at an unknown price" if bounds.usd is None else f"${bounds.usd:,.2f} at most"
     return "\n".join(
         [
-            f"{bounds.steps} steps",
-            f"at most {bounds.total_rollouts} rollouts: {runs}",
-            f"at most {bounds.questions} questions to the optimizer",
-            f"at most {bounds.tokens} tokens, {money}; model.max_usd, max_tokens and max_calls bound it",
+            say_number(bounds.steps, "step"),
+            f"at most {say_number(bounds.total_rollouts, 'rollout')}: {runs}",
+            f"at most {say_number(bounds.questions, 'question')} to the optimizer",
+            f"at most {say_number(bounds.tokens, 'token')}, {money}; {keys} bound it",
             "nothing was run",
         ]
     )
 
 
-def _render(out: Path, summary: Summary) -> str:
+def _render(out: Path, summary: Summary, config: Config) -> str:
+    from skillopt_sleep.training.preparing import is_undescribed
+    from skillopt_sleep.training.words import say_number
+
     lines = [
-        f"{summary.total_steps} steps: {summary.total_accepts} accepted, {summary.total_rejects} rejected,"
-        f" {summary.total_skips} skipped",
+        f"{say_number(summary.total_steps, 'step')}: {summary.total_accepts} accepted,"
+        f" {summary.total_rejects} rejected, {summary.total_skips} skipped",
     ]
     if summary.stopped:
         lines.append(f"stopped early: {summary.stopped}")
@@ -119,6 +129,10 @@ def _render(out: Path, summary: Summary) -> str:
             f"difference: {difference.effect:+.1%} ({low:+.1%} to {high:+.1%}), {difference.wins} won,"
             f" {difference.losses} lost, p = {difference.p_value:.2g}"
         )
-    return "\n".join(
-        [*lines, f"the skill: {out / ('best_skill' if summary.best.files else 'best_skill.md')}"]
-    )
+    lines.append(f"the skill: {out / ('best_skill' if summary.best.files else 'best_skill.md')}")
+    if not config.env.skill_init and is_undescribed(summary.best):
+        lines.append(
+            f'its description is "{summary.best.description}", by which a client decides when to load it:'
+            " write what it is for in its place, or train with env.skill_description"
+        )
+    return "\n".join(lines)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -40,12 +41,17 @@ class School:
 async def open_school(config: Config, *, optimizer: bool) -> AsyncIterator[School]:
     """Open the models and the environment of the configuration; close them at the end.
 
-    Secrets come from the environment, else from `.env` in the working folder. Raises Unavailable, UsageError.
+    Secrets come from the environment, else from `.env` in the working folder, prices from the settings of
+    the program. Faults of the data are told before a model is opened. Raises Unavailable, UsageError,
+    TrainingError.
     """
+    from skillopt_replay.errors import KeyMissing
     from skillopt_replay.models.registry import open_model
     from skillopt_sleep.cli.agent_targets import open_agent_target
+    from skillopt_sleep.config import load
+    from skillopt_sleep.night.workbenches import make_prices
     from skillopt_sleep.training.dotenv import read_env
-    from skillopt_sleep.training.environments import open_environment
+    from skillopt_sleep.training.environments import TASKS, open_environment, read_files
     from skillopt_sleep.training.naming import (
         ModelName,
         name_agent,
@@ -53,8 +59,15 @@ async def open_school(config: Config, *, optimizer: bool) -> AsyncIterator[Schoo
         name_rewriter,
         name_target,
     )
+    from skillopt_sleep.training.preparing import cut_splits, make_initial
 
+    agent = name_agent(config.model)
+    if config.env.name == TASKS:
+        cut_splits(read_files(config, works_on_files=bool(agent)).__getitem__, config)
+        if optimizer:
+            make_initial(find_initial(config), TASKS, config)
     paths = locate()
+    prices = make_prices(load(paths.config))
     env = read_env(Path.cwd(), os.environ)
     async with AsyncExitStack() as stack:
         opened: list[tuple[ModelName, ChatModel]] = []
@@ -67,16 +80,20 @@ async def open_school(config: Config, *, optimizer: bool) -> AsyncIterator[Schoo
                 name.spec,
                 env=name.env,
                 cache_dir=paths.models,
+                prices=prices,
                 slots=config.env.workers,
                 work=make_private(paths.replays),
                 effort=name.effort,
                 extra=name.extra,
                 timeout_s=name.timeout_s,
             )
-            opened.append((name, await stack.enter_async_context(context)))
+            try:
+                opened.append((name, await stack.enter_async_context(context)))
+            except KeyMissing as error:
+                hint = f"{error.hint}, in the environment or in a file called .env in the working folder"
+                raise KeyMissing(error.message, hint=hint) from error
             return opened[-1][1]
 
-        agent = name_agent(config.model)
         if agent:
 
             async def named(spec: str) -> ChatModel:
@@ -95,6 +112,21 @@ async def open_school(config: Config, *, optimizer: bool) -> AsyncIterator[Schoo
         )
 
 
-def as_list(overrides: Sequence[str] | None) -> list[str]:
-    """Return the overrides of a command line."""
-    return list(overrides or ())
+def find_initial(config: Config) -> Path | None:
+    """Return the path of the skill that training begins with, None for an empty one."""
+    return Path(config.env.skill_init) if config.env.skill_init else None
+
+
+def read_settings(file: Path | None, overrides: Sequence[str] | None) -> Config:
+    """Return the configuration of a command line; modules that lie beside it can be imported from now on.
+
+    So can those of the working folder. What is installed goes first. Raises UsageError.
+    """
+    from skillopt_sleep.training.reading import read
+
+    config = read(file, list(overrides or ()))
+    if ":" in config.env.name:
+        for folder in (file.parent if file else Path(), Path()):
+            if str(folder.resolve()) not in sys.path:
+                sys.path.append(str(folder.resolve()))
+    return config

@@ -16,7 +16,7 @@ from skillopt_sleep.errors import Busy
 from skillopt_sleep.files import write_atomically
 from skillopt_sleep.training.config import Config
 from skillopt_sleep.training.contract import Environment, TrainingError
-from skillopt_sleep.training.preparing import load_splits, make_initial
+from skillopt_sleep.training.preparing import check_priced, load_splits, make_initial
 from skillopt_sleep.training.rolling import Runner
 from skillopt_sleep.training.rounds import Report
 from skillopt_sleep.training.run_ledger import RunLedger
@@ -50,8 +50,9 @@ async def compare_skills(
     loaded = load_splits(environment, config)
     if not any(loaded[split] for split in splits):
         raise TrainingError(f"there are no {' or '.join(splits)} tasks")
-    one = make_initial(skill, environment.name, config)
-    two = make_initial(other, environment.name, config)
+    check_priced(config, environment)
+    one = _read(skill, environment.name, config)
+    two = _read(other, environment.name, config)
     model, root = config.model, Path(config.env.out_root) if config.env.out_root else None
     stored = None
     lock = None
@@ -96,6 +97,20 @@ async def compare_skills(
     return found
 
 
+def _read(skill: Path | str | None, name: str, config: Config) -> Skill:
+    best = Path("best_skill")
+    if not isinstance(skill, Path) or skill.exists() or skill.stem != best.stem:
+        return make_initial(skill, name, config)
+    found = [p for p in (skill.with_name(best.name), skill.with_name(f"{best}.md")) if p.exists()]
+    raise TrainingError(
+        f"there is no {skill}",
+        hint=f"the skill of that run is {found[0]}"
+        if found
+        else "training has not finished there: `skillopt-sleep train` goes on with it, given"
+        f" env.out_root={skill.parent}",
+    )
+
+
 def arrange(found: Sequence[Comparison]) -> Comparison | dict[str, Sequence[Comparison]]:
     """Return what is told of an evaluation: the split's comparison, or those of all splits.
 
@@ -107,8 +122,8 @@ def arrange(found: Sequence[Comparison]) -> Comparison | dict[str, Sequence[Comp
 async def _compare(
     split: str, tasks: Sequence[Task], one: Skill, two: Skill, runner: Runner, samples: int
 ) -> Comparison:
-    new = await evaluate(one, tasks, runner, samples=samples)
-    old = await evaluate(two, tasks, runner, samples=samples)
+    new = await evaluate(one, tasks, runner, samples=samples, stage=f"{split}, the skill")
+    old = await evaluate(two, tasks, runner, samples=samples, stage=f"{split}, the other")
     return Comparison(
         split=split,
         skill=describe(one, tasks, new),

@@ -154,7 +154,8 @@ class EnvSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     `name` is a registered environment or `module:callable`; `options` are its own arguments. The tasks are
     in `split_dir`, or in `data_path` to be split by a ratio; `split_mode` says which where both are set.
-    `skill_init` is a SKILL.md, or a folder that is trained whole. `attempts` is how often a rollout is tried
+    `skill_init` is a SKILL.md, or a folder that is trained whole; without one `skill_description` is what
+    the skill says of itself. `attempts` is how often a rollout is tried
     that the infrastructure failed; where more than the share `most_lost` of a round stays lost, the run
     stops. `exec_timeout` bounds one rollout in seconds, `max_turns` the turns of an agent (0: as the settings
     of the program say).
@@ -163,6 +164,7 @@ class EnvSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     name: str = ""
     skill_name: str = ""
     skill_init: str = ""
+    skill_description: str = ""
     out_root: str = ""
     split_mode: Literal["", "ratio", "split_dir"] = ""
     split_ratio: str = "2:1:7"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -16,7 +17,7 @@ from skillopt_replay.reserves import bound_run
 from skillopt_replay.setup import Setup
 from skillopt_replay.tasks import Task
 from skillopt_sleep.errors import UsageError
-from skillopt_sleep.training.config import Config
+from skillopt_sleep.training.config import Config, EnvSection
 from skillopt_sleep.training.contract import SPLITS, Environment, answer
 from skillopt_sleep.training.task_files import load_splits
 
@@ -31,6 +32,7 @@ Factory = Callable[..., Environment]
 The target is a ChatModel, or an AgentTarget where the backend of the target is an agent.
 """
 
+TASKS = "tasks"
 _FACTORIES: dict[str, Factory] = {}
 
 
@@ -84,30 +86,46 @@ def _import(name: str) -> Factory:
         found: Any = importlib.import_module(module)
         for part in attribute.split("."):
             found = getattr(found, part)
-    except (ImportError, AttributeError) as error:
-        raise UsageError(f"env.name is {name!r}, which cannot be imported: {error}") from error
+    except (ImportError, AttributeError, SyntaxError) as error:
+        absent = isinstance(error, ModuleNotFoundError) and error.name == module.partition(".")[0]
+        raise UsageError(
+            f"env.name is {name!r}, which cannot be imported: {error}",
+            hint="a module lies beside the configuration file, in the working folder, or is installed"
+            if absent
+            else f"{module} is {getattr(sys.modules.get(module), '__file__', None) or 'a module of yours'}",
+        ) from error
     if not callable(found):
         raise UsageError(f"env.name is {name!r}, which cannot be called")
     return cast("Factory", found)
 
 
-@register("tasks")
-def open_tasks(config: Config, target: ChatModel | AgentTarget, *, name: str = "tasks") -> Environment:
+@register(TASKS)
+def open_tasks(config: Config, target: ChatModel | AgentTarget, *, name: str = TASKS) -> Environment:
     """Return the tasks of files, for a chat model or an agent."""
+    splits = read_files(config, works_on_files=isinstance(target, AgentTarget), name=name)
+    if isinstance(target, AgentTarget):
+        return AgentTasks(name, splits, target)
+    return FileTasks(name, splits, target, max_tokens=config.env.max_completion_tokens)
+
+
+def read_files(config: Config, *, works_on_files: bool, name: str = TASKS) -> dict[str, list[Task]]:
+    """Return the splits of the files that the configuration names. Raises TrainingError, UsageError."""
     env = config.env
-    agent = target if isinstance(target, AgentTarget) else None
+    ignored = [key for key in ("data_path", "split_ratio") if getattr(env, key) != getattr(EnvSection(), key)]
+    if env.split_dir and not env.split_mode and ignored:
+        raise UsageError(
+            f"beside env.split_dir nothing heeds {' and '.join(f'env.{key}' for key in ignored)}",
+            hint="leave one or the other out, or say with env.split_mode (split_dir or ratio) which counts",
+        )
     in_splits = env.split_mode == "split_dir" or (not env.split_mode and bool(env.split_dir))
-    splits = load_splits(
+    return load_splits(
         split_dir=Path(env.split_dir) if in_splits and env.split_dir else None,
         data_path=Path(env.data_path) if not in_splits and env.data_path else None,
         ratio=env.split_ratio,
         seed=env.split_seed,
         skill=env.skill_name or name,
-        works_on_files=agent is not None,
+        works_on_files=works_on_files,
     )
-    if isinstance(target, AgentTarget):
-        return AgentTasks(name, splits, target)
-    return FileTasks(name, splits, target, max_tokens=env.max_completion_tokens)
 
 
 class FileTasks:

@@ -19,7 +19,7 @@ class Forecast(msgspec.Struct, frozen=True, kw_only=True):
     """Upper bounds of a whole run: rollouts by what they are for, questions to the optimizer, tokens, money.
 
     Tokens and money are what the calls may take at most, by the estimates of the models; `usd` is None when
-    no price is known.
+    the price of some is not known.
     """
 
     steps: int
@@ -83,14 +83,14 @@ def forecast(
     asked = steps * (train.candidates * (analysts * 2 + merges * 2 + 4) + plain) + ends * 4 + train.num_epochs
     runs = sum(rollouts.values())
     costs = [
-        number * usage.cost_usd
+        None if usage.cost_usd is None else number * usage.cost_usd
         for number, usage in ((runs, rollout), (asked, question))
-        if usage.cost_usd is not None
+        if number
     ]
     return Forecast(
         steps=steps,
         rollouts=rollouts,
         questions=asked,
         tokens=runs * rollout.tokens + asked * question.tokens,
-        usd=sum(costs) if costs else None,
+        usd=None if None in costs else sum(cost for cost in costs if cost is not None),
     )

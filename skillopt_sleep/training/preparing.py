@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from skillopt_replay.protocols import ChatModel
 from skillopt_replay.skill_folders import read_skill
 from skillopt_replay.skills import Skill, SkillInvalid, find_problems, new_skill
 from skillopt_replay.tasks import Task
+from skillopt_sleep.errors import UsageError
 from skillopt_sleep.training.batches import count_steps
 from skillopt_sleep.training.config import Config
 from skillopt_sleep.training.contract import SPLITS, Environment, TrainingError
+
+_UNSET = "Use for every task of"
 
 
 def load_splits(environment: Environment, config: Config) -> dict[str, list[Task]]:
@@ -20,7 +25,12 @@ def load_splits(environment: Environment, config: Config) -> dict[str, list[Task
 
     Raises TrainingError for splits that are empty, share tasks, or are too small for the gate.
     """
-    splits = {split: list(environment.load(split)) for split in SPLITS}
+    return cut_splits(environment.load, config)
+
+
+def cut_splits(load: Callable[[str], Sequence[Task]], config: Config) -> dict[str, list[Task]]:
+    """Return the tasks that `load` has of each split, as `load_splits` does."""
+    splits = {split: list(load(split)) for split in SPLITS}
     if config.env.limit:
         splits = {split: tasks[: config.env.limit] for split, tasks in splits.items()}
     for split, most in (("val", config.evaluation.sel_env_num), ("test", config.evaluation.test_env_num)):
@@ -72,10 +82,33 @@ def make_initial(skill: Skill | Path | str | None, name: str, config: Config) ->
             front = Skill(wanted, skill).front_matter
             return make_initial(Skill(str(front.get("name") or wanted), skill), name, config)
         title = wanted.replace("-", " ").capitalize()
-        description = f"Use for every task of {name}."
+        description = config.env.skill_description or describe_unset(name)
         return new_skill(wanted, description, skill if skill and skill.strip() else f"# {title}")
     except SkillInvalid as error:
         raise TrainingError(error.message) from error
+
+
+def describe_unset(name: str) -> str:
+    """Return the description of a skill for which nobody wrote one."""
+    return f"{_UNSET} {name}."
+
+
+def is_undescribed(skill: Skill) -> bool:
+    """Return whether nobody wrote what the skill is for."""
+    return skill.description.startswith(_UNSET)
+
+
+def check_priced(config: Config, environment: Environment, *models: ChatModel | None) -> None:
+    """Raise UsageError when `model.max_usd` is to bound calls of which nobody knows what they cost."""
+    paid: list[Environment | ChatModel] = [environment, *(model for model in models if model is not None)]
+    unpriced = dict.fromkeys(one.identity for one in paid if one.estimate.cost_usd is None)
+    if config.model.max_usd and unpriced:
+        raise UsageError(
+            f"model.max_usd cannot bound the run: what {' and '.join(unpriced)} costs is not known",
+            hint="set its price (`skillopt-sleep config set prices.MODEL '[1.0, 2.0]'`: dollars per million"
+            " tokens in and out, see docs/models.md), or leave model.max_usd out and set model.max_tokens or"
+            " model.max_calls; an environment of your own tells its price in its estimate",
+        )
 
 
 def list_settings(config: Config) -> dict[str, Any]:
@@ -91,6 +124,7 @@ def list_settings(config: Config) -> dict[str, Any]:
         ("env", "data_path"),
         ("env", "split_dir"),
         ("env", "skill_init"),
+        ("env", "skill_description"),
         ("gradient", "analyst_workers"),
         ("gradient", "attempts"),
     ):

@@ -16,6 +16,7 @@ from skillopt_sleep.training.config import Config
 from skillopt_sleep.training.reference_keys import is_of_reference, translate
 
 _BASE = "_base_"
+_INT = "tag:yaml.org,2002:int"
 # Keys of the reference implementation that only belong to one of its own backends, or never had an effect.
 _GONE = {
     "gradient.max_analyst_rounds": "it never had an effect: leave it out",
@@ -34,6 +35,17 @@ _FLAT = {
     "min_edit_budget": ("optimizer", "min_learning_rate"),
     "env": ("env", "name"),
 }
+
+
+class _Loader(yaml.SafeLoader):
+    """Reads 2:1:7 as the text it is, which for YAML 1.1 is a number to the base of 60."""
+
+    def construct_whole(self, node: yaml.ScalarNode) -> int | str:
+        text = str(self.construct_scalar(node))
+        return text if ":" in text else self.construct_yaml_int(node)
+
+
+_Loader.add_constructor(_INT, _Loader.construct_whole)
 
 
 def read(path: Path | None, overrides: Sequence[str] = ()) -> Config:
@@ -68,7 +80,7 @@ def _load(path: Path, seen: tuple[Path, ...]) -> dict[str, Any]:
     if path in seen:
         raise UsageError(f"{path}: the {_BASE} files include each other in a circle")
     try:
-        values = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+        values = _read_yaml(path.read_text(encoding="utf-8")) or {}
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8"
         raise UsageError(f"{path} cannot be read: {reason}") from error
@@ -83,6 +95,10 @@ def _load(path: Path, seen: tuple[Path, ...]) -> dict[str, Any]:
     if not isinstance(base, str):
         raise UsageError(f"{path}: {_BASE} is the path of one file")
     return _merge(_load(path.parent / base, (*seen, path)), values)
+
+
+def _read_yaml(text: str) -> Any:
+    return yaml.load(text, Loader=_Loader)  # noqa: S506 - a safe loader
 
 
 def _arrange(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -130,7 +146,7 @@ def _parse(override: str) -> dict[str, Any]:
             f"{override!r} is no override", hint="write section.key=value, as in train.num_epochs=2"
         )
     try:
-        value = yaml.safe_load(text) if text.strip() else ""
+        value = _read_yaml(text) if text.strip() else ""
     except yaml.YAMLError as error:
         raise UsageError(f"the value of {name} is not YAML: {text!r}") from error
     nested: dict[str, Any] = {path[-1]: value}

@@ -182,7 +182,7 @@ class Run:
         self._history = [*self._history[: plan.step - 1], record]
         write_history(folder, self._history)
         folder.save_state(state)
-        tell_step(self._say, plan, self._steps, record)
+        tell_step(self._say, plan, self._steps, record, result.results)
         return state
 
     async def _conclude(self, state: RunState) -> Summary:

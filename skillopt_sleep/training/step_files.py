@@ -7,11 +7,15 @@ from typing import Any
 
 import msgspec
 
+from skillopt_sleep.training.records import Edit, EditResult
 from skillopt_sleep.training.run_folder import RunFolder
 from skillopt_sleep.training.step_parts import Plan
 from skillopt_sleep.training.stepping import StepResult
+from skillopt_sleep.training.words import say_number
 
 Say = Callable[[str], None]
+_TOLD = 3
+_LONGEST = 80
 
 
 def write_step(folder: RunFolder, plan: Plan, result: StepResult, record: dict[str, Any]) -> None:
@@ -45,17 +49,28 @@ def write_history(folder: RunFolder, history: Sequence[Mapping[str, Any]]) -> No
         folder.write_text(folder.root / "lr_history.jsonl", lines)
 
 
-def tell_step(say: Say, plan: Plan, steps: int, record: dict[str, Any]) -> None:
-    """Say in a line for each stage how the step went."""
+def tell_step(
+    say: Say, plan: Plan, steps: int, record: dict[str, Any], results: Sequence[EditResult] = ()
+) -> None:
+    """Say in a line for each stage how the step went, and which of the edits were dropped and why."""
     lost = f", {record['rollout_lost']} lost" if record["rollout_lost"] else ""
     said = f"step {plan.step}/{steps} (epoch {plan.epoch})"
     say(f"{said} rollout: {record['rollout_hard']:.1%} of {record['rollout_n']} runs passed{lost}")
-    say(f"{said} reflect: {record['n_patches']} patches, {record['n_edits_merged']} edits merged")
+    patches = say_number(record["n_patches"], "patch", "patches")
+    say(f"{said} reflect: {patches}, {say_number(record['n_edits_merged'], 'edit')} merged")
     summary = record["edit_apply_summary"]
-    say(f"{said} update: {summary['applied']} of {summary['total']} selected edits applied")
+    say(f"{said} update: {summary['applied']} of {say_number(summary['total'], 'selected edit')} applied")
+    for result in [result for result in results if not result.applied][:_TOLD]:
+        say(f'{said} update: dropped "{_shorten(result.edit)}": {result.detail}')
     gate = record.get("gate")
     score = record.get("candidate_gate_score")
     why = f": {gate['reason']}" if gate else "" if score is None else f" with {score:.1%}"
+    why = why or (": no edit is left to try" if record["action"] == "skip_no_patches" else "")
     say(f"{said} gate: {record['action']}{why}")
-    for problem in record["problems"][:3]:
+    for problem in record["problems"][:_TOLD]:
         say(f"{said} note: {problem}")
+
+
+def _shorten(edit: Edit) -> str:
+    text = " ".join((edit.content or edit.target).split())
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

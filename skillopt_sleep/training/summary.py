@@ -126,11 +126,17 @@ async def summarize(
 
 
 async def evaluate(
-    skill: Skill, tasks: Sequence[Task], runner: Runner, *, index: int = 0, samples: int = 1
+    skill: Skill,
+    tasks: Sequence[Task],
+    runner: Runner,
+    *,
+    index: int = 0,
+    samples: int = 1,
+    stage: str = "test",
 ) -> list[list[Rollout]]:
-    """Return the rollouts of each task with the skill."""
+    """Return the rollouts of each task with the skill; progress is told as that of `stage`."""
     steps = [(t, skill, number(Purpose.TEST, index + s)) for t in tasks for s in range(samples)]
-    rolled = await runner.roll("test", steps)
+    rolled = await runner.roll(stage, steps)
     return [rolled[i : i + samples] for i in range(0, len(rolled), samples)]
 
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from filelock import FileLock, Timeout
 
 from skillopt_replay.protocols import ChatModel, Ledger
 from skillopt_replay.skills import Skill
+from skillopt_replay.tasks import Task
 from skillopt_sleep.errors import Busy
 from skillopt_sleep.training.checking import check
 from skillopt_sleep.training.config import Config
 from skillopt_sleep.training.contract import Environment
 from skillopt_sleep.training.memory import Memory
-from skillopt_sleep.training.preparing import load_splits, make_initial
+from skillopt_sleep.training.preparing import check_priced, load_splits, make_initial
 from skillopt_sleep.training.racing import Admit
 from skillopt_sleep.training.rounds import Report
 from skillopt_sleep.training.run import Run
@@ -65,8 +67,13 @@ class Trainer:
         A path is that of a SKILL.md, or of a folder that is trained whole. Text without front matter becomes
         the body of a skill named after the environment. Raises
         TrainingError, UsageError, CeilingReached, ServiceRefused, Busy when another process works on the
-        same folder; started again, the run goes on.
+        same folder; started again, the run goes on. What is wrong to begin with is told before anything is
+        written.
         """
+        if self._ledger is None:
+            check_priced(self._config, self._environment, self._optimizer, self._rewriter)
+        splits = load_splits(self._environment, self._config)
+        initial = make_initial(skill, self._environment.name, self._config)
         self._folder.root.mkdir(parents=True, exist_ok=True)
         lock = FileLock(self._folder.lock)
         try:
@@ -75,10 +82,10 @@ class Trainer:
             raise Busy(f"another process trains in {self._folder.root}") from None
         try:
             if self._ledger is not None:
-                return await self._train(skill, memory, self._ledger)
+                return await self._train(splits, initial, memory, self._ledger)
             own = self._open_ledger()
             try:
-                return await self._train(skill, memory, own)
+                return await self._train(splits, initial, memory, own)
             finally:
                 own.close()
         finally:
@@ -93,7 +100,9 @@ class Trainer:
             max_calls=model.max_calls,
         )
 
-    async def _train(self, skill: Skill | Path | str | None, memory: Memory, ledger: Ledger) -> Summary:
+    async def _train(
+        self, splits: Mapping[str, Sequence[Task]], initial: Skill, memory: Memory, ledger: Ledger
+    ) -> Summary:
         run = Run(
             self._environment,
             self._optimizer,
@@ -101,8 +110,8 @@ class Trainer:
             self._folder,
             ledger,
             rewriter=self._rewriter,
-            splits=load_splits(self._environment, self._config),
-            initial=make_initial(skill, self._environment.name, self._config),
+            splits=splits,
+            initial=initial,
             memory=memory,
             admit=self._admit,
             report=self._report,

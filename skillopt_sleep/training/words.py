@@ -1,4 +1,4 @@
-"""Words and runs of words, as copies and duplicates are recognised by."""
+"""Words: runs of them, by which copies and duplicates are recognised, and numbers with their nouns."""
 
 from __future__ import annotations
 
@@ -49,3 +49,8 @@ def runs(text: str, length: int) -> set[tuple[str, ...]]:
 def count_tokens(text: str) -> int:
     """Return the size in tokens, by the rule of four characters to one."""
     return math.ceil(len(text) / 4)
+
+
+def say_number(number: int, one: str, many: str = "") -> str:
+    """Return the number with its noun, for example "1 step" or "12,000 tokens"."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"

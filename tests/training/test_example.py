@@ -11,8 +11,14 @@ import sys
 import threading
 from pathlib import Path
 
+from typer.testing import CliRunner
+
 from skillopt_replay.protocols import Completion, Message
-from skillopt_replay.rollouts import Usage
+from skillopt_replay.rollouts import Fault, Usage
+from skillopt_replay.tasks import Exact
+from skillopt_sleep.cli import app
+from skillopt_sleep.training import Config, make_task
+from skillopt_sleep.training.task_files import split_by_ratio
 from tests.support.chat_server import serve
 
 ROOT = Path(__file__).parents[2]
@@ -36,16 +42,68 @@ class Model:
         return Completion(text="", value=value, model="m")
 
 
-def test_the_environment_of_the_documentation_trains(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    code = re.search(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)[1]
+def read_example(number):
+    """Return the names that an example in Python of the page defines."""
+    code = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)[number]
     assert len([line for line in code.splitlines() if line.strip()]) < 40
-    names = {}
+    names = {"__name__": "my_module"}
     exec(code, names)
-    summary = names["train"](Model(), Model())
+    return names
+
+
+def check_learned(summary, folder):
     assert "Add the numbers." in summary.best.text
     assert summary.best_test.hard == 1.0
-    assert (tmp_path / "outputs" / "sums" / "first" / "best_skill.md").exists()
+    assert (folder / "outputs" / "sums" / "first" / "best_skill.md").exists()
+
+
+def test_the_environment_of_the_documentation_trains_with_a_model_by_its_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with serve(Sums()) as server:
+        monkeypatch.setenv("OLLAMA_HOST", server.url.partition("://")[2])
+        check_learned(asyncio.run(read_example(0)["main"]("ollama:qwen3:4b")), tmp_path)
+
+
+def test_the_environment_of_the_documentation_trains_with_the_model_of_ones_own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    async def ask(messages, schema):
+        said = [Message(one["role"], one["content"]) for one in messages]
+        done = await Model().complete(said, schema=schema)
+        return done.text or json.dumps(done.value)
+
+    model = read_example(1)["Mine"](ask)
+    check_learned(asyncio.run(read_example(0)["train"](model, model)), tmp_path)
+
+
+async def test_a_model_of_ones_own_that_is_not_reached_is_missing_data():
+    async def ask(messages, schema):
+        raise OSError("the line is dead")
+
+    done = await read_example(1)["Mine"](ask).complete([Message("user", "Hi")])
+    assert done.error == "the line is dead"
+    assert done.fault is Fault.NETWORK
+
+
+def test_the_settings_of_the_documentation_are_bound_as_they_say(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "data").mkdir()
+    for split in ("train", "val", "test"):
+        rows = "".join(f'{{"prompt": "{n}?", "answer": "{n}"}}\n' for n in range(5))
+        (tmp_path / "data" / f"{split}.jsonl").write_text(rows)
+    (tmp_path / "SKILL.md").write_text("# Sums")
+    (tmp_path / "run.yaml").write_text(re.search(r"```yaml\n(.*?)```", PAGE.read_text(), re.DOTALL)[1])
+    (tmp_path / ".env").write_text("OPENAI_API_KEY=sk-none\n")
+    told = CliRunner().invoke(app, ["train", "--config", "run.yaml", "--dry-run", "--json"])
+    assert told.exit_code == 0, told.output
+    assert json.loads(told.stdout)["usd"] > 0
+
+
+def test_the_ratio_of_the_documentation_has_enough_val_tasks_for_the_front_pages_forty():
+    ratio = re.search(r"`env.split_ratio` to, say, `([\d:]+)`", PAGE.read_text())[1]
+    tasks = [make_task(f"{n}", "?", Exact(text="1")) for n in range(40)]
+    splits = split_by_ratio(tasks, ratio, 42)
+    assert len(splits["val"]) >= Config().evaluation.gate_min_tasks
 
 
 class Sums:

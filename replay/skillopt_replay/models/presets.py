@@ -24,7 +24,8 @@ class Preset(msgspec.Struct, frozen=True, kw_only=True):
     with `needs_key` there has to be one. A key is sent to a server on this machine only with
     `key_to_loopback`. `simple_schema`: only schemas in the small dialect are taken. `limit` is what the
     parameter for the longest reply is called, `omits` are parameters that are not known there, and
-    `coldest` is the lowest temperature. `vendor` names the table of prices, "" for none.
+    `coldest` is the lowest temperature. `vendor` names the table of prices, "" for none. `remedy` is what
+    to do where the model is not there, `start` where the server is not.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Preset(msgspec.Struct, frozen=True, kw_only=True):
     extra: dict[str, Any] = {}
     vendor: str = ""
     remedy: str = ""
+    start: str = ""
 
 
 PRESETS = (
@@ -101,6 +103,7 @@ PRESETS = (
         key_names=("VLLM_API_KEY",),
         needs_key=False,
         remedy="`vllm serve MODEL` serves one",
+        start="`vllm serve MODEL` starts one",
     ),
     Preset(
         name="ollama",
@@ -110,6 +113,7 @@ PRESETS = (
         key_names=("OLLAMA_API_KEY",),
         needs_key=False,
         remedy="`ollama pull MODEL` fetches it",
+        start="`ollama serve` starts one, and `ollama pull MODEL` fetches the model",
     ),
     Preset(
         name="llamacpp",

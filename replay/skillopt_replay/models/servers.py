@@ -7,7 +7,7 @@ from urllib.parse import quote, urlsplit
 
 import msgspec
 
-from skillopt_replay.errors import Unavailable
+from skillopt_replay.errors import KeyMissing, Unavailable
 from skillopt_replay.models.places import is_loopback, strip_login
 from skillopt_replay.models.presets import ANTHROPIC, PLAIN, Preset
 from skillopt_replay.models.prices import FREE, Price, find_price
@@ -109,6 +109,8 @@ def make_remedies(server: Server) -> dict[Fault, str]:
     account = f"the account of {server.key_name}" if server.key_name else "the account"
     model = f"check the model in {_SETTINGS}"
     reach = f"is a server running at {strip_login(server.base_url)}?" if is_loopback(server.base_url) else ""
+    if reach and preset.start:
+        reach = f"{reach} {preset.start.replace('MODEL', server.model)}"
     remedies = {
         Fault.SIGN_IN: key,
         Fault.MONEY: f"{account} has to be topped up",
@@ -153,13 +155,13 @@ def _find_key(
     if key_name is not None:
         key = env.get(key_name)
         if not key:
-            raise Unavailable(f"{key_name} is not set", hint="it must hold the model server's key")
+            raise KeyMissing(f"{key_name} is not set", hint="it must hold the model server's key")
         return key, key_name
     if near and not preset.key_to_loopback:
         return None, ""
     found = next((name for name in preset.key_names if env.get(name)), "")
     if not found and preset.needs_key and not near and preset.base_url in {None, base_url}:
-        raise Unavailable(f"{preset.key_names[0]} is not set", hint=f"set it to the key of {_host(base_url)}")
+        raise KeyMissing(f"{preset.key_names[0]} is not set", hint=f"set it to the key of {_host(base_url)}")
     return env.get(found) or None, found
 
 

@@ -48,7 +48,8 @@ class Service:
     """Posts JSON to one address. One HTTP client is kept until `close` and serves one event loop.
 
     `timeout_s` bounds each attempt from connect to the last byte. When the server asks one request to wait,
-    the others wait as well. `remedies` says for a fault what the user can do about it.
+    the others wait as well. `remedies` says for a fault what the user can do about it. A server on this
+    machine that refuses connections and was never there is not waited for: nobody has started it.
     """
 
     def __init__(
@@ -79,6 +80,7 @@ class Service:
         self._inspect = inspect
         self._client: httpx2.AsyncClient | None = None
         self._not_before = 0.0
+        self._answered = False
         # Only for jitter; nothing secret or reproducible hangs on it.
         self._rng = random.Random()  # noqa: S311
 
@@ -142,13 +144,15 @@ class Service:
         except httpx2.TransportError as error:
             fault = Fault.CUT if received else Fault.NETWORK
             unheard = isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.ProxyError)
-            return Failure(f"{self.host}: {_describe(error)}", fault, transient=True, paid=not unheard)
+            absent = isinstance(error, httpx2.ConnectError) and is_loopback(self.url) and not self._answered
+            return Failure(f"{self.host}: {_describe(error)}", fault, transient=not absent, paid=not unheard)
         except httpx2.HTTPError as error:
             return Failure(f"{self.host}: {_describe(error)}", Fault.NETWORK, transient=False)
 
     async def _exchange(self, body: Mapping[str, Any], received: bytearray) -> bytes | Failure:
         client = self._open()
         async with client.stream("POST", self.url, content=msgspec.json.encode(body)) as response:
+            self._answered = True
             async for chunk in response.aiter_bytes():
                 received += chunk
                 if len(received) > MAX_REPLY_BYTES:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import socket
 import time
 from functools import partial
 
@@ -35,6 +37,48 @@ def fail(status, message="no", headers=None, **error):
 
 def client(server, **options):
     return OpenAICompatible(server.url, "m", patience=QUICK, **options)
+
+
+def find_free_port():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return taken.getsockname()[1]
+
+
+async def test_a_server_here_that_was_never_there_is_not_waited_for():
+    patience = Patience(attempts=3, first_wait_s=30.0, longest_wait_s=30.0)
+    async with OpenAICompatible(f"http://127.0.0.1:{find_free_port()}", "m", patience=patience) as model:
+        done = await asyncio.wait_for(model.complete(ASK), 10)
+    assert done.fault is Fault.NETWORK
+    assert done.usage.tokens == 0
+
+
+async def test_a_server_here_that_answered_before_is_waited_for():
+    port = find_free_port()
+    tries = []
+
+    async def answer(reader, writer):
+        await reader.readuntil(b"\r\n\r\n")
+        tries.append(1)
+        body = json.dumps(say("hi")[1]).encode()
+        writer.write(
+            b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: %d\r\n\r\n%b" % (len(body), body)
+        )
+        await writer.drain()
+        writer.close()
+
+    async with OpenAICompatible(
+        f"http://127.0.0.1:{port}", "m", patience=Patience(attempts=8, first_wait_s=0.1)
+    ) as model:
+        server = await asyncio.start_server(answer, "127.0.0.1", port)
+        assert (await model.complete(ASK)).text == "hi"
+        server.close()
+        await server.wait_closed()
+        waiting = asyncio.create_task(model.complete(ASK))
+        await asyncio.sleep(0.2)
+        async with await asyncio.start_server(answer, "127.0.0.1", port):
+            assert (await waiting).text == "hi"
+    assert len(tries) == 2
 
 
 async def test_a_plain_question_is_posted_with_its_settings_and_answered(chat_server):
