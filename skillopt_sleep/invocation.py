@@ -46,7 +46,7 @@ def _name_program() -> str:
     if shutil.which(NAME):
         return NAME
     started = Path(sys.argv[0])
-    if started.name == "__main__.py":
+    if started.parts[-2:] == ("skillopt_sleep", "__main__.py"):
         return f"{shlex.quote(sys.executable)} -m skillopt_sleep"
     if started.name != NAME:
         return NAME

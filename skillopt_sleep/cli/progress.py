@@ -88,7 +88,8 @@ class _Lines:
 
     def __init__(self, write: object) -> None:
         self._write = write
-        self._last: tuple[str, bool, str] | None = None
+        self._last: tuple[str, bool] | None = None
+        self._said = ""
 
     def __call__(self, event: Event) -> None:
         if event.stage == NOTE:
@@ -96,9 +97,9 @@ class _Lines:
             return
         ended = bool(event.total) and event.done >= event.total
         # Where nothing is counted, what it says is all there is to tell one line from another.
-        line = (event.stage, ended, "" if event.total else event.detail)
-        if line == self._last:
+        said = "" if event.total else event.detail
+        if (event.stage, ended) == self._last and said in {"", self._said}:
             return
-        self._last = line
+        self._last, self._said = (event.stage, ended), said
         count = f" {measure(event)}" if event.total else ""
         self._write(f"{event.stage}{count} {event.detail}".rstrip() + "\n")  # type: ignore[operator]

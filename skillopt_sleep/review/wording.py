@@ -101,7 +101,7 @@ def say_sealed(number: int) -> str:
 def say_nothing_recurs(sessions: Mapping[str, int]) -> str:
     """Say why there is nothing to learn from yet; `sessions` are numbers of sessions by kind."""
     if not sum(sessions.values()):
-        return "no sessions yet; to read them: skillopt-sleep harvest"
+        return "no recurring tasks yet, as no session was read; to do it: skillopt-sleep harvest"
     alone = sum(sessions.get(kind, 0) for kind in ("headless", "subagent"))
     aside = (
         f"{count(alone, 'session')} {'is' if alone == 1 else 'are'} headless or of sub-agents,"
