@@ -83,7 +83,7 @@ def watch_applied(connection: sqlite3.Connection, tasks: Iterable[Task]) -> list
             detail = said or "corrections are no more frequent than before"
             save_proposal(connection, replace(proposal, watch=said), action="watch", detail=detail)
         if said:
-            told.append(f"{proposal.id}: {said}; `skillopt-sleep revert {proposal.id}` takes it back")
+            told.append(f"{proposal.id}: {said}; to take it back: skillopt-sleep revert {proposal.id}")
     return told
 
 

@@ -151,9 +151,9 @@ def require_state(proposal: Proposal, action: str, *states: State) -> None:
             f"{proposal.id} is already {_PAST[action]}"
             if already
             else f"{proposal.id} is {proposal.state.value}: it cannot be {_PAST[action]}",
-            hint="in skillopt-sleep review the key u takes a rejection back"
+            hint="the key u takes a rejection back, in: skillopt-sleep review"
             if proposal.state is State.REJECTED
-            else "skillopt-sleep review --all --plain shows where every proposal stands",
+            else "where every proposal stands: skillopt-sleep review --plain --all",
         )
 
 

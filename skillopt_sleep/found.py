@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from skillopt_replay.errors import Unavailable
 from skillopt_sleep.agents import AGENTS, CHAT, AgentKind
 from skillopt_sleep.config import load
@@ -32,12 +34,17 @@ def find_backends(paths: Paths, env: Mapping[str, str]) -> Iterator[Finding]:
         said, hint = "the settings cannot be read", error.hint or "mend the settings"
         yield Finding(name="target", ok=False, detail=said, hint=hint, needed=True)
         return
-    yield explained("target", lambda: _target(settings, paths, env))
+    target = explained("target", lambda: _target(settings, paths, env))
+    yield target
     if settings.replay.toolchains:
         yield explained("toolchains", lambda: _toolchains(settings, paths, env))
     if settings.replay.executor != "local":
         yield explained("executor", lambda: _executor(settings))
-    yield explained("optimizer", lambda: _optimizer(settings, paths, env))
+    optimizer = explained("optimizer", lambda: _optimizer(settings, paths, env))
+    if not optimizer.ok and optimizer.detail == target.detail:
+        # The agent that runs the tasks would write the edits, too.
+        optimizer = msgspec.structs.replace(optimizer, detail="missing as the target is", hint="")
+    yield optimizer
     if settings.judge.model:
         yield explained("judge", lambda: f"{_check(settings.judge.model, settings, env)} would judge")
 

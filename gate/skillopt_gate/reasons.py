@@ -114,7 +114,7 @@ def guarantee(
         return (
             f"{alone}; it passes as one of many too, of which at most {policy.family_alpha:.0%} are useless"
         )
-    return f"{alone}; as one of many candidates it would need {_digits(1 / family_level)} to 1"
+    return f"{alone}; as one of many candidates it would need evidence of {_digits(1 / family_level)} to 1"
 
 
 def _tasks(number: int) -> str:

@@ -81,7 +81,7 @@ def _require_choice(names: list[str], chosen: tuple[int, ...] | None, *, everyth
         raise UsageError("--all takes neither IDs nor --hunks")
     if not everything and not names:
         raise UsageError(
-            "name the proposals to apply, or --all", hint="skillopt-sleep review --plain lists them"
+            "name the proposals to apply, or --all", hint="those that wait: skillopt-sleep review --plain"
         )
     if chosen is not None and len(names) > 1:
         raise UsageError("--hunks goes with one ID", hint="apply the others with a command of their own")

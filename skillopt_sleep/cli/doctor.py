@@ -7,6 +7,7 @@ import os
 import typer
 
 from skillopt_sleep.cli.frame import Json, explain, show
+from skillopt_sleep.invocation import split_commands
 from skillopt_sleep.paths import locate
 
 
@@ -20,7 +21,8 @@ def doctor(as_json: Json = False) -> None:
 
     def line(finding: Finding) -> str:
         mark = "ok" if finding.ok else ("MISSING" if finding.needed else "-")
-        hint = f"\n{'':24}{finding.hint}" if finding.hint else ""
+        said, commands = split_commands(finding.hint)
+        hint = "".join(f"\n{'':24}{told}" for told in (said, *commands) if told)
         return f"{mark:8} {finding.name:15}{finding.detail}{hint}"
 
     show(findings, as_json=as_json, render=lambda: "\n".join(line(f) for f in findings))

@@ -18,6 +18,7 @@ import typer
 
 from skillopt_sleep.clock import now
 from skillopt_sleep.errors import AppError, Explained
+from skillopt_sleep.invocation import split_commands
 from skillopt_sleep.paths import Paths, locate, make_private
 
 if TYPE_CHECKING:
@@ -79,7 +80,10 @@ def say_error(error: Explained) -> None:
     for line in _cut_conflicts(marked):
         _tell(f"  {make_visible(line)}")
     if error.hint:
-        _tell(f"  hint: {error.hint}")
+        said, commands = split_commands(error.hint)
+        _tell(f"  hint: {said}")
+        for command in commands:
+            _tell(f"    {command}")
 
 
 def _cut_conflicts(marked: str) -> list[str]:
@@ -108,10 +112,9 @@ def show(value: Any, *, as_json: bool, render: Callable[[], str], markdown: Call
         # Prompts and skills are other people's text; a terminal obeys control characters in it.
         written, text = (make_visible(part(), tab="\t") for part in (markdown, render))
         if sys.stdout.isatty() and written:
-            from rich.console import Console
-            from rich.markdown import Markdown
+            from skillopt_sleep.cli.markdown import print_markdown
 
-            Console(highlight=False).print(Markdown(written, hyperlinks=False))
+            print_markdown(written)
         else:
             text = written + text
     sys.stdout.write(text if text.endswith("\n") or not text else text + "\n")

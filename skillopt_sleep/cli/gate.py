@@ -13,6 +13,7 @@ from skillopt_sleep.cli.frame import STOPPED, Json, complete, database, explain,
 from skillopt_sleep.cli.gate_again import measure_again
 from skillopt_sleep.cli.gate_judges import list_examined
 from skillopt_sleep.config import load
+from skillopt_sleep.invocation import call
 
 if TYPE_CHECKING:
     from skillopt_gate.explain import Step
@@ -72,11 +73,7 @@ def explain_verdict(
         f" {'opened' if seen.looks.test else 'unopened'}",
         *([f"candidate {ruled.number} of all that were ever measured"] if ruled.number else []),
         *([f"{ruled.candidates} candidates shared alpha that night"] if ruled.candidates > 1 else []),
-        *(
-            [noise]
-            if noise
-            else ["not calibrated: skillopt-sleep calibrate measures the noise of your tasks"]
-        ),
+        *([noise] if noise else [f"not calibrated; to measure the noise of your tasks: {call('calibrate')}"]),
     ]
     show(value, as_json=as_json, render=lambda: "\n".join(_render(ruled, steps, nights, facts)))
 

@@ -11,6 +11,7 @@ from skillopt_sleep.cli.filters import Client
 from skillopt_sleep.cli.frame import Json, database, explain, show, stoppable
 from skillopt_sleep.cli.progress import say_bytes
 from skillopt_sleep.errors import UsageError
+from skillopt_sleep.invocation import call
 from skillopt_sleep.review.wording import count
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ def _render(report: HarvestReport) -> str:
         f" {say_bytes(report.bytes_read)}, {report.seconds:.1f} s)"
     ]
     if not report.files_seen:
-        lines.append("no transcripts were found: skillopt-sleep doctor says where they are looked for")
+        lines += ["no transcripts were found; where they are looked for:", f"  {call('doctor')}"]
     if report.skipped:
         lines.append(f"left out: {count(report.skipped, 'record')} that could not be read")
     return "\n".join(lines + [f"warning: {warning}" for warning in report.warnings])

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from skillopt_sleep.cli.frame import Json, explain, show
+from skillopt_sleep.invocation import call
 from skillopt_sleep.paths import locate
 
 if TYPE_CHECKING:
@@ -65,5 +66,9 @@ def _render(outcome: Outcome) -> str:
             " Sign in with the client itself, or give the variable to your session's environment"
         )
     lines += [f"  note: {advice}" for advice in outcome.advice]
-    lines.append("skillopt-sleep status shows the next night; skillopt-sleep uninstall removes all this")
+    lines += [
+        "to see the next night, and to remove all this:",
+        f"  {call('status')}",
+        f"  {call('uninstall')}",
+    ]
     return "\n".join(lines)

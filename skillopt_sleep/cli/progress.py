@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 from skillopt_sleep.cli.frame import error_console
 from skillopt_sleep.events import NOTE, Event, Listener, ignore
+from skillopt_sleep.invocation import split_commands
 
 _UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B"))
 
@@ -35,10 +36,16 @@ def follow(*, quiet: bool = False) -> Iterator[Listener]:
 
         def show(event: Event) -> None:
             if event.stage == NOTE:
-                progress.console.print(event.detail, markup=False, highlight=False)
+                for line in _spell_note(event.detail):
+                    progress.console.print(
+                        line, markup=False, highlight=False, soft_wrap=line.startswith(" ")
+                    )
                 return
             if event.stage not in bars:
                 bars[event.stage] = progress.add_task(event.stage, total=None, detail="", count="")
+            if progress.tasks[bars[event.stage]].finished:
+                # It begins another round; the clock of a bar that was full once stands still.
+                progress.reset(bars[event.stage])  # type: ignore[arg-type]
             progress.update(
                 bars[event.stage],  # type: ignore[arg-type]
                 completed=event.bytes_done if event.bytes_total else event.done,
@@ -51,7 +58,9 @@ def follow(*, quiet: bool = False) -> Iterator[Listener]:
 
 
 def measure(event: Event) -> str:
-    """Return how far a stage is, for example "12/40, 1.5 of 3.0 MB"."""
+    """Return how far a stage is, for example "12/40, 1.5 of 3.0 MB"; "" while nobody knows."""
+    if not (event.done or event.total or event.bytes_total):
+        return ""
     count = f"{event.done}/{event.total or '?'}"
     if not event.bytes_total:
         return count
@@ -69,20 +78,28 @@ def _unit_of(number: int) -> tuple[float, str]:
     return next((unit for unit in _UNITS if number >= unit[0]), _UNITS[-1])
 
 
+def _spell_note(text: str) -> list[str]:
+    said, commands = split_commands(text)
+    return [said, *(f"  {command}" for command in commands)]
+
+
 class _Lines:
     """One line when a stage begins or ends, so that a log stays short."""
 
     def __init__(self, write: object) -> None:
         self._write = write
         self._last: tuple[str, bool] | None = None
+        self._said = ""
 
     def __call__(self, event: Event) -> None:
         if event.stage == NOTE:
-            self._write(f"{event.detail}\n")  # type: ignore[operator]
+            self._write("".join(f"{line}\n" for line in _spell_note(event.detail)))  # type: ignore[operator]
             return
         ended = bool(event.total) and event.done >= event.total
-        if (event.stage, ended) == self._last:
+        # Where nothing is counted, what it says is all there is to tell one line from another.
+        said = "" if event.total else event.detail
+        if (event.stage, ended) == self._last and said in {"", self._said}:
             return
-        self._last = (event.stage, ended)
+        self._last, self._said = (event.stage, ended), said
         count = f" {measure(event)}" if event.total else ""
         self._write(f"{event.stage}{count} {event.detail}".rstrip() + "\n")  # type: ignore[operator]

@@ -13,6 +13,7 @@ from skillopt_sleep.cli.frame import NOTHING_TO_DO, STOPPED, Json, explain, show
 from skillopt_sleep.config import load
 from skillopt_sleep.errors import AppError
 from skillopt_sleep.paths import locate
+from skillopt_staging.proposals import State
 
 
 @explain
@@ -41,7 +42,8 @@ def review(
             run_now=run_now,
         ).run()
         return
-    proposals = desk.proposals() if everything else desk.pending()
+    known = desk.proposals()
+    proposals = known if everything else [one for one in known if one.state is State.PENDING]
     told = [
         {**value, "history": desk.history(proposal.id)}
         for value, proposal in zip(to_json(proposals), proposals, strict=True)
@@ -49,7 +51,9 @@ def review(
     show(
         {"proposals": told},
         as_json=as_json,
-        render=lambda: render_plain(proposals, mode=load(paths.config).gate.mode),
+        render=lambda: render_plain(
+            proposals, mode=load(paths.config).gate.mode, decided=len(known) - len(proposals)
+        ),
     )
     if not proposals:
         raise typer.Exit(NOTHING_TO_DO)

@@ -18,6 +18,7 @@ from skillopt_sleep.cli.frame import (
     stoppable,
 )
 from skillopt_sleep.config import load
+from skillopt_sleep.invocation import call
 
 
 @explain
@@ -43,7 +44,7 @@ def run(
             report = dry_night(connection, settings, os.environ, only=skill, listen=listen)
         else:
             report = complete(whole_night(connection, paths, settings, os.environ, only=skill, listen=listen))
-    show(to_json(report), as_json=as_json, render=str, markdown=lambda: to_markdown(report))
+    show(to_json(report), as_json=as_json, render=str, markdown=lambda: to_markdown(report, call))
     if report.state == "stopped":
         raise typer.Exit(STOPPED)
     if report.state == "failed":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from contextlib import closing
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
@@ -12,6 +13,7 @@ import typer
 from skillopt_sleep.cli.filters import Client, Project, Since, Until, make_filter
 from skillopt_sleep.cli.frame import NOTHING_TO_DO, Json, database, explain, show, show_each
 from skillopt_sleep.errors import UsageError
+from skillopt_sleep.invocation import call
 from skillopt_sleep.period import as_local
 from skillopt_sleep.review.wording import count
 
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
 # As many characters tell the ids of sessions apart that Codex began in the same minute.
 _ID = 13
+_PROJECT = 14
 
 
 @explain
@@ -129,9 +132,10 @@ def _show_one(session: Session, *, as_json: bool) -> None:
 def _line(session: dict[str, Any], short: str) -> str:
     first = " ".join(session["prompts"][0].split())[:60] if session["prompts"] else "(no prompt)"
     marks = f", {len(session['corrections'])} corrected" if session["corrections"] else ""
+    project = Path(session["project"] or "-").name[:_PROJECT]
     return (
         f"{as_local(session['started']) or '(no time)':22}  {session['client']:8} {session['kind']:8} "
-        f"{short:{_ID}}  {count(len(session['prompts']), 'prompt')}{marks}: {first}"
+        f"{short:{_ID}}  {project:{_PROJECT}}  {count(len(session['prompts']), 'prompt')}{marks}: {first}"
     )
 
 
@@ -140,4 +144,4 @@ def _tell_nothing(connection: sqlite3.Connection) -> str:
 
     if count_sessions(connection):
         return "no session fits"
-    return "no sessions yet: run skillopt-sleep harvest"
+    return f"no sessions yet; to read them:\n  {call('harvest')}"

@@ -9,8 +9,9 @@ import typer
 
 from skillopt_sleep.cli.frame import NEEDS_DECISION, Json, database, explain, show
 from skillopt_sleep.config import load
+from skillopt_sleep.invocation import call
 from skillopt_sleep.period import as_local
-from skillopt_sleep.review.wording import count
+from skillopt_sleep.review.wording import WAITING, count, say_state
 from skillopt_staging.proposals import State
 
 if TYPE_CHECKING:
@@ -69,6 +70,11 @@ def status(
                 "gate_mode": report.get("mode"),
                 "verdicts": report.get("verdicts", []),
                 "proposals": report.get("proposals", []),
+                "decided": [
+                    {"id": p.id, "said": say_state(p)}
+                    for p in read_proposals(connection)
+                    if p.id in report.get("proposals", []) and p.state not in WAITING
+                ],
             }
     show(value, as_json=as_json, render=lambda: _render(value))
     if check:
@@ -100,10 +106,11 @@ def _render(value: dict[str, Any]) -> str:
         lines.append(f"spend      {calls}, {spend.tokens} tokens, ${spend.usd:.2f}{reserved}")
         verdicts = night["verdicts"]
         lines += [f"verdict    {v['skill']}: {v['reason']}" for v in verdicts[:_MOST]]
+        lines += [f"decided    {one['id']}: {one['said']}" for one in night["decided"][:_MOST]]
         if len(verdicts) > _MOST:
             lines.append(f"           and {len(verdicts) - _MOST} more in its report")
     else:
-        lines.append("last night none yet: skillopt-sleep run starts one")
+        lines += ["last night none yet; to start one:", f"           {call('run')}"]
     month = value["month"]
     of = f" of ${month['ceiling_usd']:.2f}" if month["ceiling_usd"] else ""
     lines.append(f"this month ${month['usd']:.2f}{of}")
@@ -113,7 +120,7 @@ def _render(value: dict[str, Any]) -> str:
         lines.append(f"snoozed    {_shorten(value['snoozed'])}")
     for one in value["watched"][:_MOST]:
         lines.append(f"watched    {one['skill']}: {one['said']}")
-        lines.append(f"           skillopt-sleep revert {one['id']} takes it back")
+        lines += ["           to take it back:", f"           {call('revert ' + one['id'])}"]
     return "\n".join(lines)
 
 
@@ -125,11 +132,15 @@ def _describe(service: Standing) -> list[str]:
     elif service.mode == "timer":
         what += ", started now and then"
     else:
-        what += ", nothing runs: skillopt-sleep start" if service.installed else ": skillopt-sleep install"
+        what += ", nothing runs" if service.installed else ""
     lines = [f"service    {what}"]
+    if not service.running and service.mode != "timer":
+        do = "start" if service.installed else "install"
+        lines += [f"           to {do} it:", f"           {call(do)}"]
     if service.paused:
         until = f"until {as_local(service.paused_until)}" if service.paused_until else ""
-        lines.append(f"paused     {until or 'until skillopt-sleep night resume'}")
+        lines.append(f"paused     {until or 'until you resume it:'}")
+        lines += [] if until else [f"           {call('night resume')}"]
     elif service.doing == "working a night":
         lines.append("next night works now")
     elif service.waiting:
@@ -137,7 +148,7 @@ def _describe(service: Standing) -> list[str]:
     elif service.next:
         lines.append(f"next night {as_local(service.next)}")
     else:
-        lines.append("next night none by itself; skillopt-sleep run works one now")
+        lines += ["next night none by itself; to work one now:", f"           {call('run')}"]
     if service.missed:
         lines.append(f"missed     {len(service.missed)} of the last {count(len(service.windows), 'night')}")
         lines += [f"           {row.window} {row.state}: {row.reason}" for row in service.missed[:_MOST]]

@@ -15,8 +15,9 @@ from skillopt_sleep.cli.filters import Client, Project, Since, Until, make_filte
 from skillopt_sleep.cli.frame import NOTHING_TO_DO, Json, database, explain, show
 from skillopt_sleep.config import load
 from skillopt_sleep.errors import UsageError
+from skillopt_sleep.invocation import split_commands
 from skillopt_sleep.paths import locate
-from skillopt_sleep.review.wording import count
+from skillopt_sleep.review.wording import count, say_nothing_recurs, say_times
 
 if TYPE_CHECKING:
     import sqlite3
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
 # What a check is about; of one that has several of these the first.
 _SUBJECTS = ("text", "pattern", "heading", "name", "command", "criterion", "schema", "path")
 _ORIGINS = {"loaded": "the loaded skill", "fits": "the fitting skill", "new": "the new skill"}
+
+
+# The columns of a task; gate tasks are held out, val tasks choose among candidates, test tasks are sealed.
+_COLUMNS = "each task: id, how often it was asked, split (train, val, gate or test; - for none yet), prompt"
 
 
 @explain
@@ -47,6 +52,7 @@ def tasks(
     """
     from skillopt_sleep.night.mining import mine_tasks
     from skillopt_sleep.night.plan import mark_splits
+    from skillopt_sleep.store.counts import count_sessions
     from skillopt_sleep.store.find import find_names
     from skillopt_sleep.store.splits import read_splits
 
@@ -60,6 +66,7 @@ def tasks(
                 raise UsageError("--show prints one task: no filter goes with it")
             _show_one(connection, _find(known, shown), as_json=as_json)
             return
+        sessions = count_sessions(connection)
         found = [task for task in known if skill in {None, task.skill}]
         if narrowed:
             asked = {name.id for name in find_names(connection, wanted)}
@@ -67,7 +74,8 @@ def tasks(
     show([describe(task) for task in found], as_json=as_json, render=lambda: _render(found))
     if not found:
         if not as_json:
-            typer.echo("no task fits" if known else "no recurring tasks yet: harvest more sessions", err=True)
+            said, commands = split_commands("no task fits" if known else say_nothing_recurs(sessions))
+            typer.echo("\n  ".join([said, *commands]), err=True)
         raise typer.Exit(NOTHING_TO_DO)
 
 
@@ -147,8 +155,11 @@ def _render(found: list[Task]) -> str:
         ]
         for task in members:
             failed = ", corrected" if task.failed_before else ""
+            asked = f"asked {say_times(task.occurrences)}"
             prompt = " ".join(task.prompt.split())[:80]
-            lines.append(f"  {task.id}  x{task.occurrences}{failed}  {task.split or '-':5}  {prompt}")
+            lines.append(f"  {task.id}  {asked}{failed}  {task.split or '-':5}  {prompt}")
+    if lines:
+        lines = [_COLUMNS, *lines]
     return "\n".join(lines)
 
 

@@ -52,12 +52,12 @@ def uninstall(
 
 
 def _ask(doomed: list[Path]) -> None:
+    for path in doomed:
+        typer.echo(f"  {path}", err=True)
     if not sys.stdin.isatty():
         raise NeedsDecision(
             f"{len(doomed)} files and folders would be removed for good", hint="add --yes to say so"
         )
-    for path in doomed:
-        typer.echo(f"  {path}", err=True)
     if not typer.confirm("Remove all of it? What was proposed and not applied is lost", err=True):
         raise NeedsDecision("nothing was removed")
 

@@ -111,15 +111,19 @@ class _Teller:
         if now - self._told < _TELL_S and not at_end:
             return
         self._told = now
+        if not stats.files_found:
+            if at_end:
+                self._listen(Event(stage="harvest", detail="nothing new"))
+            return
         found = f"{stats.sessions} session{'' if stats.sessions == 1 else 's'}"
         self._listen(
             Event(
                 stage="harvest",
-                done=stats.files_done or int(at_end),
-                total=stats.files_found or int(at_end),
+                done=stats.files_done,
+                total=stats.files_found,
                 # A compressed file holds more than its size on disk.
                 bytes_done=min(stats.bytes_done, stats.bytes_found),
                 bytes_total=stats.bytes_found,
-                detail="nothing new" if at_end and not stats.files_found else found,
+                detail=found,
             )
         )

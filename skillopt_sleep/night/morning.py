@@ -40,13 +40,14 @@ def _list(connection: sqlite3.Connection) -> Iterator[str]:
     proposals = read_proposals(connection)
     for proposal in proposals:
         if proposal.state is State.APPLIED and proposal.watch:
-            yield f"{proposal.skill}: {proposal.watch}. `skillopt-sleep revert {proposal.id}` takes it back."
+            back = f"To take it back: `skillopt-sleep revert {proposal.id}`."
+            yield f"{proposal.skill}: {proposal.watch}. {back}"
     waiting = [proposal for proposal in proposals if proposal.state is State.PENDING]
     if waiting:
         number = count(len(waiting), "proposal")
         yield f"{number} {'waits' if len(waiting) == 1 else 'wait'} for you: `skillopt-sleep review`."
     snoozed = [proposal for proposal in proposals if proposal.state is State.SNOOZED]
     if snoozed:
-        yield f"{count(len(snoozed), 'proposal')} snoozed: `skillopt-sleep review --all` shows them."
+        yield f"{count(len(snoozed), 'proposal')} snoozed: `skillopt-sleep review --all`."
     if not waiting:
         yield "Nothing waits for you; the next night goes on with what comes in."

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+
 import msgspec
 
 from skillopt_gate.verdicts import Verdict
+from skillopt_sleep.invocation import split_commands
 from skillopt_sleep.night.forecast import describe_forecast
 from skillopt_sleep.night.planned import Forecast, Skipped
-from skillopt_sleep.review.wording import count
+from skillopt_sleep.review.wording import count, say_sealed, say_times
 
+_COMMAND = "`skillopt-sleep "
 _NO_NIGHT = {"planned": "What a night would do now", "nothing": "Nothing to work on tonight"}
 
 
@@ -80,8 +84,8 @@ def to_json(report: NightReport) -> dict[str, object]:
     return {**value, "verdicts": report.verdicts, "proposals": report.proposals}
 
 
-def to_markdown(report: NightReport, review: str = "skillopt-sleep review") -> str:
-    """Return the report as Markdown; its first line names the gate's mode. `review` shows its proposals."""
+def to_markdown(report: NightReport, call: Callable[[str], str] = "skillopt-sleep {}".format) -> str:
+    """Return the report as Markdown; its first line names the gate's mode. `call` writes a command."""
     lines = [
         f"# Night {report.night}: {report.state} (gate mode: {report.mode})"
         if report.night
@@ -99,7 +103,7 @@ def to_markdown(report: NightReport, review: str = "skillopt-sleep review") -> s
         ]
     elif report.notes or report.forecast:
         lines.append("")
-    lines += [f"- {note}" for note in report.notes]
+    lines += _tell_notes(report)
     if report.forecast is not None:
         lines.append(f"- {describe_forecast(report.forecast)}")
     for skill in report.skills:
@@ -114,17 +118,39 @@ def to_markdown(report: NightReport, review: str = "skillopt-sleep review") -> s
         if skill.runs:
             lines += ["", "Held-out runs:", "", *(f"- {n} x {note}" for note, n in skill.runs)]
         if skill.proposal:
-            lines += ["", f"Proposal `{skill.proposal}`: `{review}` shows it."]
+            lines += ["", f"Proposal `{skill.proposal}`. To look at it:", *_set_out(call("review"))]
         if skill.diff:
             fence = "`" * max(3, 1 + _longest_run(skill.diff))
             lines += ["", f"{fence}diff", skill.diff.rstrip("\n"), fence]
     if report.next_steps:
-        lines += ["", "## Next steps", "", *(f"- {step}" for step in report.next_steps)]
+        lines += ["", "## Next steps", *_tell_steps(report, call)]
     if report.skipped:
         lines += ["", "## Left alone", ""]
         lines += [f"- {s.title} ({count(s.tasks, 'task')}): {s.reason}" for s in report.skipped]
-    lines += ["", f"The gate's promise: {_guarantee(report.mode, report.control)}"]
+    if report.skills:
+        lines += ["", f"The gate's promise: {_guarantee(report.mode, report.control)}"]
     return "\n".join(lines) + "\n"
+
+
+def _tell_notes(report: NightReport) -> Iterator[str]:
+    for note in report.notes:
+        said, commands = split_commands(note)
+        yield f"- {said}"
+        if commands:
+            yield from (*_set_out(*commands), "")
+
+
+def _tell_steps(report: NightReport, call: Callable[[str], str]) -> Iterator[str]:
+    for step in report.next_steps:
+        said, _, command = step.partition(_COMMAND)
+        yield from ("", said.rstrip())
+        if command:
+            yield from _set_out(call(command.rstrip("`.")))
+
+
+def _set_out(*commands: str) -> list[str]:
+    """Return commands as a block of their own, which nothing wraps."""
+    return ["", "```sh", *commands, "```"]
 
 
 def _about(skill: SkillReport, verdict: Verdict) -> list[str]:
@@ -134,8 +160,9 @@ def _about(skill: SkillReport, verdict: Verdict) -> list[str]:
         facts.append(f"what holds: {verdict.guarantee}")
     if skill.restarted:
         facts.append("another agent or model runs the tasks than before, so the evidence began anew")
-    sealed = f"; {count(skill.sealed, 'more task')} sealed" if skill.sealed else ""
-    facts.append(f"looks at the held-out tasks of this skill so far: {skill.looks}{sealed}")
+    facts.append(f"the held-out tasks of this skill were looked at {say_times(skill.looks)} so far")
+    if skill.sealed:
+        facts.append(say_sealed(skill.sealed))
     if skill.noise:
         facts.append(skill.noise)
     return [f"- {fact}" for fact in facts]

@@ -31,10 +31,10 @@ from skillopt_sleep.night.report import NightReport, SkillReport
 from skillopt_sleep.night.run import run_night
 from skillopt_sleep.night.workbenches import check_agent
 from skillopt_sleep.paths import Paths
-from skillopt_sleep.review.wording import count
+from skillopt_sleep.review.wording import count, say_nothing_recurs
 from skillopt_sleep.settings import Settings
 from skillopt_sleep.store.candidates import is_settled, read_carried, read_rejected_edits
-from skillopt_sleep.store.counts import count_clients
+from skillopt_sleep.store.counts import count_clients, count_sessions
 from skillopt_sleep.store.memories import read_learned
 from skillopt_sleep.store.nights import begin_night, close_night, find_unfinished
 from skillopt_sleep.store.proposals import find_open
@@ -75,7 +75,7 @@ async def whole_night(
         else plan_night(connection, settings, env, target.agent, listen, snapshots=paths.snapshots, only=only)
     )
     if not plan.skills:
-        return _make_report(plan, "nothing", settings)
+        return _make_report(plan, "nothing", settings, _say_nothing(connection, plan, only))
     async with open_backends(settings, paths, env, target=target, progress=progress) as backends:
         if not unfinished:
             agent = backends.identity
@@ -147,13 +147,14 @@ def dry_night(
         target = pick_target(settings, env, count_clients(connection)).agent
     except Unavailable as error:
         target = AGENTS[0].name
-        notes = (f"{error.message}: this is what a night with one would work on",)
+        notes = (f"{error.message}: this is what a night with one would work on", *_say_hint(error))
     else:
         notes = _say_trouble(target, settings, env)
     unfinished = find_unfinished(connection)
     if unfinished:
         notes = (*notes, f"night {unfinished.id} was cut off: the next run goes on with it first")
     plan = renew(plan_night(connection, settings, env, target, listen, only=only), agent=None)
+    notes = (*notes, *_say_nothing(connection, plan, only))
     forecast = _forecast(connection, settings, plan, settings.replay.concurrency) if plan.skills else None
     return msgspec.structs.replace(_make_report(plan, "planned", settings, notes), forecast=forecast)
 
@@ -162,8 +163,20 @@ def _say_trouble(target: str, settings: Settings, env: Mapping[str, str]) -> tup
     try:
         check_agent(target, settings, env)
     except Unavailable as error:
-        return (f"no night could begin now: {error.message}; this is what one would work on",)
+        said = f"no night could begin now: {error.message}; this is what one would work on"
+        return (said, *_say_hint(error))
     return ()
+
+
+def _say_nothing(connection: sqlite3.Connection, plan: Plan, only: str) -> tuple[str, ...]:
+    """Say why not one task was found to plan for, if so."""
+    if plan.skills or plan.skipped:
+        return ()
+    return (f"no task is of the skill {only}" if only else say_nothing_recurs(count_sessions(connection)),)
+
+
+def _say_hint(error: Unavailable) -> tuple[str, ...]:
+    return (f"hint: {error.hint}",) if error.hint else ()
 
 
 def plan_night(

@@ -6,7 +6,9 @@ import shlex
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from skillopt_sleep.records import EditEvidence, Proposal
+from skillopt_gate.verdicts import Decision
+from skillopt_sleep.invocation import call
+from skillopt_sleep.records import EditEvidence, Proposal, TaskEvidence
 from skillopt_sleep.review.difference import Difference, compare_proposal
 from skillopt_sleep.review.visible import show
 from skillopt_sleep.review.visible import show_line as _line
@@ -22,7 +24,9 @@ from skillopt_sleep.review.wording import (
     say_needed,
     say_origin,
     say_sample,
+    say_sealed,
     say_state,
+    say_times,
     say_tokens,
     say_wealth,
     tell_reason,
@@ -30,20 +34,18 @@ from skillopt_sleep.review.wording import (
 from skillopt_staging.hunks import unified
 from skillopt_staging.proposals import State
 
-COMMAND = "skillopt-sleep"
 _LONGEST_ASK = 100
-NOTHING = f"A night makes them: run one with `{COMMAND} run`.\n"
 
 
-def render_plain(proposals: Sequence[Proposal], *, mode: str = "") -> str:
+def render_plain(proposals: Sequence[Proposal], *, mode: str = "", decided: int = 0) -> str:
     """Return all proposals as plain text, one block each, without colour or drawn boxes.
 
     The first line names the mode of the gate: the proposal's own, or the configured `mode` without any.
     A block has the verdict's sentence, the numbers behind it, the tasks, the edits with the user's words, a
-    unified diff with its hunks numbered, and the commands to decide.
+    unified diff with its hunks numbered, and the commands to decide. `decided` are those not shown.
     """
     if not proposals:
-        return f"No proposals are waiting{f' (gate mode: {_line(mode)})' if mode else ''}.\n{NOTHING}"
+        return "\n".join(_tell_none(mode, decided)) + "\n"
     return "\n\n".join("\n".join(_block(proposal)) for proposal in proposals) + "\n"
 
 
@@ -55,6 +57,16 @@ def as_json(proposals: Sequence[Proposal]) -> list[dict[str, Any]]:
     `verdict_reason` the gate's sentence. Texts are raw, not made safe for a terminal.
     """
     return [_object(proposal) for proposal in proposals]
+
+
+def _tell_none(mode: str, decided: int) -> Iterator[str]:
+    yield f"No proposals are waiting{f' (gate mode: {_line(mode)})' if mode else ''}."
+    if decided:
+        are = "is" if decided == 1 else "are"
+        yield f"{count(decided, 'proposal')} {are} decided or snoozed. To see all:"
+        yield f"  {call('review --plain --all')}"
+    yield "A night makes new ones:" if decided else "A night makes them:"
+    yield f"  {call('run')}"
 
 
 def _object(proposal: Proposal) -> dict[str, Any]:
@@ -180,20 +192,39 @@ def _promise(proposal: Proposal) -> Iterator[str]:
     if note.noise:
         yield f"{_line(note.noise[:1].upper() + note.noise[1:])}"
     if note.looks:
-        sealed = f"; {count(note.sealed, 'task')} sealed" if note.sealed else ""
-        yield f"Looks: {count(note.looks, 'look')} at this skill's gate tasks so far{sealed}"
+        yield f"Looked at: the held-out tasks of this skill, {say_times(note.looks)} so far"
+    if note.sealed:
+        yield f"Kept back: {say_sealed(note.sealed)}"
 
 
 def _tasks(proposal: Proposal) -> Iterator[str]:
     if proposal.note.tasks:
         yield ""
         yield "Tasks (runs passed before, then after):"
+    verdict = proposal.note.verdict
+    left = _find_left(proposal)
     for task in proposal.note.tasks:
+        if task in left:
+            continue
         sides = [
             f"{sum(scores):g} of {len(scores)}" if scores else "no run"
             for scores in (task.incumbent, task.candidate)
         ]
         yield f"  {task.change}: {_line(say_ask(task, _LONGEST_ASK))} ({sides[0]}, then {sides[1]})"
+    if left:
+        yield f"  not run: {count(len(left), 'more task')}; the evidence sufficed after {verdict.n}"
+
+
+def _find_left(proposal: Proposal) -> list[TaskEvidence]:
+    """Return the tasks that were never begun, as the gate accepted before their turn."""
+    verdict = proposal.note.verdict
+    if verdict.decision is not Decision.ACCEPT or not verdict.n:
+        return []
+    return [
+        task
+        for task in proposal.note.tasks
+        if not (task.incumbent or task.candidate or task.task in verdict.missing)
+    ]
 
 
 def _edits(edits: Sequence[EditEvidence]) -> Iterator[str]:
@@ -211,11 +242,17 @@ def _edits(edits: Sequence[EditEvidence]) -> Iterator[str]:
 def _commands(proposal: Proposal, difference: Difference) -> Iterator[str]:
     name = shlex.quote(_line(proposal.id))
     if proposal.state in OPEN:
-        yield f"Apply:  {COMMAND} apply {name}"
+        yield from _set_out("Apply", f"apply {name}")
         if len(difference.parts) > 1:
             some = ",".join(str(part.number) for part in difference.parts[:-1][:2])
-            yield f"Apply some hunks:  {COMMAND} apply {name} --hunks {some}"
-        yield f'Reject:  {COMMAND} reject {name} --reason "..."'
-        yield f"Later:  {COMMAND} snooze {name}"
+            yield from _set_out("Apply some hunks", f"apply {name} --hunks {some}")
+        yield from _set_out("Reject", f'reject {name} --reason "..."')
+        yield from _set_out("Later", f"snooze {name}")
     elif proposal.state is State.APPLIED:
-        yield f'Take back:  {COMMAND} revert {name} --reason "..."'
+        yield from _set_out("Take back", f'revert {name} --reason "..."')
+
+
+def _set_out(what: str, words: str) -> Iterator[str]:
+    """Yield a command on a line of its own, so that it can be copied whole."""
+    yield f"{what}:"
+    yield f"  {call(words)}"

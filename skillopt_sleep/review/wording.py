@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -85,6 +86,33 @@ def count(number: int, noun: str) -> str:
     if number == 1:
         return f"1 {noun}"
     return f"{number} {noun}{'es' if noun.endswith(('s', 'x', 'ch')) else 's'}"
+
+
+def say_times(number: int) -> str:
+    """Return "once" or "3 times"."""
+    return "once" if number == 1 else f"{number} times"
+
+
+def say_sealed(number: int) -> str:
+    """Say how many tasks are kept back, and for what."""
+    return f"{count(number, 'held-out task')} {'is' if number == 1 else 'are'} kept for one last look"
+
+
+def say_nothing_recurs(sessions: Mapping[str, int]) -> str:
+    """Say why there is nothing to learn from yet; `sessions` are numbers of sessions by kind."""
+    if not sum(sessions.values()):
+        return "no recurring tasks yet, as no session was read; to do it: skillopt-sleep harvest"
+    alone = sum(sessions.get(kind, 0) for kind in ("headless", "subagent"))
+    aside = (
+        f"{count(alone, 'session')} {'is' if alone == 1 else 'are'} headless or of sub-agents,"
+        " which are not mined"
+    )
+    if not sessions.get("human", 0):
+        return f"no recurring tasks: {aside}; sessions of a person are needed" if alone else _NONE_OF_YOURS
+    return "no recurring tasks yet: harvest more sessions" + (f" ({aside})" if alone else "")
+
+
+_NONE_OF_YOURS = "no recurring tasks: sessions of a person are needed, and there are none"
 
 
 def say_counts(verdict: Verdict) -> str:

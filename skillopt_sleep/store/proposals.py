@@ -84,7 +84,7 @@ def read_proposal(connection: sqlite3.Connection, name: str) -> Proposal:
     found = [wake(_proposal.decode(row["body"]), at) for row in rows]
     if not found or not name:
         raise UsageError(
-            f"there is no proposal {name!r}", hint="skillopt-sleep review --plain lists them with their ids"
+            f"there is no proposal {name!r}", hint="all with their ids: skillopt-sleep review --plain --all"
         )
     if len(found) > 1 and found[0].id != name:
         raise UsageError(f"{name!r} could be {', '.join(p.id for p in found)}", hint="give more of the id")

@@ -88,7 +88,7 @@ def test_every_json_twin_has_the_documented_keys(sleeper: Sleeper, model: ChatMo
 
     status = told("status")
     (proposal,) = status["pending"]
-    keys = {"id", "state", "started", "ended", "spend", "gate_mode", "verdicts", "proposals"}
+    keys = {"id", "state", "started", "ended", "spend", "gate_mode", "verdicts", "proposals", "decided"}
     assert set(status["last_night"]) == keys
     assert set(status["month"]) == {"usd", "ceiling_usd"}
     assert set(status["last_night"]["spend"]) == {"calls", "tokens", "usd", "reserved_usd"}

@@ -336,7 +336,7 @@ def test_without_a_daemon_an_order_is_kept_and_a_night_is_not_promised(sleeper: 
     with daemon(sleeper) as running:
         running.logged("order", name="pause")
         assert running.end() == 0
-    assert "paused     until skillopt-sleep night resume" in sleeper.sleep("status")
+    assert "paused     until you resume it:\n" in sleeper.sleep("status")
     for wrong in ("8", "h", "0h", "-1h", "1y", "99999h"):
         sleeper.sleep("night", "pause", "--for", wrong, expect=2)
 

@@ -162,6 +162,17 @@ def test_a_demo_ends_with_what_was_learned_and_how_to_go_on(model: ChatModel, ro
     assert Path(change["live"]).is_relative_to(root / "home"), "it is applied inside the demo's home"
 
 
+def test_a_demo_that_is_interrupted_does_not_promise_to_go_on(monkeypatch: pytest.MonkeyPatch):
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("skillopt_sleep.demo.home.make_home", interrupt)
+    done = demo()
+    assert done.exit_code == 130
+    assert "the next demo begins anew" in done.stderr
+    assert "kept" not in done.stderr
+
+
 def test_a_model_that_learns_nothing_is_not_made_to_look_as_if_it_did(model: ChatModel):
     model.obeys = lambda request: False
     done = demo("--model", model.spec)

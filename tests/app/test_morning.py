@@ -166,8 +166,8 @@ def test_corrections_that_rose_are_told_everywhere_with_the_way_back(desk, datab
     assert f"skillopt-sleep revert {staged.id}" in told
     assert any("corrected 6 of 6" in step for step in list_next_steps(database))
     status = CliRunner().invoke(app, ["status"]).stdout
-    assert f"skillopt-sleep revert {staged.id} takes it back" in status
-    assert len(status.splitlines()) <= 24
+    assert f"skillopt-sleep revert {staged.id}\n" in status
+    assert len(status.splitlines()) <= 28
     assert json.loads(CliRunner().invoke(app, ["status", "--json"]).stdout)["watched"][0]["id"] == staged.id
     desk.carry_out("revert", staged.id, "it got worse")
     assert read_proposal(database, staged.id).watch == ""

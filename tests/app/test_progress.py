@@ -59,7 +59,8 @@ def test_of_a_file_that_grew_only_what_is_new_counts(told, private_home: Path):
     assert {(event.total, event.bytes_total) for event in events} == {(1, len(line))}
     assert (events[-1].done, events[-1].bytes_done) == (1, len(line))
     (looking, last) = told()
-    assert (looking.total, last.done, last.total, last.bytes_total) == (0, 1, 1, 0)
+    assert (looking.total, last.done, last.total, last.bytes_total) == (0, 0, 0, 0)
+    assert last.detail == "nothing new"
 
 
 def test_a_harvest_that_is_over_leaves_nothing_in_memory(told, private_home: Path):

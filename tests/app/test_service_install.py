@@ -349,6 +349,7 @@ def test_purging_asks_and_without_an_answer_removes_nothing(managers: FakeManage
     done = invoke("uninstall", "--purge")
     assert done.exit_code == 4
     assert "--yes" in done.stderr
+    assert f"  {locate().database}\n" in done.stderr, "it lists what would go"
     assert photograph(state) == before
 
 

@@ -65,7 +65,10 @@ def test_under_family_control_the_level_of_the_family_decides():
     assert "to 1 needed" in verdict.reason
     accepted, _ = judge(pairs, None, Policy(), identity="a", family_level=0.0001)
     assert accepted.decision is Decision.ACCEPT
-    assert "each on its own; as one of many candidates it would need 10000 to 1" in accepted.guarantee
+    assert (
+        "each on its own; as one of many candidates it would need evidence of 10000 to 1"
+        in accepted.guarantee
+    )
     with pytest.raises(ValueError, match="needs the candidate's level"):
         judge(pairs, None, policy, identity="a")
 
