@@ -4,8 +4,8 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 PYTEST_ARGS ?=
-# Half of the suite waits for processes, so two workers take about half the time; WORKERS=0 runs all in one.
-WORKERS ?= 2
+# A third of the suite's time it waits for processes, so three workers keep two cores busy; WORKERS=0 runs all in one.
+WORKERS ?= 3
 CLIENTS ?= .cache/clients
 PINNED := @anthropic-ai/claude-code@2.1.332 @openai/codex@0.171.0 @github/copilot@1.0.102
 # The native program inside a client's package: npm's wrapper would leave it running when killed.

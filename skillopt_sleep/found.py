@@ -43,7 +43,9 @@ def find_backends(paths: Paths, env: Mapping[str, str]) -> Iterator[Finding]:
     optimizer = explained("optimizer", lambda: _optimizer(settings, paths, env))
     if not optimizer.ok and optimizer.detail == target.detail:
         # The agent that runs the tasks would write the edits, too.
-        optimizer = msgspec.structs.replace(optimizer, detail="missing as the target is", hint="")
+        optimizer = msgspec.structs.replace(
+            optimizer, detail="missing as the target is", hint="what mends the target mends it, too"
+        )
     yield optimizer
     if settings.judge.model:
         yield explained("judge", lambda: f"{_check(settings.judge.model, settings, env)} would judge")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import signal
 import sqlite3
@@ -167,7 +168,9 @@ def test_a_proposal_whose_project_is_gone_can_be_rejected(sleeper: Sleeper, data
     shutil.move(sleeper.project, sleeper.project.with_name("moved"))
     told = sleeper.sleep("reject", name, "--reason", "the project is gone")
     assert "its repository is not there any more" in told
-    assert name not in sleeper.sleep("status")
+    status = sleeper.sleep("status")
+    assert re.search(rf"^decided +{name}: rejected: the project is gone$", status, re.MULTILINE)
+    assert re.search(r"^pending +nothing to review$", status, re.MULTILINE)
 
 
 def test_a_locked_database_is_a_reason_to_try_again_later(sleeper: Sleeper, monkeypatch):

@@ -279,6 +279,8 @@ def test_a_watch_that_finds_nothing_new_prints_nothing(sleeper: Sleeper):
 
 
 def test_without_any_transcripts_one_is_told_where_to_look(sleeper: Sleeper):
-    assert "no transcripts were found: skillopt-sleep doctor" in sleeper.sleep("harvest")
+    told = sleeper.sleep("harvest").splitlines()
+    assert told[1].startswith("no transcripts were found; where they are looked for")
+    assert told[-1].endswith("skillopt-sleep doctor")
     write(sleeper, "first")
     assert "were found" not in sleeper.sleep("harvest")

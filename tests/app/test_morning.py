@@ -103,7 +103,7 @@ def test_no_text_makes_a_tag_of_its_own(text):
 
 def test_the_report_ends_with_what_to_do():
     told = to_markdown(report())
-    assert "## Next steps\n\n- fine: `skillopt-sleep review`." in told
+    assert "## Next steps\n\nfine:\n\n```sh\nskillopt-sleep review\n```\n" in told
     assert [became for _, became, _ in tell_outcomes(report())] == [
         "learned",
         "nothing to judge",

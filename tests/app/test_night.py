@@ -268,8 +268,9 @@ def test_a_night_without_anything_that_recurs_ends_with_3_and_asks_no_model(
 def test_a_dry_run_says_when_the_agent_that_is_named_is_not_there(sleeper: Sleeper):
     sleeper.work()
     sleeper.set(target_agent="command")
-    (note,) = sleeper.night("--dry-run")["notes"]
-    assert note.startswith("no night could begin now: no command is named as the agent")
+    why, *what_to_do = sleeper.night("--dry-run")["notes"]
+    assert why.startswith("no night could begin now: no command is named as the agent")
+    assert any("target.command" in note for note in what_to_do)
 
 
 def test_a_dry_run_asks_no_model_and_leaves_no_trace_but_the_index(
