@@ -23,6 +23,7 @@ from skillopt_sleep.paths import Paths, locate, make_private
 
 if TYPE_CHECKING:
     import sqlite3
+    from types import FrameType
 
     from rich.console import Console
 
@@ -175,15 +176,22 @@ def stoppable() -> Iterator[None]:
             raise KeyboardInterrupt
         signal.raise_signal(signal.SIGINT)
 
-    before = {}
-    for name in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(name) == signal.SIG_DFL:
-            before[name] = signal.signal(name, interrupt)
+    ending = (signal.SIGTERM, signal.SIGHUP)
+    with handling([one for one in ending if signal.getsignal(one) == signal.SIG_DFL], interrupt):
+        yield
+
+
+@contextmanager
+def handling(
+    signals: Iterable[signal.Signals], handler: Callable[[int, FrameType | None], None]
+) -> Iterator[None]:
+    """Let a handler have these signals for the block. For the main thread only."""
+    before = {one: signal.signal(one, handler) for one in signals}
     try:
         yield
     finally:
-        for name, handler in before.items():
-            signal.signal(name, handler)
+        for one, earlier in before.items():
+            signal.signal(one, earlier)
 
 
 def error_console() -> Console:

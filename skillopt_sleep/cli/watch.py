@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
-from skillopt_sleep.cli.frame import stoppable
+from skillopt_sleep.cli.frame import handling, stoppable
 from skillopt_sleep.cli.progress import measure
 from skillopt_sleep.clock import now
 from skillopt_sleep.events import Event
@@ -79,16 +79,11 @@ def ended_by_signals(watcher: Watcher) -> Iterator[None]:
         if watcher.is_looking:
             raise KeyboardInterrupt
 
-    before = {}
-    if threading.current_thread() is threading.main_thread():
-        for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            if signal.getsignal(name) != signal.SIG_IGN:
-                before[name] = signal.signal(name, end)
-    try:
+    ending = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
+    if threading.current_thread() is not threading.main_thread():
+        ending = []
+    with handling([one for one in ending if signal.getsignal(one) != signal.SIG_IGN], end):
         yield
-    finally:
-        for name, handler in before.items():
-            signal.signal(name, handler)
 
 
 @contextmanager
