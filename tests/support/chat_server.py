@@ -154,7 +154,11 @@ def serve(model: ChatModel) -> Iterator[ChatModel]:
         disable_nagle_algorithm = True
 
         def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+            length = int(self.headers["content-length"])
+            received = self.rfile.read(length)
+            if len(received) < length:
+                raise ConnectionResetError  # whoever asked was killed in the middle of it
+            body = json.loads(received)
             status, reply = model.take(body)
             raw = json.dumps(reply).encode()
             self.send_response(status)
