@@ -67,11 +67,16 @@ class Guard:
             return
         host = str(address[0])
         try:
-            local = host == "localhost" or ipaddress.ip_address(host.partition("%")[0]).is_loopback
+            local = host == "localhost" or self.is_loopback(ipaddress.ip_address(host.partition("%")[0]))
         except ValueError:
             local = False
         if not local:
             self.fail(f"{event} beyond loopback: {host}")
+
+    @staticmethod
+    def is_loopback(address):
+        # Python 3.10 does not see it behind IPv6's way of writing an address of IPv4.
+        return (getattr(address, "ipv4_mapped", None) or address).is_loopback
 
     def fail(self, message):
         self.active = False

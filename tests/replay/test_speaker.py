@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from skillopt_replay.launcher import speaker
+from skillopt_replay.launcher import lookup, speaker
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="bubblewrap is for Linux")
 
@@ -95,3 +95,45 @@ def test_a_connection_that_is_reset_meanwhile_is_not_taken_for_the_clients_next_
         with pytest.raises(OSError):
             speaker.check(theirs)
         assert theirs.recv(10), "what was sent before it was reset is there to be read"
+
+
+@pytest.fixture
+def inquiry(monkeypatch):
+    """The kernel is asked about the network that the tests are in."""
+    opened = lookup.open_inquiry()
+    monkeypatch.setattr(lookup, "_inquiry", [opened])
+    yield
+    opened.close()
+
+
+@pytest.mark.usefixtures("inquiry")
+@pytest.mark.parametrize("family", [socket.AF_INET, socket.AF_INET6], ids=["IPv4", "IPv6"])
+def test_a_socket_is_found_by_its_ends_whether_the_kernel_or_its_lists_are_asked(family):
+    address = "127.0.0.1" if family == socket.AF_INET else "::1"
+    with socket.create_server((address, 0), family=family) as listening:
+        near = socket.create_connection(listening.getsockname()[:2])
+        far = listening.accept()[0]
+        with near, far:
+            number = str(os.fstat(near.fileno()).st_ino)
+            ends = near.getsockname(), near.getpeername()
+            assert lookup._find_listed(os.getpid(), *ends) == number
+            assert lookup._inquire(*ends) == number
+            assert lookup._inquire(*reversed(ends)) == str(os.fstat(far.fileno()).st_ino)
+        # A listener is none that holds a connection from there.
+        nobody = listening.getsockname(), (address, 1)
+        assert lookup._inquire(*nobody) is None
+        assert lookup.find_socket(os.getpid(), *nobody) is None
+
+
+@pytest.mark.usefixtures("inquiry")
+def test_a_program_of_both_kinds_of_addresses_is_found_by_the_old_one():
+    with (
+        socket.create_server(("127.0.0.1", 0)) as listening,
+        socket.socket(socket.AF_INET6) as near,
+    ):
+        near.connect(("::ffff:127.0.0.1", listening.getsockname()[1]))
+        with listening.accept()[0] as far:
+            ends = far.getpeername(), far.getsockname()
+            number = str(os.fstat(near.fileno()).st_ino)
+            assert lookup._find_listed(os.getpid(), *ends) == number
+            assert lookup._inquire(*ends) == number

@@ -23,6 +23,7 @@ from skillopt_replay.launcher import (
     handing,
     hello,
     inside,
+    lookup,
     relay,
     speaker,
     tree,
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 # Loaded before the first run asks for them.
-_PARTS = (devices, families, gate, handing, hello, inside, relay, speaker, upstream)
+_PARTS = (devices, families, gate, handing, hello, inside, lookup, relay, speaker, upstream)
 NUMBER = struct.Struct("i")
 LENGTH = struct.Struct("I")
 _CARRIED = 4

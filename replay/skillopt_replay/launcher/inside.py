@@ -13,10 +13,14 @@ import os
 import struct
 import time
 
-from skillopt_replay.launcher import speaker, tree
+from skillopt_replay.launcher import lookup, speaker, tree
 from skillopt_replay.launcher.handing import start_handing
 from skillopt_replay.launcher.relay import serve
 from skillopt_replay.launcher.upstream import LOOPBACK, Address, strip_proxies
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 Place = tuple[str, int, Address]  # local address, port, service
 
@@ -52,7 +56,7 @@ def start_inside(
         return child  # it ended before it made a sandbox, and has said why
     if is_alone:
         speaker.keep_to_client(inner, program[program.index("--") + 1])
-    for listener, service in _listen(inner, places):
+    for listener, service in _listen(inner, places, is_alone=is_alone):
         serve(listener, service)
     try:
         os.write(gate_end, b"1")
@@ -91,41 +95,64 @@ def _read_child(info: int) -> int | None:
     return int(said.partition(b'"child-pid":')[2].partition(b",")[0])
 
 
-def _listen(inner: int, places: list[Place]) -> list[tuple[_socket.socket, Address]]:
+def _listen(inner: int, places: list[Place], *, is_alone: bool) -> list[tuple[_socket.socket, Address]]:
     ours, theirs = _socket.socketpair(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
     pid = os.fork()
     if pid == 0:
         try:
-            _enter(inner)
-            _await_loopback()
-            for address, port, _ in places:
-                try:
-                    listener = _open(address, port)
-                    _hand_over(theirs, listener)
-                except OSError:
-                    if address != "::1":
-                        raise
-                    theirs.send(b"0")  # a system without IPv6
+            _open_in(inner, places, theirs, is_alone=is_alone)
         except OSError as error:
             theirs.send(b"-" + str(error).encode())
         finally:
             os._exit(0)
     theirs.close()
+    inquiry = _receive(ours) if is_alone else None
+    if inquiry is not None:
+        lookup.inquire_through(inquiry)
     listeners = []
     for _, _, service in places:
-        said, extra, _, _ = ours.recvmsg(1000, _socket.CMSG_LEN(_DESCRIPTOR.size))
-        if extra:
-            listeners.append((_socket.socket(fileno=_DESCRIPTOR.unpack(extra[0][2])[0]), service))
-        elif said != b"0":
-            raise OSError(said[1:].decode() or "the helper ended early")
+        descriptor = _receive(ours)
+        if descriptor is not None:
+            listeners.append((_socket.socket(fileno=descriptor), service))
     ours.close()
     os.waitpid(pid, 0)
     return listeners
 
 
-def _hand_over(channel: _socket.socket, listener: _socket.socket) -> None:
-    rights = (_socket.SOL_SOCKET, _socket.SCM_RIGHTS, _DESCRIPTOR.pack(listener.fileno()))
+def _open_in(inner: int, places: list[Place], channel: _socket.socket, *, is_alone: bool) -> None:
+    _enter(inner)
+    _await_loopback()
+    if is_alone:
+        _hand_over(channel, lookup.open_inquiry, (), may_lack=True)
+    for address, port, _ in places:
+        _hand_over(channel, _open, (address, port), may_lack=address == "::1")
+
+
+def _hand_over(
+    channel: _socket.socket,
+    open_one: Callable[..., _socket.socket],
+    at: tuple[object, ...],
+    *,
+    may_lack: bool,
+) -> None:
+    try:
+        opened = open_one(*at)
+    except OSError:
+        if not may_lack:
+            raise
+        channel.send(b"0")  # such as on a system without IPv6
+        return
+    rights = (_socket.SOL_SOCKET, _socket.SCM_RIGHTS, _DESCRIPTOR.pack(opened.fileno()))
     channel.sendmsg([b"+"], [rights])
+
+
+def _receive(channel: _socket.socket) -> int | None:
+    said, extra, _, _ = channel.recvmsg(1000, _socket.CMSG_LEN(_DESCRIPTOR.size))
+    if extra:
+        return int(_DESCRIPTOR.unpack(extra[0][2])[0])
+    if said != b"0":
+        raise OSError(said[1:].decode() or "the helper ended early")
+    return None
 
 
 def _enter(inner: int) -> None:

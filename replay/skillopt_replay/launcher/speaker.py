@@ -1,7 +1,7 @@
 """Lets the client itself speak to its service, and none of the commands that it runs.
 
 They may know its key, and nobody tells what they ask for. Who has opened a connection is looked up when it
-comes: the sandbox's network lists its sockets, and a process the ones that it holds.
+comes: a socket has a number, and a process lists the ones that it holds.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ import _thread
 import ctypes
 import errno
 import os
-import sys
 
 from skillopt_replay.launcher import tree
+from skillopt_replay.launcher.lookup import find_socket
 
 _CLIENT = "2"  # its number in the sandbox, whose own process is the first
 _PIDFD_OPEN, _PIDFD_GETFD = 434, 438  # on every kind of machine
@@ -38,7 +38,7 @@ def check(connection: _socket.socket) -> None:
     """Raise OSError when the other end of a connection from inside is not the client's, and only then."""
     if not _sandbox:
         return
-    number = _find_socket(_sandbox[0], connection.getpeername(), connection.getsockname())
+    number = find_socket(_sandbox[0], connection.getpeername(), connection.getsockname())
     with _looking:
         held = number is not None and _is_the_clients(f"socket:[{number}]")
     # Reset meanwhile, it may be the client's next connection, from the same port, that was found.
@@ -141,34 +141,3 @@ def _ask_kernel(call: int, *arguments: int) -> int | None:
     """Return a descriptor, -1 where there is nothing to open; None where we may not, or the kernel cannot."""
     answer = int(tree.libc().syscall(call, *arguments))
     return None if answer < 0 and ctypes.get_errno() in (errno.ENOSYS, errno.EPERM, errno.EACCES) else answer
-
-
-def _find_socket(inner: int, near: tuple[str, int], far: tuple[str, int]) -> str | None:
-    """Return the number of the socket in the sandbox's network whose ends these are."""
-    ends = [_write(*near[:2]), _write(*far[:2])]
-    for table in ("tcp", "tcp6"):
-        try:
-            with open(f"/proc/{inner}/net/{table}") as file:  # noqa: PTH123
-                lines = file.read().splitlines()[1:]
-        except OSError:
-            continue  # a system without IPv6
-        for line in lines:
-            fields = line.split()
-            if [_strip(end) for end in fields[1:3]] == ends:
-                return fields[9]
-    return None
-
-
-def _write(host: str, port: int) -> str:
-    """Return an address as the kernel lists it: in words of the machine's own order."""
-    packed = _socket.inet_pton(_socket.AF_INET6 if ":" in host else _socket.AF_INET, host)
-    words = (int.from_bytes(packed[at : at + 4], sys.byteorder) for at in range(0, len(packed), 4))
-    return f"{''.join(f'{word:08X}' for word in words)}:{port:04X}"
-
-
-_MAPPED = _write("::ffff:0.0.0.0", 0)[:24]
-
-
-def _strip(end: str) -> str:
-    """Return an address of IPv4 that is listed among those of IPv6 as it is."""
-    return end.removeprefix(_MAPPED) if end.startswith(_MAPPED) else end

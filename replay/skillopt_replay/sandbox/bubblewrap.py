@@ -40,7 +40,6 @@ _SMALL, _FEW = 1 * _MB, 12
 _EMPTY = {"/home": 16 * _MB, "/root": 16 * _MB, "/run": 16 * _MB, "/tmp": 512 * _MB, "/var/tmp": 64 * _MB}  # noqa: S108
 _SHM = 256 * _MB
 _PAGE = 4096
-_KERNEL = ("acpi", "asound", "bus", "driver", "fs", "irq", "mtrr", "pressure", "scsi", "sys", "sysrq-trigger")
 _HIDDEN = ("keys", "key-users", "kcore", "kallsyms", "timer_list", "sched_debug")
 _PROBE_SECONDS = 10.0
 _DESCRIBED = {
@@ -145,16 +144,13 @@ class Bubblewrap:
     def _surroundings(self) -> tuple[str, ...]:
         """The options that are the same for every run."""
         options = ["--die-with-parent", "--new-session", "--cap-drop", "ALL"]
-        # The kernel asks who the user is outside: run by root, settings such as core_pattern, which names
-        # a program that the kernel starts outside of any sandbox, could be written in here.
-        options += ["--proc", "/proc", *_read_only_proc(), "--dev", "/dev"]
+        options += ["--proc", "/proc", *_hide_kernel(), "--dev", "/dev"]
         # The first process is bwrap, and by its link "exe" bwrap's own file on the machine could be changed.
         options += [*self._sized(_PAGE), "--tmpfs", "/proc/1", "--remount-ro", "/proc/1"]
-        if os.geteuid() == 0:
-            options += [
-                "--remount-ro",
-                "/proc",
-            ]  # the rights to its files are the same in every /proc there is
+        # The kernel asks who the user is outside: run by root, settings such as core_pattern, which names
+        # a program that the kernel starts outside of any sandbox, could be written in here; and the rights to
+        # its files are the same in every /proc there is.
+        options += ["--remount-ro", "/proc"]
         options += [*self._sized(_SHM), "--tmpfs", "/dev/shm", "--remount-ro", "/dev"]  # noqa: S108
         for folder, size in _EMPTY.items():
             options += [*self._sized(size), "--tmpfs", folder]
@@ -225,10 +221,8 @@ def _try(argv: list[str]) -> subprocess.CompletedProcess[str]:
         return subprocess.CompletedProcess(argv, 124, "", f"no answer within {_PROBE_SECONDS:.0f} s")
 
 
-def _read_only_proc() -> list[str]:
+def _hide_kernel() -> list[str]:
     options = []
-    for name in _KERNEL:
-        options += ["--ro-bind-try", f"/proc/{name}", f"/proc/{name}"]
     for name in _HIDDEN:
         if Path("/proc", name).exists():
             options += ["--ro-bind", os.devnull, f"/proc/{name}"]
