@@ -42,7 +42,9 @@ clients:
 		&& touch $$stamp || echo "$$client could not be installed: the tests that drive it are skipped" >&2; \
 	done
 
+# Compiled once, and not by each of the many processes that the tests start.
 test: lint clients
+	$(BIN)/python -m compileall -q -j 0 skillopt_sleep harvesters replay gate staging tests
 	SKILLOPT_TEST_CLAUDE="$(call native,*claude-code-*/claude)" \
 	SKILLOPT_TEST_CODEX="$(call native,*codex-*/bin/codex)" \
 	SKILLOPT_TEST_COPILOT="$(call native,*copilot-*/copilot)" \

@@ -4,7 +4,6 @@ Python imports a module of this name at start when its folder is on PYTHONPATH, 
 start are watched as well. A breach raises inside the process and is noted in a file that fails the test.
 """
 
-import ipaddress
 import os
 import sys
 
@@ -65,6 +64,8 @@ class Guard:
     def check_address(self, address, event):
         if not isinstance(address, tuple):
             return
+        import ipaddress  # not in every process that a test starts
+
         host = str(address[0])
         try:
             local = host == "localhost" or self.is_loopback(ipaddress.ip_address(host.partition("%")[0]))
