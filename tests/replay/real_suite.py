@@ -377,10 +377,11 @@ class RealSuite:
         assert len(plays_of(server)) - asked <= 13
 
     @pytest.fixture
-    def has_helpers(self):
-        """Skips where the client offers the model none."""
+    def has_helpers(self, monkeypatch):
+        """Skips where the client offers the model none; what they wait for each other is shorter."""
         if not self.helpers:
             pytest.skip("it offers a model like this one no helpers")
+        monkeypatch.setattr("skillopt_replay.agents.gate._LATER_SECONDS", 5.0)
 
     async def test_its_limit_on_tokens_is_passed_by_no_more_than_one_call(self, run, server):
         rollout = await run("Go on for ever", tokens=3000)
