@@ -54,8 +54,7 @@ def explain(function: Callable[P, R]) -> Callable[P, R]:
             _tell("interrupted; what was finished is kept")
             raise typer.Exit(INTERRUPTED) from None
         except BrokenPipeError:
-            # The reader of our output has gone; writing on would only raise again at exit.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            _drop_unread()
             raise typer.Exit(1) from None
         except Exception as error:  # noqa: BLE001 - the last place that can tell the user
             if isinstance(error, Explained):
@@ -199,6 +198,15 @@ def error_console() -> Console:
     from rich.console import Console
 
     return Console(stderr=True, highlight=False, markup=False)
+
+
+def _drop_unread() -> None:
+    """Let go of output that nobody reads any more: what is left of it would only raise again at exit."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _tell(line: str) -> None:

@@ -387,6 +387,19 @@ def test_a_reader_that_goes_away_is_no_error_to_shout_about(arguments, sleeper: 
     assert done.stderr == ""
 
 
+@pytest.mark.parametrize("arguments", [["harvest"], ["run", "--dry-run"], ["apply", "nothing"]])
+def test_progress_or_an_error_that_nobody_reads_ends_with_a_documented_exit_code(arguments, sleeper: Sleeper):
+    sleeper.work(days=2)
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-m", "skillopt_sleep", *arguments]
+    done = subprocess.run(
+        command, stdin=subprocess.DEVNULL, stdout=writer, stderr=writer, check=False, timeout=60
+    )
+    os.close(writer)
+    assert done.returncode == 1
+
+
 def test_the_version_is_told_and_the_command_loads_nothing_heavy():
     done = run("--version")
     assert (done.returncode, done.stderr) == (0, "")
