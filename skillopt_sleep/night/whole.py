@@ -43,6 +43,7 @@ from skillopt_sleep.store.spending import read_month
 from skillopt_sleep.store.splits import read_splits
 from skillopt_sleep.store.typical import read_typical
 from skillopt_sleep.tending import tend
+from skillopt_staging import StagingError, check_git
 
 
 async def whole_night(
@@ -58,7 +59,8 @@ async def whole_night(
     """Harvest, mine, plan and work; `only` is the one skill to work on. A killed night keeps to its own plan.
 
     Call it only while holding the lock: what lies among the replays is taken for a killed run's, and removed.
-    When nothing can be worked on, no night is begun and the report's state is "nothing".
+    When nothing can be worked on, no night is begun and the report's state is "nothing". Raises Unavailable
+    without an agent, StagingError without a git that can stage.
     """
     check_name(settings)
     # Clones of projects, and copies of a sign-in, that a killed run could not remove.
@@ -76,6 +78,8 @@ async def whole_night(
     )
     if not plan.skills:
         return _make_report(plan, "nothing", settings, _say_nothing(connection, plan, only))
+    # What is accepted becomes a branch: told now, not once everything is paid for.
+    check_git()
     async with open_backends(settings, paths, env, target=target, progress=progress) as backends:
         if not unfinished:
             agent = backends.identity
@@ -161,8 +165,9 @@ def dry_night(
 
 def _say_trouble(target: str, settings: Settings, env: Mapping[str, str]) -> tuple[str, ...]:
     try:
+        check_git()
         check_agent(target, settings, env)
-    except Unavailable as error:
+    except (Unavailable, StagingError) as error:
         said = f"no night could begin now: {error.message}; this is what one would work on"
         return (said, *_say_hint(error))
     return ()
@@ -175,7 +180,7 @@ def _say_nothing(connection: sqlite3.Connection, plan: Plan, only: str) -> tuple
     return (f"no task is of the skill {only}" if only else say_nothing_recurs(count_sessions(connection)),)
 
 
-def _say_hint(error: Unavailable) -> tuple[str, ...]:
+def _say_hint(error: Unavailable | StagingError) -> tuple[str, ...]:
     return (f"hint: {error.hint}",) if error.hint else ()
 
 

@@ -6,6 +6,7 @@ import importlib.util
 import json
 import os
 import stat
+import subprocess
 import sys
 from pathlib import Path
 
@@ -217,6 +218,16 @@ def test_without_the_runtime_the_demo_says_how_to_get_it(monkeypatch: pytest.Mon
     done = demo()
     assert_stopped(done, "local models need the package xllamacpp")
     assert "skillopt-sleep[local]" in done.stderr
+
+
+def test_without_git_the_demo_says_so_before_it_asks_a_model(model: ChatModel, tmp_path: Path):
+    command = [sys.executable, "-m", "skillopt_sleep", "demo", "--model", model.spec]
+    done = subprocess.run(
+        command, env={**os.environ, "PATH": str(tmp_path)}, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "error: git cannot be started\n  hint: install git" in done.stderr
+    assert model.requests == []
 
 
 def test_without_a_network_the_demo_says_what_it_tried(monkeypatch: pytest.MonkeyPatch):
