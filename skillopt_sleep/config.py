@@ -89,6 +89,19 @@ def set_value(path: Path, key: str, text: str) -> Value:
     return next(v for v in list_values(path) if v.key == key)
 
 
+def write_settings(path: Path, settings: Settings) -> None:
+    """Write a settings file of our own: what differs from the defaults, without the prices."""
+    import tomlkit
+
+    plain, given = msgspec.to_builtins(Settings()), msgspec.to_builtins(settings)
+    sections = {section: given[section] for section in given if section != _PRICES}
+    changed = {
+        section: {name: value for name, value in values.items() if value != plain[section][name]}
+        for section, values in sections.items()
+    }
+    write_atomically(path, tomlkit.dumps({section: values for section, values in changed.items() if values}))
+
+
 def get_value(path: Path, key: str) -> Value:
     """Return one setting. Raises UsageError for an unknown key."""
     _split(key)

@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 from skillopt_replay.errors import Unavailable
 from skillopt_replay.models import catalogue
 from skillopt_sleep.cli import app
+from skillopt_sleep.config import load
 from skillopt_sleep.demo.home import lend_sign_in, make_home
 from skillopt_sleep.demo.night import make_settings
 from skillopt_sleep.errors import AppError
@@ -161,6 +162,19 @@ def test_a_demo_ends_with_what_was_learned_and_how_to_go_on(model: ChatModel, ro
     applied = CliRunner().invoke(app, ["apply", proposal["id"], "--json"])
     (change,) = json.loads(applied.stdout)
     assert Path(change["live"]).is_relative_to(root / "home"), "it is applied inside the demo's home"
+
+
+def test_later_commands_in_the_demos_home_go_on_with_its_model(model: ChatModel, root: Path, monkeypatch):
+    users = locate()
+    fetched = users.models / "fetched.gguf"
+    users.models.mkdir(parents=True)
+    fetched.touch()
+    assert demo("--model", model.spec).exit_code == 0
+    monkeypatch.setenv("SKILLOPT_SLEEP_HOME", str(root))
+    assert load(locate().config) == make_settings("chat", model.spec)
+    assert (locate().models / fetched.name).is_file(), "no model is fetched once more"
+    make_home(users, os.environ)
+    assert fetched.is_file(), "the next demo takes away the link alone"
 
 
 def test_a_demo_that_is_interrupted_does_not_promise_to_go_on(monkeypatch: pytest.MonkeyPatch):
