@@ -174,7 +174,11 @@ def test_a_dry_run_bounds_what_a_run_takes_and_asks_nothing(place, server):
         ("train.num_epoch=2", "did you mean train.num_epochs?"),
         ("optimiser.learning_rate=2", "did you mean optimizer?"),
         ("gradient.batch_size=2", "did you mean train.batch_size?"),
-        ("train.num_epochs=many", "Expected `int`"),
+        ("train.foo=2", "known are train.num_epochs"),
+        ("train.num_epochs=many", "train.num_epochs is 'many'\n  hint: it must be a whole number"),
+        ("model.command=my-agent", "it must be a list, as in [a, b]"),
+        ("model.command=[1]", "what is in it must be text"),
+        ("env.split_dir=", "set env.split_dir"),
         ("train.num_epochs=0", "at least 1"),
         ("gradient.max_analyst_rounds=3", "leave it out"),
         ("model.azure_openai_api_key=x", "environment or .env"),
@@ -188,7 +192,7 @@ def test_a_dry_run_bounds_what_a_run_takes_and_asks_nothing(place, server):
         ("train.train_size=9", "the split has 8"),
         ("train.steps_per_epoch=7", "8 train tasks make 1 steps"),
         ("env.split_mode=ratio", "env.data_path with env.split_ratio"),
-        ("env.split_dir=elsewhere", "no train split"),
+        ("env.split_dir=elsewhere", "elsewhere/train.jsonl"),
     ],
 )
 def test_a_setting_that_does_not_fit_is_told_with_what_would(place, override, said):
@@ -200,6 +204,43 @@ def test_a_setting_that_does_not_fit_is_told_with_what_would(place, override, sa
 def test_a_base_that_leads_in_a_circle_is_told(place):
     (place / "base.yaml").write_text("_base_: run.yaml\n")
     assert "circle" in call("train", "--config", "run.yaml", "--dry-run").output
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("train: {batch_size: 8}\nenv: {}\ntrain: {num_epochs: 2}\n", "line 3: train stands twice"),
+        ("train: {batch_size: 8, batch_size: 9}\n", "line 1: batch_size stands twice"),
+        ("train:\n\tbatch_size: 8\n", "line 2: found character '\\t'"),
+        ("model: target: x\n", "line 1: mapping values are not allowed here"),
+    ],
+)
+def test_what_is_wrong_in_the_configuration_is_told_with_its_line(place, text, said):
+    (place / "bad.yaml").write_text(text)
+    told = call("train", "--config", "bad.yaml", "--dry-run")
+    assert told.exit_code == 2
+    assert f"bad.yaml is not YAML: {said}" in told.output
+    assert "unicode string" not in told.output
+
+
+def test_a_key_that_comes_by_a_merge_may_be_replaced(place):
+    (place / "run.yaml").write_text(
+        "_base_: base.yaml\noptimizer: &few {learning_rate: 2, min_learning_rate: 2}\n"
+        "train: {<<: {num_epochs: 3}, num_epochs: 1}\n"
+    )
+    assert call("train", "--config", "run.yaml", "--dry-run").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("row", "hint"),
+    [
+        ({"promt": "x", "answer": "y"}, "a task has prompt, id, family, answer, checks"),
+        ({"prompt": "x", "checks": [{"type": "equals"}]}, "a check's type is one of command, contains"),
+    ],
+)
+def test_a_task_that_is_none_is_told_with_what_one_may_hold(place, row, hint):
+    (place / "data" / "train.jsonl").write_text(json.dumps(row))
+    assert hint in call("train", "--config", "run.yaml", "--dry-run").output
 
 
 def test_a_broken_line_of_the_data_is_named(place):
