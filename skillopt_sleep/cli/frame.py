@@ -65,7 +65,7 @@ def explain(function: Callable[P, R]) -> Callable[P, R]:
                 _tell("  hint: make room, or mend the permissions, and start it again")
                 raise typer.Exit(1) from None
             _tell(f"error: {type(error).__name__}: {error}")
-            _tell(f"  this is a bug in SkillOpt-Sleep; the details are in {_write_crash()}")
+            _tell(f"  this is a bug in SkillOpt-Sleep; the details are in {write_crash()}")
             raise typer.Exit(1) from None
 
     return wrapped
@@ -213,7 +213,8 @@ def _tell(line: str) -> None:
     sys.stderr.write(line + "\n")
 
 
-def _write_crash() -> str:
+def write_crash() -> str:
+    """Write the traceback of the error at hand into the log folder, and return where it lies."""
     try:
         path = make_private(locate().log) / f"crash-{now().replace(':', '')}.log"
         path.write_text(traceback.format_exc(), encoding="utf-8")

@@ -37,9 +37,10 @@ def train(
     env.out_root it goes on where it ended.
     """
     from skillopt_sleep.cli.progress import follow
+    from skillopt_sleep.cli.training_faults import explaining
 
     settings = read_settings(config, overrides)
-    with stoppable(), follow(quiet=as_json) as listen:
+    with stoppable(), follow(quiet=as_json) as listen, explaining(settings.env.name):
         if dry_run:
             bounds = complete(_forecast(settings))
             show(msgspec.to_builtins(bounds), as_json=as_json, render=lambda: _render_forecast(bounds))

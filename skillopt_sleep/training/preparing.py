@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,7 @@ def load_splits(environment: Environment, config: Config) -> dict[str, list[Task
 
 def cut_splits(load: Callable[[str], Sequence[Task]], config: Config) -> dict[str, list[Task]]:
     """Return the tasks that `load` has of each split, as `load_splits` does."""
-    splits = {split: list(load(split)) for split in SPLITS}
+    splits = {split: _take_tasks(split, load(split)) for split in SPLITS}
     if config.env.limit:
         splits = {split: tasks[: config.env.limit] for split, tasks in splits.items()}
     for split, most in (("val", config.evaluation.sel_env_num), ("test", config.evaluation.test_env_num)):
@@ -61,6 +61,17 @@ def cut_splits(load: Callable[[str], Sequence[Task]], config: Config) -> dict[st
             hint="give it more, or set evaluation.gate_mode=strict, which lets luck pass as well",
         )
     return splits
+
+
+def _take_tasks(split: str, tasks: Sequence[Task]) -> list[Task]:
+    """Return what an environment has loaded, which may be anything."""
+    others = [one for one in tasks if not isinstance(one, Task)] if isinstance(tasks, Iterable) else [tasks]
+    if others:
+        raise TrainingError(
+            f"load({split!r}) of the environment gives {type(others[0]).__name__} where Task is wanted",
+            hint="make_task(id, prompt, check) makes one, see docs/training.md",
+        )
+    return list(tasks)
 
 
 def make_initial(skill: Skill | Path | str | None, name: str, config: Config) -> Skill:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -278,3 +280,110 @@ def test_all_splits_are_told_each_by_itself(place):
 def test_an_unknown_split_is_told(place):
     told = call("eval", "--config", "run.yaml", "--skill", "run.yaml", "--split", "tset")
     assert "no split is called" in told.output
+
+
+# --- an environment of one's own, and its faults --------------------------------------------------
+
+OWN = """
+from skillopt_sleep.training import make_task
+from skillopt_replay.tasks import Contains
+
+
+class Trees:
+    name = identity = "trees"
+
+    def __init__(self, config, target):
+        self.estimate = target.estimate
+
+    def load(self, split):
+        return [make_task(f"{split}{n}", "About a birch?", Contains(text="BIRCH")) for n in range(8)]
+
+    async def rollout(self, task, skill, sample):
+        return self.run(task)
+
+    def run(self, task):
+        raise ValueError("no such tree")
+
+
+class Empty:
+    def __init__(self, config, target):
+        self.name = self.identity = "empty"
+        self.estimate = target.estimate
+
+
+class Plain(Trees):
+    def load(self, split):
+        return [{"prompt": "x"}]
+
+
+class Silent(Trees):
+    def run(self, task):
+        return None
+
+
+class Alone(Trees):
+    def __init__(self, config):
+        self.estimate = None
+
+
+class Deep(Trees):
+    def __init__(self, config, target):
+        Trees.__init__(self, config, target, "more")
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "said", "hint"),
+    [
+        ("Trees", 1, "the environment own:Trees failed: ValueError: no such tree", "own.py, line 19, in run"),
+        ("Deep", 1, "the environment own:Deep failed: TypeError: ", "in __init__"),
+        ("Empty", 2, "own:Empty gives no environment: it has no load and no rollout", "docs/training.md"),
+        ("Alone", 2, "own:Alone is not called with the configuration and the target: ", "docs/training.md"),
+        ("Plain", 1, "load('train') of the environment gives dict where Task is wanted", "make_task("),
+        ("Silent", 1, "rollout of the environment gives NoneType for task val", "answer("),
+    ],
+)
+def test_a_fault_of_ones_own_environment_is_told_as_that(place, name, code, said, hint):
+    (place / "own.py").write_text(OWN)
+    told = train_own(place, f"own:{name}")
+    assert told.returncode == code, told.stderr
+    assert said in told.stderr
+    assert hint in told.stderr.rpartition("hint: ")[2]
+    assert "bug" not in told.stderr
+
+
+def test_a_module_that_fails_while_it_is_imported_is_told_by_what_it_raised(place):
+    (place / "own.py").write_text("raise RuntimeError('no network')\n")
+    told = train_own(place, "own:Trees")
+    assert told.returncode == 2
+    assert "which cannot be imported: RuntimeError: no network" in told.stderr
+
+
+def train_own(place, name):
+    """Train in a process of its own, as modules stay loaded in this one."""
+    command = [
+        sys.executable,
+        "-m",
+        "skillopt_sleep",
+        "train",
+        "--config",
+        "run.yaml",
+        *SHORT,
+        f"env.name={name}",
+    ]
+    return subprocess.run(command, cwd=place, capture_output=True, text=True, check=False, timeout=60)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "said"),
+    [
+        (["model.target_backend=command", "model.command=[no-such-program]"], "set model.command to"),
+        (["model.target_backend=claude_code_exec", "model.target=local"], "or set model.target_backend"),
+        (["model.max_calls=9"], "raise model.max_usd, model.max_tokens or model.max_calls"),
+    ],
+)
+def test_what_is_to_be_done_is_told_by_the_keys_of_the_run(place, monkeypatch, overrides, said):
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    told = call("train", "--config", "run.yaml", *SHORT, *overrides)
+    assert told.exit_code in {1, 5}
+    assert said in " ".join(told.stderr.split())
