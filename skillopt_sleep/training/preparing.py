@@ -16,6 +16,7 @@ from skillopt_sleep.errors import UsageError
 from skillopt_sleep.training.batches import count_steps
 from skillopt_sleep.training.config import Config
 from skillopt_sleep.training.contract import SPLITS, Environment, TrainingError
+from skillopt_sleep.training.reading import read
 
 _UNSET = "Use for every task of"
 
@@ -93,7 +94,7 @@ def make_initial(skill: Skill | Path | str | None, name: str, config: Config) ->
             front = Skill(wanted, skill).front_matter
             return make_initial(Skill(str(front.get("name") or wanted), skill), name, config)
         title = wanted.replace("-", " ").capitalize()
-        description = config.env.skill_description or describe_unset(name)
+        description = config.env.skill_description or describe_unset(config.env.skill_name or name)
         return new_skill(wanted, description, skill if skill and skill.strip() else f"# {title}")
     except SkillInvalid as error:
         raise TrainingError(error.message) from error
@@ -141,3 +142,20 @@ def list_settings(config: Config) -> dict[str, Any]:
     ):
         del values[section][key]
     return values
+
+
+def list_changed(written: Path, config: Config) -> str:
+    """Return the settings that are others than in a written configuration, and what they were there.
+
+    "" when it cannot be read any more, or nothing in it that results depend on is another.
+    """
+    try:
+        before, now = list_settings(read(written)), list_settings(config)
+    except UsageError:
+        return ""
+    keys = [(section, key) for section in now for key in now[section]]
+    return ", ".join(
+        f"{section}.{key} (was {before[section][key]})"
+        for section, key in keys
+        if before[section][key] != now[section][key]
+    )

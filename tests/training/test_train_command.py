@@ -156,6 +156,24 @@ def test_what_is_written_as_configuration_can_be_read_again(place):
     assert json.loads(again.stdout)["out_root"] == "out/one"
 
 
+def test_a_folder_of_another_run_says_which_settings_it_was_begun_with(place):
+    assert call("train", "--config", "run.yaml", *SHORT).exit_code == 0
+    told = call("train", "--config", "run.yaml", *SHORT, "train.batch_size=2", "gradient.show_gold=true")
+    assert told.exit_code == 1
+    assert (
+        "other settings or data: train.batch_size (was 4), gradient.show_gold (was False) changed"
+        in told.output
+    )
+    (place / "out" / "one" / "config.yaml").write_text("of: another version")
+    told = call("train", "--config", "run.yaml", *SHORT, "train.batch_size=2")
+    assert "other settings or data: config changed" in told.output
+
+
+def test_a_skill_begun_from_nothing_is_described_by_its_own_name(place):
+    done = call("train", "--config", "run.yaml", *SHORT)
+    assert 'its description is "Use for every task of trees."' in done.output
+
+
 def test_a_dry_run_bounds_what_a_run_takes_and_asks_nothing(place, server):
     from skillopt_sleep.training.run_ledger import RunLedger
 
