@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +73,20 @@ def _take_tasks(split: str, tasks: Sequence[Task]) -> list[Task]:
             hint="make_task(id, prompt, check) makes one, see docs/training.md",
         )
     return list(tasks)
+
+
+def list_shared(splits: Mapping[str, Sequence[Task]]) -> list[str]:
+    """Return a line for every two splits that share tasks: scores on those say little about other tasks."""
+    asked = {split: {(task.prompt, task.project) for task in tasks} for split, tasks in splits.items()}
+    lines = []
+    for split, other in (("val", "train"), ("test", "train"), ("test", "val")):
+        shared = sum((task.prompt, task.project) in asked[other] for task in splits[split])
+        if shared:
+            lines.append(
+                f"{shared} of {len(splits[split])} {split} tasks are asked in {other} as well:"
+                " they tell little about tasks that nobody has seen"
+            )
+    return lines
 
 
 def make_initial(skill: Skill | Path | str | None, name: str, config: Config) -> Skill:

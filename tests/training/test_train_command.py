@@ -174,6 +174,19 @@ def test_a_skill_begun_from_nothing_is_described_by_its_own_name(place):
     assert 'its description is "Use for every task of trees."' in done.output
 
 
+@pytest.mark.parametrize("dry", [["--dry-run"], []])
+def test_tasks_that_are_in_two_splits_are_told(place, dry):
+    unshared = call("train", "--config", "run.yaml", *SHORT, *dry)
+    assert "as well" not in unshared.output
+    val = (place / "data" / "val.jsonl").read_text().splitlines(keepends=True)
+    with (place / "data" / "test.jsonl").open("a") as file:
+        file.write("".join(val[:3]))
+    told = call("train", "--config", "run.yaml", *SHORT, "env.out_root=out/two", *dry)
+    assert told.exit_code == 0, told.output
+    assert told.output.count("as well") == 1
+    assert "3 of 11 test tasks are asked in val as well" in told.stderr
+
+
 def test_a_dry_run_bounds_what_a_run_takes_and_asks_nothing(place, server):
     from skillopt_sleep.training.run_ledger import RunLedger
 
