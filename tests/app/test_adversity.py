@@ -120,6 +120,20 @@ def test_a_night_that_is_told_to_terminate_ends_as_with_ctrl_c_and_leaves_nothin
     assert list(locate().replays.iterdir()) == []
 
 
+def test_status_tells_a_night_that_is_worked_on_from_one_that_was_cut_off(sleeper: Sleeper, model: ChatModel):
+    sleeper.work()
+    model.hangs = lambda request: True
+    child = sleeper.start("run")
+    try:
+        assert model.hanging.wait(30)
+        assert f": running (at work: run (pid {child.pid}, since " in sleeper.sleep("status")
+    finally:
+        child.kill()
+        child.communicate(timeout=30)
+        model.release.set()
+    assert ": running (unfinished: the next run goes on with it)" in sleeper.sleep("status")
+
+
 def test_what_a_killed_run_left_among_the_replays_is_removed_by_the_next_one(sleeper: Sleeper):
     sleeper.work()
     left = locate().replays / "skillopt-private-abc" / "home"
