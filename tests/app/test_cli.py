@@ -442,6 +442,16 @@ def test_the_check_up_passes_where_a_night_can_run_and_fails_where_not(sleeper: 
     assert all(f["hint"] for f in json.loads(done.stdout) if f["needed"] and not f["ok"])
 
 
+def test_the_check_up_refuses_a_git_that_could_not_stage(tmp_path: Path, monkeypatch):
+    program = tmp_path / "git"
+    program.write_text("#!/bin/sh\necho git version 2.17.1\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    done = invoke("doctor")
+    assert done.exit_code == 1
+    assert re.search(r"MISSING +git +2\.17\.1 is too old\n +install git 2\.25 or newer", done.stdout)
+
+
 def test_the_check_up_tells_of_the_judge_when_there_is_to_be_one(sleeper: Sleeper, model: ChatModel):
     assert "judge" not in [f["name"] for f in json.loads(sleeper.sleep("doctor", "--json"))]
     sleeper.set(judge_model=model.spec)
