@@ -51,7 +51,7 @@ async def open_school(config: Config, *, optimizer: bool) -> AsyncIterator[Schoo
     from skillopt_sleep.config import load
     from skillopt_sleep.night.workbenches import make_prices
     from skillopt_sleep.training.dotenv import read_env
-    from skillopt_sleep.training.environments import TASKS, open_environment, read_files
+    from skillopt_sleep.training.environments import TASKS, find_factory, open_environment, read_files
     from skillopt_sleep.training.naming import (
         ModelName,
         name_agent,
@@ -61,6 +61,7 @@ async def open_school(config: Config, *, optimizer: bool) -> AsyncIterator[Schoo
     )
     from skillopt_sleep.training.preparing import cut_splits, make_initial
 
+    find_factory(config.env.name)
     agent = name_agent(config.model)
     if config.env.name == TASKS:
         cut_splits(read_files(config, works_on_files=bool(agent)).__getitem__, config)

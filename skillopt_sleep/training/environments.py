@@ -67,12 +67,7 @@ def open_environment(config: Config, target: ChatModel | AgentTarget) -> Environ
     cannot be read.
     """
     name = config.env.name
-    factory = _FACTORIES.get(name) or (_import(name) if ":" in name else None)
-    if factory is None:
-        raise UsageError(
-            f"env.name is {name!r}" if name else "env.name is not set",
-            hint=f"it is one of {', '.join(sorted(_FACTORIES))}, or module:callable for one of your own",
-        )
+    factory = find_factory(name)
     try:
         environment = factory(config, target, **config.env.options)
     except TypeError as error:
@@ -89,6 +84,19 @@ def open_environment(config: Config, target: ChatModel | AgentTarget) -> Environ
     if lacking:
         raise UsageError(f"{name} gives no environment: it has no {' and no '.join(lacking)}", hint=_SHOWN)
     return environment
+
+
+def find_factory(name: str) -> Factory:
+    """Return what makes the environment of this name. Raises UsageError when there is none."""
+    factory = _FACTORIES.get(name) or (_import(name) if ":" in name else None)
+    if factory is not None:
+        return factory
+    known = f"{', '.join(sorted(_FACTORIES))}, or module:callable for one of your own"
+    if name:
+        raise UsageError(f"env.name is {name!r}", hint=f"it is one of {known}")
+    raise UsageError(
+        "env.name is not set", hint=f"name the run's settings with --config FILE; in them it is {known}"
+    )
 
 
 def _import(name: str) -> Factory:

@@ -234,6 +234,12 @@ def test_a_setting_that_does_not_fit_is_told_with_what_would(place, override, sa
     assert said in told.output
 
 
+def test_without_settings_a_run_asks_for_them(place):
+    told = call("train")
+    assert told.exit_code == 2
+    assert "name the run's settings with --config FILE" in told.output
+
+
 def test_a_base_that_leads_in_a_circle_is_told(place):
     (place / "base.yaml").write_text("_base_: run.yaml\n")
     assert "circle" in call("train", "--config", "run.yaml", "--dry-run").output
