@@ -89,7 +89,7 @@ async def examine(
         )
     found: list[Examined] = []
     stopped = ""
-    async with open_backends(settings, paths, env, target=target) as backends:
+    async with open_backends(settings, paths, env, target=target, listen=listen) as backends:
         plan = [backends.identity, [[g.skill, b.text if b else ""] for g, b in bases], limit]
         trial = begin_trial(connection, KIND, plan)
         roll = make_roller(backends, SqliteLedger(connection, trial, settings.ceilings), settings)

@@ -59,7 +59,7 @@ async def _evaluate(
     from skillopt_sleep.training.comparing import compare_skills
 
     other = against or config.env.skill_init
-    async with open_school(config, optimizer=False) as school:
+    async with open_school(config, optimizer=False, listen=listen) as school:
         return await compare_skills(
             school.environment,
             config,

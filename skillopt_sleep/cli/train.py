@@ -54,7 +54,7 @@ async def _forecast(config: Config, listen: Listener) -> Forecast:
     from skillopt_sleep.training.forecast import forecast
     from skillopt_sleep.training.preparing import check_priced, list_shared, load_splits, make_initial
 
-    async with open_school(config, optimizer=True) as school:
+    async with open_school(config, optimizer=True, listen=listen) as school:
         splits = load_splits(school.environment, config)
         for line in list_shared(splits):
             listen(Event(stage=NOTE, detail=line))
@@ -67,7 +67,7 @@ async def _forecast(config: Config, listen: Listener) -> Forecast:
 async def _train(config: Config, listen: Listener) -> tuple[Path, Summary]:
     from skillopt_sleep.training.trainer import Trainer
 
-    async with open_school(config, optimizer=True) as school:
+    async with open_school(config, optimizer=True, listen=listen) as school:
         if school.optimizer is None:
             raise UsageError("model.optimizer is not set")
         name = school.environment.name

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from skillopt_sleep.events import Listener, tell_fetched
 from skillopt_sleep.paths import locate, make_private
 
 if TYPE_CHECKING:
@@ -38,11 +39,12 @@ class School:
 
 
 @asynccontextmanager
-async def open_school(config: Config, *, optimizer: bool) -> AsyncIterator[School]:
+async def open_school(config: Config, *, optimizer: bool, listen: Listener) -> AsyncIterator[School]:
     """Open the models and the environment of the configuration; close them at the end.
 
     Secrets come from the environment, else from `.env` in the working folder, prices from the settings of
-    the program. Faults of the data are told before a model is opened. Raises Unavailable, UsageError,
+    the program. Faults of the data are told before a model is opened; `listen` is told of one that has to be
+    fetched. Raises Unavailable, UsageError,
     TrainingError.
     """
     from skillopt_replay.errors import KeyMissing
@@ -81,6 +83,7 @@ async def open_school(config: Config, *, optimizer: bool) -> AsyncIterator[Schoo
                 name.spec,
                 env=name.env,
                 cache_dir=paths.models,
+                progress=tell_fetched(listen),
                 prices=prices,
                 slots=config.env.workers,
                 work=make_private(paths.replays),

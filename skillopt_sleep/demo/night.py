@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from contextlib import nullcontext
 
 from skillopt_sleep.demo.home import DemoHome, furnish, lend_sign_in
-from skillopt_sleep.events import Event, Listener
+from skillopt_sleep.events import Listener
 from skillopt_sleep.night.report import NightReport
 from skillopt_sleep.night.whole import whole_night
 from skillopt_sleep.settings import Ceilings, Gate, Night, Optimizer, Replay, Settings, Target, Training
@@ -63,7 +63,4 @@ async def _work(
         settings,
         env,
         listen=listen,
-        progress=lambda done, total: listen(
-            Event(stage="model (MB)", done=done // 1_000_000, total=total // 1_000_000)
-        ),
     )

@@ -17,7 +17,7 @@ from skillopt_sleep.clients import find_home, read_roots
 from skillopt_sleep.clock import today
 from skillopt_sleep.corrections import watch_applied
 from skillopt_sleep.events import NOTE, Event, Listener, ignore
-from skillopt_sleep.night.backends import Progress, open_backends, pick_target, suits
+from skillopt_sleep.night.backends import open_backends, pick_target, suits
 from skillopt_sleep.night.choosing import check_name
 from skillopt_sleep.night.forecast import describe_forecast, make_forecast
 from skillopt_sleep.night.harvesting import update_index
@@ -54,7 +54,6 @@ async def whole_night(
     *,
     only: str = "",
     listen: Listener = ignore,
-    progress: Progress | None = None,
 ) -> NightReport:
     """Harvest, mine, plan and work; `only` is the one skill to work on. A killed night keeps to its own plan.
 
@@ -80,7 +79,7 @@ async def whole_night(
         return _make_report(plan, "nothing", settings, _say_nothing(connection, plan, only))
     # What is accepted becomes a branch: told now, not once everything is paid for.
     check_git()
-    async with open_backends(settings, paths, env, target=target, progress=progress) as backends:
+    async with open_backends(settings, paths, env, target=target, listen=listen) as backends:
         if not unfinished:
             agent = backends.identity
             plan = renew(plan, agent=agent, answering=find_last_identity(connection))

@@ -13,6 +13,7 @@ import yaml
 from filelock import FileLock
 from typer.testing import CliRunner
 
+from skillopt_replay.errors import Unavailable
 from skillopt_replay.protocols import Message
 from skillopt_sleep.cli import app
 from tests.support.chat_server import serve
@@ -238,6 +239,19 @@ def test_without_settings_a_run_asks_for_them(place):
     told = call("train")
     assert told.exit_code == 2
     assert "name the run's settings with --config FILE" in told.output
+
+
+@pytest.mark.parametrize("command", [["train"], ["train", "--dry-run"], ["eval", "--skill", "run.yaml"]])
+def test_how_far_a_model_is_fetched_is_told(place, monkeypatch, command):
+    def fetch(entry, folder, *, progress, sources):
+        progress(500_000_000, 1_100_000_000)
+        raise Unavailable("the line is dead")
+
+    monkeypatch.setattr("skillopt_replay.models.registry.fetch", fetch)
+    (place / "run.yaml").write_text("env: {name: tasks, split_dir: data}")
+    told = call(*command, "--config", "run.yaml")
+    assert told.exit_code == 1
+    assert told.stderr.startswith("model (MB) 500/1100\nerror: the line is dead")
 
 
 def test_a_base_that_leads_in_a_circle_is_told(place):
