@@ -254,6 +254,25 @@ def test_how_far_a_model_is_fetched_is_told(place, monkeypatch, command):
     assert told.stderr.startswith("model (MB) 500/1100\nerror: the line is dead")
 
 
+def test_a_service_that_is_asked_again_later_is_told(place, server):
+    take, refused = server.take, []
+
+    def busy(body):
+        refused.append(body)
+        return (429, {"error": {"message": "too \x1b[1mmany"}}) if len(refused) <= 3 else take(body)
+
+    server.take = busy
+    done = call("train", "--config", "run.yaml", *SHORT, "env.workers=8")
+    assert done.exit_code == 0, done.output
+    waits = [line for line in done.stderr.splitlines() if "HTTP 429" in line]
+    assert len(waits) == 1, "one for all that wait"
+    assert "; trying again in " in waits[0]
+    assert "\x1b" not in waits[0]
+    quiet = call("train", "--config", "run.yaml", *SHORT, "env.out_root=out/two", "--json")
+    assert json.loads(quiet.stdout)
+    assert quiet.stderr == ""
+
+
 def test_a_base_that_leads_in_a_circle_is_told(place):
     (place / "base.yaml").write_text("_base_: run.yaml\n")
     assert "circle" in call("train", "--config", "run.yaml", "--dry-run").output
