@@ -26,20 +26,6 @@ def hold(paths: Paths, what: str) -> Iterator[None]:
         yield
 
 
-def find_at_work(paths: Paths, what: str) -> str:
-    """Return who does `what` with the state folder, such as "run (pid 7, since ...)"; "" when nobody does."""
-    note = paths.lock.with_suffix(".json")
-    try:
-        held = json.loads(note.read_text(encoding="utf-8"))
-        is_it, pid = held["what"] == what, int(held["pid"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return ""
-    import psutil
-
-    # Who was killed leaves its note.
-    return _describe(note) if is_it and psutil.pid_exists(pid) else ""
-
-
 @contextmanager
 def hold_decisions(paths: Paths, what: str) -> Iterator[None]:
     """Hold the lock of decisions, which take a moment and may be made while a night works.

@@ -36,7 +36,7 @@ def status(
 ) -> None:
     """Tell how the last night went, when the next comes, what waits."""
     from skillopt_sleep.daemon.standing import find_standing
-    from skillopt_sleep.lock import find_at_work
+    from skillopt_sleep.holder import find_at_work
     from skillopt_sleep.store.counts import count_sessions
     from skillopt_sleep.store.nights import last_night
     from skillopt_sleep.store.proposals import read_proposals
