@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import shutil
 import subprocess
 import sys
@@ -50,11 +51,18 @@ def _python() -> Finding:
 
 
 def _git() -> Finding:
+    from skillopt_staging.plumbing import OLDEST_GIT
+
+    hint = f"install git {'.'.join(map(str, OLDEST_GIT))} or newer"
     path = shutil.which("git")
     if not path:
-        return Finding(name="git", ok=False, detail="not found", hint="install git", needed=True)
-    version = subprocess.run([path, "--version"], capture_output=True, text=True, check=False).stdout
-    return Finding(name="git", ok=True, detail=version.strip().removeprefix("git version "), needed=True)
+        return Finding(name="git", ok=False, detail="not found", hint=hint, needed=True)
+    told = subprocess.run([path, "--version"], capture_output=True, text=True, check=False).stdout
+    version = told.strip().removeprefix("git version ")
+    numbers = tuple(map(int, re.findall(r"\d+", version)[:2]))
+    if numbers < OLDEST_GIT:
+        return Finding(name="git", ok=False, detail=f"{version} is too old", hint=hint, needed=True)
+    return Finding(name="git", ok=True, detail=version, needed=True)
 
 
 def _settings(paths: Paths) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 _PRICES = "prices"
 _OF_PRICES = "US dollars per million tokens of a model: [input, output, cache read, cache write]"
-_KINDS = {int: "a whole number", float: "a number", bool: "true or false", tuple: "a list"}
+_KINDS = {int: "a whole number", float: "a number", bool: "true or false", tuple: "a list", str: "text"}
+_BOUNDS = {"<=": "of at most", ">=": "of at least", "<": "below", ">": "above"}
 
 
 class Value(msgspec.Struct, frozen=True, kw_only=True):
@@ -89,6 +90,19 @@ def set_value(path: Path, key: str, text: str) -> Value:
     return next(v for v in list_values(path) if v.key == key)
 
 
+def write_settings(path: Path, settings: Settings) -> None:
+    """Write a settings file of our own: what differs from the defaults, without the prices."""
+    import tomlkit
+
+    plain, given = msgspec.to_builtins(Settings()), msgspec.to_builtins(settings)
+    sections = {section: given[section] for section in given if section != _PRICES}
+    changed = {
+        section: {name: value for name, value in values.items() if value != plain[section][name]}
+        for section, values in sections.items()
+    }
+    write_atomically(path, tomlkit.dumps({section: values for section, values in changed.items() if values}))
+
+
 def get_value(path: Path, key: str) -> Value:
     """Return one setting. Raises UsageError for an unknown key."""
     _split(key)
@@ -131,22 +145,26 @@ def _kind(section: str, name: str) -> type:
 def _split(key: str) -> tuple[str, str]:
     known = [k for k, *_ in _keys()]
     if key not in known and not key.startswith(f"{_PRICES}."):
-        near = difflib.get_close_matches(key, known, n=1)
-        raise UsageError(
-            f"there is no setting {key!r}",
-            hint=f"did you mean {near[0]}?" if near else "skillopt-sleep config show lists them all",
-        )
+        raise UsageError(f"there is no setting {key!r}", hint=_suggest(key, known))
     section, _, name = key.partition(".")
     return section, name
 
 
+def _suggest(word: str, known: Iterable[str]) -> str:
+    near = difflib.get_close_matches(word, list(known), n=1)
+    return f"did you mean {near[0]}?" if near else "skillopt-sleep config show lists them all"
+
+
 def _text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        # Some editors begin a file with a byte order mark.
+        return path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         return ""
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"cannot read {path}: {error}") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"cannot read {path}: it is not UTF-8", hint="save it as UTF-8") from error
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}") from error
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -173,11 +191,30 @@ def _convert(raw: dict[str, Any], path: Path) -> Settings:
 
 def _explain(said: str, raw: dict[str, Any], path: Path) -> UsageError:
     """Put into words what msgspec says, which for a list of choices is a pattern."""
-    found = re.fullmatch(r"Expected (.*) - at `\$\.(\w+)\.(\w+)(?:\[.*\])?`", said, re.DOTALL)
+    said, _, place = said.partition(" - at `$.")
+    place = place.rstrip("`")
+    unknown = re.fullmatch(r"Object contains unknown field `(.*)`", said)
+    if unknown:
+        known = [key for key, *_ in _keys()] if place else Settings.__struct_fields__
+        what, word = ("setting", f"{place}.{unknown[1]}") if place else ("section", unknown[1])
+        return UsageError(f"{path}: there is no {what} {word!r}", hint=_suggest(word, known))
+    wanted = re.fullmatch(r"Expected (.*)", said, re.DOTALL)
+    if wanted and place.startswith(_PRICES):
+        return UsageError(
+            f"{path}: a price under [{_PRICES}] is no list of two to four numbers", hint=_OF_PRICES
+        )
+    section, _, name = re.sub(r"\[.*", "", place).partition(".")
+    if wanted and section in Settings.__struct_fields__ and not name:
+        return UsageError(f"{path}: {section} is a section", hint=f"its settings go below [{section}]")
     takes = {(section, name): text for _, section, name, text in _keys()}
-    if found is None or found.groups()[1:] not in takes:
+    if wanted is None or (section, name) not in takes:
         return UsageError(f"{path}: {said}", hint="skillopt-sleep config show lists the settings")
-    wanted, section, name = found.groups()
     key, value = f"{section}.{name}", raw[section][name]
-    why = "" if "matching regex" in wanted else f": it takes {wanted.partition(', got')[0].replace('`', '')}"
+    why = "" if "matching regex" in wanted[1] else f": it takes {_name_kind(wanted[1], _kind(section, name))}"
     return UsageError(f"{path}: {key} cannot be {value!r}{why}", hint=f"{key}: {takes[section, name]}")
+
+
+def _name_kind(wanted: str, kind: type) -> str:
+    """Return in words what msgspec says that it wants, for example "`float` >= 0.0" or "`str`, got `int`"."""
+    bounds = re.search(r"(<=|>=|<|>) (\S+)", wanted)
+    return _KINDS[kind] + (f" {_BOUNDS[bounds[1]]} {bounds[2].removesuffix('.0')}" if bounds else "")

@@ -28,5 +28,14 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
 Listener: TypeAlias = Callable[[Event], None]
 
 
+def tell_fetched(listen: Listener) -> Callable[[int, int], None]:
+    """Return what tells a listener, from bytes done and in all, how far a model is fetched."""
+
+    def tell(done: int, total: int) -> None:
+        listen(Event(stage="model (MB)", done=done // 1_000_000, total=total // 1_000_000))
+
+    return tell
+
+
 def ignore(event: Event) -> None:
     """Listen to nothing."""

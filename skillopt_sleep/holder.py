@@ -25,12 +25,28 @@ class Holder(msgspec.Struct, frozen=True, kw_only=True):
     boot: str
 
 
+class _Note(msgspec.Struct, frozen=True):
+    what: str
+    pid: int
+    since: str
+
+
 def find_holder(paths: Paths) -> Holder | None:
     """Return the daemon that runs, None when none does: not who once had its pid, or has it now."""
     with contextlib.suppress(OSError, msgspec.DecodeError):
         holder = msgspec.json.decode(paths.daemon_lock.with_suffix(".json").read_bytes(), type=Holder)
         return holder if is_alive(holder) else None
     return None
+
+
+def find_at_work(paths: Paths, what: str) -> str:
+    """Return who does `what` with the state folder, such as "run (pid 7, since ...)"; "" when nobody does."""
+    # Who was killed leaves the note. Read here, as what takes the lock is heavy.
+    with contextlib.suppress(OSError, msgspec.DecodeError):
+        note = msgspec.json.decode(paths.lock.with_suffix(".json").read_bytes(), type=_Note)
+        if note.what == what and _exists(note.pid):
+            return f"{note.what} (pid {note.pid}, since {note.since})"
+    return ""
 
 
 def is_alive(holder: Holder) -> bool:

@@ -55,7 +55,7 @@ async def calibrate(
     target = pick_target(settings, env, count_clients(connection))
     limit = tasks or settings.gate.tasks
     groups = find_held_out(connection, settings, env, target.agent, skill=skill, limit=limit)
-    async with open_backends(settings, paths, env, target=target) as backends:
+    async with open_backends(settings, paths, env, target=target, listen=listen) as backends:
         conditions = make_conditions(settings, backends)
         if repeats:
             conditions = Conditions(

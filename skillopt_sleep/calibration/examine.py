@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from skillopt_gate.verdicts import Decision
+from skillopt_gate.costs import find_excess
+from skillopt_gate.verdicts import Decision, Policy
 from skillopt_replay.rollouts import CheckResult, Outcome, Rollout, Score
 from skillopt_replay.skills import Skill
 from skillopt_replay.tasks import Task
@@ -89,7 +90,7 @@ async def examine(
         )
     found: list[Examined] = []
     stopped = ""
-    async with open_backends(settings, paths, env, target=target) as backends:
+    async with open_backends(settings, paths, env, target=target, listen=listen) as backends:
         plan = [backends.identity, [[g.skill, b.text if b else ""] for g, b in bases], limit]
         trial = begin_trial(connection, KIND, plan)
         roll = make_roller(backends, SqliteLedger(connection, trial, settings.ceilings), settings)
@@ -151,12 +152,13 @@ async def _examine(
         return tell("structure", "; ".join(dict.fromkeys(result.detail for result in results))), ""
     objections = find_objections(candidate, base, max_tokens=budget)
     leaks = find_leaked(candidate, base, group.tasks, group.train)
+    policy = msgspec.structs.replace(make_policy(settings), control="candidate")
     measured = await measure(
         group.tasks,
         base,
         candidate,
         roll,
-        policy=msgspec.structs.replace(make_policy(settings), control="candidate"),
+        policy=policy,
         identity=backends.identity,
         problems=[*objections, *leaks],
         conditions=make_conditions(settings, backends),
@@ -166,17 +168,16 @@ async def _examine(
     verdict = measured.verdict
     if verdict.decision is Decision.ACCEPT:
         return tell("none", verdict.reason, refused=False), ""
-    return tell(_name_step(measured, objections, leaks), verdict.reason), ""
+    return tell(_name_step(measured, objections, leaks, policy), verdict.reason), ""
 
 
-def _name_step(measured: Measurement, objections: Sequence[str], leaks: Sequence[str]) -> str:
+def _name_step(measured: Measurement, objections: Sequence[str], leaks: Sequence[str], policy: Policy) -> str:
     if objections:
         return "structure"
     if leaks:
         return "leak"
     verdict = measured.verdict
-    harmed = verdict.broken or (verdict.decision is Decision.REJECT and verdict.vetoes)
-    return "veto" if harmed else "evidence"
+    return "veto" if verdict.broken or find_excess(verdict.cost, verdict.time, policy) else "evidence"
 
 
 def claim(bad: BadEdit, train: Sequence[Task]) -> tuple[tuple[Edit, ...], str]:

@@ -81,7 +81,7 @@ async def release(
     plan = [proposal.id, proposal.text, sorted(task.id for task in sealed.tasks)]
     if not is_running(connection, KIND, plan):
         seen = _break_seal(seen, names)
-    async with open_backends(settings, paths, env, target=target) as backends:
+    async with open_backends(settings, paths, env, target=target, listen=listen) as backends:
         with transaction(connection):
             trial = begin_trial(connection, KIND, plan)
             save_looks(connection, proposal.staged.live, seen)

@@ -41,12 +41,13 @@ def evaluate(
     It is compared task by task with another skill: that of --against, or else the one training begins with.
     """
     from skillopt_sleep.cli.progress import follow
+    from skillopt_sleep.cli.training_faults import explaining
     from skillopt_sleep.training.comparing import arrange
     from skillopt_sleep.training.environments import read_splits
 
     settings = read_settings(config, overrides)
     wanted = read_splits(split)
-    with stoppable(), follow(quiet=as_json) as listen:
+    with stoppable(), follow(quiet=as_json) as listen, explaining(settings.env.name):
         found = complete(_evaluate(settings, skill, against, wanted, samples, listen))
     value: dict[str, Any] = msgspec.to_builtins(arrange(found))
     show(value, as_json=as_json, render=lambda: "\n".join(map(_render, found)))
@@ -58,7 +59,7 @@ async def _evaluate(
     from skillopt_sleep.training.comparing import compare_skills
 
     other = against or config.env.skill_init
-    async with open_school(config, optimizer=False) as school:
+    async with open_school(config, optimizer=False, listen=listen) as school:
         return await compare_skills(
             school.environment,
             config,

@@ -54,8 +54,7 @@ def explain(function: Callable[P, R]) -> Callable[P, R]:
             _tell("interrupted; what was finished is kept")
             raise typer.Exit(INTERRUPTED) from None
         except BrokenPipeError:
-            # The reader of our output has gone; writing on would only raise again at exit.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            _drop_unread()
             raise typer.Exit(1) from None
         except Exception as error:  # noqa: BLE001 - the last place that can tell the user
             if isinstance(error, Explained):
@@ -66,7 +65,7 @@ def explain(function: Callable[P, R]) -> Callable[P, R]:
                 _tell("  hint: make room, or mend the permissions, and start it again")
                 raise typer.Exit(1) from None
             _tell(f"error: {type(error).__name__}: {error}")
-            _tell(f"  this is a bug in SkillOpt-Sleep; the details are in {_write_crash()}")
+            _tell(f"  this is a bug in SkillOpt-Sleep; the details are in {write_crash()}")
             raise typer.Exit(1) from None
 
     return wrapped
@@ -201,11 +200,21 @@ def error_console() -> Console:
     return Console(stderr=True, highlight=False, markup=False)
 
 
+def _drop_unread() -> None:
+    """Let go of output that nobody reads any more: what is left of it would only raise again at exit."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
 def _tell(line: str) -> None:
     sys.stderr.write(line + "\n")
 
 
-def _write_crash() -> str:
+def write_crash() -> str:
+    """Write the traceback of the error at hand into the log folder, and return where it lies."""
     try:
         path = make_private(locate().log) / f"crash-{now().replace(':', '')}.log"
         path.write_text(traceback.format_exc(), encoding="utf-8")

@@ -69,7 +69,7 @@ def explain_verdict(
         "verdict": ruled.verdict,
     }
     facts = [
-        f"looks at the gate tasks of this skill: {seen.looks.gate}; sealed tasks: {ruled.sealed},"
+        f"looks at the held-out tasks of this skill: {seen.looks.gate}; sealed tasks: {ruled.sealed},"
         f" {'opened' if seen.looks.test else 'unopened'}",
         *([f"candidate {ruled.number} of all that were ever measured"] if ruled.number else []),
         *([f"{ruled.candidates} candidates shared alpha that night"] if ruled.candidates > 1 else []),
@@ -143,6 +143,6 @@ def _render_release(found: Release) -> Iterator[str]:
     yield f"effect  {found.effect:+.2f} per task, 95 % interval {low:+.2f} to {high:+.2f}"
     yield f"chance  an identical skill does as well with a chance of {found.p_value:.2g}"
     looks = "once" if found.looks == 1 else f"{found.looks} times"
-    yield f"looks   the gate tasks had been looked at {looks}; the sealed ones are now open, and stay so"
+    yield f"looks   the held-out tasks had been looked at {looks}; the sealed ones are now open, and stay so"
     if found.stopped:
         yield f"stopped by a ceiling: {found.stopped}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -9,6 +11,8 @@ from skillopt_sleep.cli.frame import error_console
 from skillopt_sleep.events import NOTE, Event, Listener, ignore
 from skillopt_sleep.invocation import split_commands
 
+_SERVICES = "skillopt_replay.models.service"
+_BETWEEN_WAITS_S = 15.0
 _UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B"))
 
 
@@ -20,7 +24,9 @@ def follow(*, quiet: bool = False) -> Iterator[Listener]:
         return
     console = error_console()
     if not console.is_terminal:
-        yield _Lines(console.file.write)
+        lines = _Lines(console.file.write)
+        with _telling_waits(lines):
+            yield lines
         return
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -54,7 +60,40 @@ def follow(*, quiet: bool = False) -> Iterator[Listener]:
                 detail=event.detail[:60],
             )
 
-        yield show
+        with _telling_waits(show):
+            yield show
+
+
+@contextmanager
+def _telling_waits(listen: Listener) -> Iterator[None]:
+    """Tell that a model's service is asked again later, as otherwise nothing happens for a minute or more."""
+    log = logging.getLogger(_SERVICES)
+    handler, level = _Waits(listen), log.level
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
+        log.setLevel(level)
+
+
+class _Waits(logging.Handler):
+    """Many requests wait at a time: one of them is told now and then."""
+
+    def __init__(self, listen: Listener) -> None:
+        super().__init__(logging.INFO)
+        self._listen = listen
+        self._told = -_BETWEEN_WAITS_S
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if time.monotonic() - self._told < _BETWEEN_WAITS_S:
+            return
+        self._told = time.monotonic()
+        from skillopt_sleep.review.visible import show_line
+
+        # The server's words are in it.
+        self._listen(Event(stage=NOTE, detail=show_line(record.getMessage())))
 
 
 def measure(event: Event) -> str:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 # As much of anything as leaves room for the rest on one screen.
 _MOST = 4
+_UNFINISHED = "unfinished: the next run goes on with it"
 
 
 @explain
@@ -35,6 +36,7 @@ def status(
 ) -> None:
     """Tell how the last night went, when the next comes, what waits."""
     from skillopt_sleep.daemon.standing import find_standing
+    from skillopt_sleep.holder import find_at_work
     from skillopt_sleep.store.counts import count_sessions
     from skillopt_sleep.store.nights import last_night
     from skillopt_sleep.store.proposals import read_proposals
@@ -42,6 +44,7 @@ def status(
 
     with database() as (paths, connection):
         night = last_night(connection)
+        at_work = find_at_work(paths, "run")
         settings = load(paths.config)
         standing = find_standing(connection, paths, settings.service)
         value: dict[str, Any] = {
@@ -76,7 +79,7 @@ def status(
                     if p.id in report.get("proposals", []) and p.state not in WAITING
                 ],
             }
-    show(value, as_json=as_json, render=lambda: _render(value))
+    show(value, as_json=as_json, render=lambda: _render(value, at_work))
     if check:
         _judge(standing, value)
 
@@ -89,13 +92,15 @@ def _judge(standing: Standing, value: dict[str, Any]) -> None:
         raise typer.Exit(NEEDS_DECISION)
 
 
-def _render(value: dict[str, Any]) -> str:
+def _render(value: dict[str, Any], at_work: str) -> str:
     known = ", ".join(f"{n} {kind}" for kind, n in value["sessions"].items()) or "none yet"
     lines = [f"gate mode: {value['gate_mode']}", f"sessions   {known}", *_describe(value["service"])]
     night = value["last_night"]
     if night:
         spend = night["spend"]
-        unfinished = " (unfinished: the next run goes on with it)" if night["state"] == "running" else ""
+        unfinished = (
+            "" if night["state"] != "running" else f" ({f'at work: {at_work}' if at_work else _UNFINISHED})"
+        )
         started = as_local(night["started"])
         lines.append(f"last night {night['id']}: {night['state']}{unfinished}, started {started}")
         if night["gate_mode"] not in {None, value["gate_mode"]}:

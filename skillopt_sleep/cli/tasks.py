@@ -28,7 +28,10 @@ _ORIGINS = {"loaded": "the loaded skill", "fits": "the fitting skill", "new": "t
 
 
 # The columns of a task; gate tasks are held out, val tasks choose among candidates, test tasks are sealed.
-_COLUMNS = "each task: id, how often it was asked, split (train, val, gate or test; - for none yet), prompt"
+_COLUMNS = (
+    "each task: id, how often it was asked, split (train, val, gate: held out, test: sealed; - for none yet),"
+    " prompt"
+)
 
 
 @explain

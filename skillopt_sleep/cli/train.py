@@ -37,11 +37,12 @@ def train(
     env.out_root it goes on where it ended.
     """
     from skillopt_sleep.cli.progress import follow
+    from skillopt_sleep.cli.training_faults import explaining
 
     settings = read_settings(config, overrides)
-    with stoppable(), follow(quiet=as_json) as listen:
+    with stoppable(), follow(quiet=as_json) as listen, explaining(settings.env.name):
         if dry_run:
-            bounds = complete(_forecast(settings))
+            bounds = complete(_forecast(settings, listen))
             show(msgspec.to_builtins(bounds), as_json=as_json, render=lambda: _render_forecast(bounds))
             return
         out, summary = complete(_train(settings, listen))
@@ -49,12 +50,14 @@ def train(
     show(value, as_json=as_json, render=lambda: _render(out, summary, settings))
 
 
-async def _forecast(config: Config) -> Forecast:
+async def _forecast(config: Config, listen: Listener) -> Forecast:
     from skillopt_sleep.training.forecast import forecast
-    from skillopt_sleep.training.preparing import check_priced, load_splits, make_initial
+    from skillopt_sleep.training.preparing import check_priced, list_shared, load_splits, make_initial
 
-    async with open_school(config, optimizer=True) as school:
+    async with open_school(config, optimizer=True, listen=listen) as school:
         splits = load_splits(school.environment, config)
+        for line in list_shared(splits):
+            listen(Event(stage=NOTE, detail=line))
         make_initial(find_initial(config), school.environment.name, config)
         check_priced(config, school.environment, school.optimizer, school.rewriter)
         question = school.optimizer.estimate if school.optimizer else school.environment.estimate
@@ -64,7 +67,7 @@ async def _forecast(config: Config) -> Forecast:
 async def _train(config: Config, listen: Listener) -> tuple[Path, Summary]:
     from skillopt_sleep.training.trainer import Trainer
 
-    async with open_school(config, optimizer=True) as school:
+    async with open_school(config, optimizer=True, listen=listen) as school:
         if school.optimizer is None:
             raise UsageError("model.optimizer is not set")
         name = school.environment.name

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from skillopt_sleep.events import Listener, tell_fetched
 from skillopt_sleep.paths import locate, make_private
 
 if TYPE_CHECKING:
@@ -38,11 +39,12 @@ class School:
 
 
 @asynccontextmanager
-async def open_school(config: Config, *, optimizer: bool) -> AsyncIterator[School]:
+async def open_school(config: Config, *, optimizer: bool, listen: Listener) -> AsyncIterator[School]:
     """Open the models and the environment of the configuration; close them at the end.
 
     Secrets come from the environment, else from `.env` in the working folder, prices from the settings of
-    the program. Faults of the data are told before a model is opened. Raises Unavailable, UsageError,
+    the program. Faults of the data are told before a model is opened; `listen` is told of one that has to be
+    fetched. Raises Unavailable, UsageError,
     TrainingError.
     """
     from skillopt_replay.errors import KeyMissing
@@ -51,7 +53,7 @@ async def open_school(config: Config, *, optimizer: bool) -> AsyncIterator[Schoo
     from skillopt_sleep.config import load
     from skillopt_sleep.night.workbenches import make_prices
     from skillopt_sleep.training.dotenv import read_env
-    from skillopt_sleep.training.environments import TASKS, open_environment, read_files
+    from skillopt_sleep.training.environments import TASKS, find_factory, open_environment, read_files
     from skillopt_sleep.training.naming import (
         ModelName,
         name_agent,
@@ -61,6 +63,7 @@ async def open_school(config: Config, *, optimizer: bool) -> AsyncIterator[Schoo
     )
     from skillopt_sleep.training.preparing import cut_splits, make_initial
 
+    find_factory(config.env.name)
     agent = name_agent(config.model)
     if config.env.name == TASKS:
         cut_splits(read_files(config, works_on_files=bool(agent)).__getitem__, config)
@@ -80,6 +83,7 @@ async def open_school(config: Config, *, optimizer: bool) -> AsyncIterator[Schoo
                 name.spec,
                 env=name.env,
                 cache_dir=paths.models,
+                progress=tell_fetched(listen),
                 prices=prices,
                 slots=config.env.workers,
                 work=make_private(paths.replays),

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta, timezone
 import msgspec
 
 from skillopt_sleep.daemon.happenings import FOREVER
-from skillopt_sleep.daemon.schedule import Schedule, foresee, is_paused
+from skillopt_sleep.daemon.schedule import Schedule, begin_schedule, foresee, is_paused
 from skillopt_sleep.errors import AppError
 from skillopt_sleep.holder import find_holder
 from skillopt_sleep.paths import Paths
@@ -58,10 +58,15 @@ def find_standing(
     holder = find_holder(paths)
     schedule = read_schedule(connection, Schedule)
     telling = read_telling(connection) if holder else None
-    begins = holder is not None or (installed is not None and installed.mode == "timer")
+    timed = installed is not None and installed.mode == "timer"
+    begins = holder is not None or timed
     until = schedule.paused_until if schedule else None
     paused = schedule is not None and is_paused(schedule, now)
     for_ever = paused and until is not None and until >= FOREVER
+    foreseen = schedule
+    if foreseen is None and timed:
+        # Its timer has not gone off yet; what it will then begin with is known but for the jitter.
+        foreseen, rules = begin_schedule("", now), msgspec.structs.replace(rules, jitter_minutes=0.0)
     tomorrow = (now.astimezone() + timedelta(days=1)).date().isoformat()
     return Standing(
         installed=installed is not None,
@@ -72,7 +77,7 @@ def find_standing(
         since=holder.since if holder else None,
         doing=telling.doing if telling else "",
         waiting=telling.waiting if telling else "",
-        next=_write(foresee(schedule, rules, now)) if schedule and begins and not for_ever else None,
+        next=_write(foresee(foreseen, rules, now)) if foreseen and begins and not for_ever else None,
         completed=_write(schedule.completed) if schedule else None,
         paused=paused,
         paused_until="" if for_ever else _write(until) if paused else None,

@@ -13,9 +13,11 @@ import msgspec
 
 from skillopt_replay.agents.claude_cli import CREDENTIAL_FILE, find_claude
 from skillopt_replay.errors import Unavailable
+from skillopt_sleep.config import write_settings
 from skillopt_sleep.errors import AppError
 from skillopt_sleep.files import write_atomically
 from skillopt_sleep.paths import Paths, make_private
+from skillopt_sleep.settings import Settings
 
 _MARKER = ".skillopt-sleep-demo"
 # What a child process needs to run at all; nothing that says who the user is.
@@ -76,6 +78,15 @@ def lend_sign_in(demo: DemoHome, env: Mapping[str, str]) -> Iterator[dict[str, s
         yield {**demo.env, **dict(cli.credentials.env)}
     finally:
         copy.unlink(missing_ok=True)
+
+
+def furnish(demo: DemoHome, settings: Settings) -> None:
+    """Leave what later commands in this home need to go on with the demo's model, not with the user's."""
+    write_settings(demo.paths.config, settings)
+    models, own = demo.paths.models, demo.paths.cache / "models"
+    if models.is_dir() and not os.path.lexists(own):
+        own.parent.mkdir(exist_ok=True)
+        own.symlink_to(models, target_is_directory=True)
 
 
 def _clear(root: Path) -> None:

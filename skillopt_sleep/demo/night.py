@@ -6,8 +6,8 @@ import sqlite3
 from collections.abc import Mapping
 from contextlib import nullcontext
 
-from skillopt_sleep.demo.home import DemoHome, lend_sign_in
-from skillopt_sleep.events import Event, Listener
+from skillopt_sleep.demo.home import DemoHome, furnish, lend_sign_in
+from skillopt_sleep.events import Listener
 from skillopt_sleep.night.report import NightReport
 from skillopt_sleep.night.whole import whole_night
 from skillopt_sleep.settings import Ceilings, Gate, Night, Optimizer, Replay, Settings, Target, Training
@@ -38,11 +38,14 @@ async def run_demo(
     home: DemoHome, agent: str, model: str, env: Mapping[str, str], *, listen: Listener
 ) -> NightReport:
     """Work the demo's night and return its report. `env` is the user's, for the sign-in of claude_code."""
+    settings = make_settings(agent, model)
     connection = connect(home.paths.database)
     try:
         lent = lend_sign_in(home, env) if agent == "claude_code" else nullcontext(home.env)
         with lent as seen:
-            return await _work(home, connection, make_settings(agent, model), seen, listen)
+            report = await _work(home, connection, settings, seen, listen)
+        furnish(home, settings)
+        return report
     finally:
         connection.close()
 
@@ -60,7 +63,4 @@ async def _work(
         settings,
         env,
         listen=listen,
-        progress=lambda done, total: listen(
-            Event(stage="model (MB)", done=done // 1_000_000, total=total // 1_000_000)
-        ),
     )

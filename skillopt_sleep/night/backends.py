@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -23,6 +23,7 @@ from skillopt_replay.tasks import (
     needs_judge,
 )
 from skillopt_sleep.agents import AGENTS, BY_NAME, CHAT, COMMAND
+from skillopt_sleep.events import Listener, ignore, tell_fetched
 from skillopt_sleep.night.choosing import (
     Choice,
     Found,
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
     from skillopt_replay.protocols import Agent, ChatModel
     from skillopt_replay.sandbox import Sandbox
 
-Progress = Callable[[int, int], None]
 
 _JUDGE_WRITING = (CommandMatched, Contains, Exact, JsonSchema, Matches, Pairwise, Rubric, SectionPresent)
 
@@ -114,11 +114,12 @@ async def open_backends(
     env: Mapping[str, str],
     *,
     target: Choice | None = None,
-    progress: Progress | None = None,
+    listen: Listener = ignore,
 ) -> AsyncIterator[Backends]:
     """Open what the settings name; close it at the end. Raises Unavailable with what to do.
 
-    `target` is who runs the tasks, where that was picked before.
+    `target` is who runs the tasks, where that was picked before. A local model that is not there yet is
+    fetched, which `listen` is told of.
     """
     picked = target or pick_target(settings, env, {})
     async with AsyncExitStack() as stack:
@@ -130,7 +131,7 @@ async def open_backends(
                     spec,
                     env=env,
                     cache_dir=paths.models,
-                    progress=progress,
+                    progress=tell_fetched(listen),
                     prices=make_prices(settings),
                     work=make_private(paths.replays),
                 )

@@ -17,7 +17,7 @@ from skillopt_sleep.clients import find_home, read_roots
 from skillopt_sleep.clock import today
 from skillopt_sleep.corrections import watch_applied
 from skillopt_sleep.events import NOTE, Event, Listener, ignore
-from skillopt_sleep.night.backends import Progress, open_backends, pick_target, suits
+from skillopt_sleep.night.backends import open_backends, pick_target, suits
 from skillopt_sleep.night.choosing import check_name
 from skillopt_sleep.night.forecast import describe_forecast, make_forecast
 from skillopt_sleep.night.harvesting import update_index
@@ -43,6 +43,7 @@ from skillopt_sleep.store.spending import read_month
 from skillopt_sleep.store.splits import read_splits
 from skillopt_sleep.store.typical import read_typical
 from skillopt_sleep.tending import tend
+from skillopt_staging import StagingError, check_git
 
 
 async def whole_night(
@@ -53,12 +54,12 @@ async def whole_night(
     *,
     only: str = "",
     listen: Listener = ignore,
-    progress: Progress | None = None,
 ) -> NightReport:
     """Harvest, mine, plan and work; `only` is the one skill to work on. A killed night keeps to its own plan.
 
     Call it only while holding the lock: what lies among the replays is taken for a killed run's, and removed.
-    When nothing can be worked on, no night is begun and the report's state is "nothing".
+    When nothing can be worked on, no night is begun and the report's state is "nothing". Raises Unavailable
+    without an agent, StagingError without a git that can stage.
     """
     check_name(settings)
     # Clones of projects, and copies of a sign-in, that a killed run could not remove.
@@ -76,7 +77,9 @@ async def whole_night(
     )
     if not plan.skills:
         return _make_report(plan, "nothing", settings, _say_nothing(connection, plan, only))
-    async with open_backends(settings, paths, env, target=target, progress=progress) as backends:
+    # What is accepted becomes a branch: told now, not once everything is paid for.
+    check_git()
+    async with open_backends(settings, paths, env, target=target, listen=listen) as backends:
         if not unfinished:
             agent = backends.identity
             plan = renew(plan, agent=agent, answering=find_last_identity(connection))
@@ -161,8 +164,9 @@ def dry_night(
 
 def _say_trouble(target: str, settings: Settings, env: Mapping[str, str]) -> tuple[str, ...]:
     try:
+        check_git()
         check_agent(target, settings, env)
-    except Unavailable as error:
+    except (Unavailable, StagingError) as error:
         said = f"no night could begin now: {error.message}; this is what one would work on"
         return (said, *_say_hint(error))
     return ()
@@ -175,7 +179,7 @@ def _say_nothing(connection: sqlite3.Connection, plan: Plan, only: str) -> tuple
     return (f"no task is of the skill {only}" if only else say_nothing_recurs(count_sessions(connection)),)
 
 
-def _say_hint(error: Unavailable) -> tuple[str, ...]:
+def _say_hint(error: Unavailable | StagingError) -> tuple[str, ...]:
     return (f"hint: {error.hint}",) if error.hint else ()
 
 

@@ -26,7 +26,7 @@ class Training(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         str,
         Meta(
             pattern="^(constant|linear|cosine|autonomous)$",
-            description="how the learning rate falls from step to step; autonomous = the optimizer decides",
+            description="of the learning rate: constant, linear, cosine, autonomous (the optimizer decides)",
         ),
     ] = "constant"
     min_learning_rate: Annotated[int, Meta(ge=0, description="where a falling learning rate ends")] = 1

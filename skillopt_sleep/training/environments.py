@@ -33,6 +33,8 @@ The target is a ChatModel, or an AgentTarget where the backend of the target is 
 """
 
 TASKS = "tasks"
+_PARTS = ("name", "identity", "estimate", "load", "rollout")
+_SHOWN = "docs/training.md shows an environment"
 _FACTORIES: dict[str, Factory] = {}
 
 
@@ -65,19 +67,36 @@ def open_environment(config: Config, target: ChatModel | AgentTarget) -> Environ
     cannot be read.
     """
     name = config.env.name
-    factory = _FACTORIES.get(name) or (_import(name) if ":" in name else None)
-    if factory is None:
-        raise UsageError(
-            f"env.name is {name!r}" if name else "env.name is not set",
-            hint=f"it is one of {', '.join(sorted(_FACTORIES))}, or module:callable for one of your own",
-        )
+    factory = find_factory(name)
     try:
-        return factory(config, target, **config.env.options)
+        environment = factory(config, target, **config.env.options)
     except TypeError as error:
-        if config.env.options and "argument" in str(error):
+        # Anything deeper is a fault of its own, not of how it is called.
+        if error.__traceback__ is None or error.__traceback__.tb_next is not None:
+            raise
+        if config.env.options:
             given = ", ".join(sorted(config.env.options))
             raise UsageError(f"env.options ({given}) do not fit {name}: {error}") from error
-        raise
+        raise UsageError(
+            f"{name} is not called with the configuration and the target: {error}", hint=_SHOWN
+        ) from error
+    lacking = [part for part in _PARTS if not hasattr(environment, part)]
+    if lacking:
+        raise UsageError(f"{name} gives no environment: it has no {' and no '.join(lacking)}", hint=_SHOWN)
+    return environment
+
+
+def find_factory(name: str) -> Factory:
+    """Return what makes the environment of this name. Raises UsageError when there is none."""
+    factory = _FACTORIES.get(name) or (_import(name) if ":" in name else None)
+    if factory is not None:
+        return factory
+    known = f"{', '.join(sorted(_FACTORIES))}, or module:callable for one of your own"
+    if name:
+        raise UsageError(f"env.name is {name!r}", hint=f"it is one of {known}")
+    raise UsageError(
+        "env.name is not set", hint=f"name the run's settings with --config FILE; in them it is {known}"
+    )
 
 
 def _import(name: str) -> Factory:
@@ -86,10 +105,15 @@ def _import(name: str) -> Factory:
         found: Any = importlib.import_module(module)
         for part in attribute.split("."):
             found = getattr(found, part)
-    except (ImportError, AttributeError, SyntaxError) as error:
+    except Exception as error:  # a module may raise anything while it is imported
         absent = isinstance(error, ModuleNotFoundError) and error.name == module.partition(".")[0]
+        kind = (
+            ""
+            if isinstance(error, ImportError | AttributeError | SyntaxError)
+            else f"{type(error).__name__}: "
+        )
         raise UsageError(
-            f"env.name is {name!r}, which cannot be imported: {error}",
+            f"env.name is {name!r}, which cannot be imported: {kind}{error}",
             hint="a module lies beside the configuration file, in the working folder, or is installed"
             if absent
             else f"{module} is {getattr(sys.modules.get(module), '__file__', None) or 'a module of yours'}",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from skillopt_sleep.errors import UsageError
 from skillopt_sleep.training.batches import count_steps
 from skillopt_sleep.training.config import Config
 from skillopt_sleep.training.contract import SPLITS, Environment, TrainingError
+from skillopt_sleep.training.reading import read
 
 _UNSET = "Use for every task of"
 
@@ -30,7 +31,7 @@ def load_splits(environment: Environment, config: Config) -> dict[str, list[Task
 
 def cut_splits(load: Callable[[str], Sequence[Task]], config: Config) -> dict[str, list[Task]]:
     """Return the tasks that `load` has of each split, as `load_splits` does."""
-    splits = {split: list(load(split)) for split in SPLITS}
+    splits = {split: _take_tasks(split, load(split)) for split in SPLITS}
     if config.env.limit:
         splits = {split: tasks[: config.env.limit] for split, tasks in splits.items()}
     for split, most in (("val", config.evaluation.sel_env_num), ("test", config.evaluation.test_env_num)):
@@ -63,6 +64,31 @@ def cut_splits(load: Callable[[str], Sequence[Task]], config: Config) -> dict[st
     return splits
 
 
+def _take_tasks(split: str, tasks: Sequence[Task]) -> list[Task]:
+    """Return what an environment has loaded, which may be anything."""
+    others = [one for one in tasks if not isinstance(one, Task)] if isinstance(tasks, Iterable) else [tasks]
+    if others:
+        raise TrainingError(
+            f"load({split!r}) of the environment gives {type(others[0]).__name__} where Task is wanted",
+            hint="make_task(id, prompt, check) makes one, see docs/training.md",
+        )
+    return list(tasks)
+
+
+def list_shared(splits: Mapping[str, Sequence[Task]]) -> list[str]:
+    """Return a line for every two splits that share tasks: scores on those say little about other tasks."""
+    asked = {split: {(task.prompt, task.project) for task in tasks} for split, tasks in splits.items()}
+    lines = []
+    for split, other in (("val", "train"), ("test", "train"), ("test", "val")):
+        shared = sum((task.prompt, task.project) in asked[other] for task in splits[split])
+        if shared:
+            lines.append(
+                f"{shared} of {len(splits[split])} {split} tasks are asked in {other} as well:"
+                " they tell little about tasks that nobody has seen"
+            )
+    return lines
+
+
 def make_initial(skill: Skill | Path | str | None, name: str, config: Config) -> Skill:
     """Return the skill that training begins with; a path is a SKILL.md or a folder with one.
 
@@ -82,7 +108,7 @@ def make_initial(skill: Skill | Path | str | None, name: str, config: Config) ->
             front = Skill(wanted, skill).front_matter
             return make_initial(Skill(str(front.get("name") or wanted), skill), name, config)
         title = wanted.replace("-", " ").capitalize()
-        description = config.env.skill_description or describe_unset(name)
+        description = config.env.skill_description or describe_unset(config.env.skill_name or name)
         return new_skill(wanted, description, skill if skill and skill.strip() else f"# {title}")
     except SkillInvalid as error:
         raise TrainingError(error.message) from error
@@ -130,3 +156,20 @@ def list_settings(config: Config) -> dict[str, Any]:
     ):
         del values[section][key]
     return values
+
+
+def list_changed(written: Path, config: Config) -> str:
+    """Return the settings that are others than in a written configuration, and what they were there.
+
+    "" when it cannot be read any more, or nothing in it that results depend on is another.
+    """
+    try:
+        before, now = list_settings(read(written)), list_settings(config)
+    except UsageError:
+        return ""
+    keys = [(section, key) for section in now for key in now[section]]
+    return ", ".join(
+        f"{section}.{key} (was {before[section][key]})"
+        for section, key in keys
+        if before[section][key] != now[section][key]
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -37,8 +38,31 @@ _FLAT = {
 }
 
 
+# How msgspec names what a setting takes, and how we do.
+_KINDS = {
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "str": "text",
+    "array": "a list, as in [a, b]",
+    "object": "a mapping, as in {a: 1}",
+}
+
+
 class _Loader(yaml.SafeLoader):
-    """Reads 2:1:7 as the text it is, which for YAML 1.1 is a number to the base of 60."""
+    """Reads 2:1:7 as the text it is, which for YAML 1.1 is a number to the base of 60.
+
+    A key that stands twice is an error: the first of two sections would be gone without a word.
+    """
+
+    def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
+        node: yaml.MappingNode = super().compose_mapping_node(anchor)
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode) and key.value in seen:
+                raise yaml.MarkedYAMLError(problem=f"{key.value} stands twice", problem_mark=key.start_mark)
+            seen |= {key.value} if isinstance(key, yaml.ScalarNode) else set()
+        return node
 
     def construct_whole(self, node: yaml.ScalarNode) -> int | str:
         text = str(self.construct_scalar(node))
@@ -66,7 +90,7 @@ def make(values: Mapping[str, Any]) -> Config:
     try:
         config = msgspec.convert(values, Config)
     except msgspec.ValidationError as error:
-        raise UsageError(f"configuration: {error}") from error
+        raise _say_kind(str(error), values) from error
     return check(config)
 
 
@@ -85,7 +109,7 @@ def _load(path: Path, seen: tuple[Path, ...]) -> dict[str, Any]:
         reason = getattr(error, "strerror", None) or "it is not UTF-8"
         raise UsageError(f"{path} cannot be read: {reason}") from error
     except yaml.YAMLError as error:
-        raise UsageError(f"{path} is not YAML: {' '.join(str(error).split())}") from error
+        raise UsageError(f"{path} is not YAML: {_say_fault(error)}") from error
     if not isinstance(values, dict):
         raise UsageError(f"{path} is not a mapping of sections")
     base = values.pop(_BASE, None)
@@ -99,6 +123,25 @@ def _load(path: Path, seen: tuple[Path, ...]) -> dict[str, Any]:
 
 def _read_yaml(text: str) -> Any:
     return yaml.load(text, Loader=_Loader)  # noqa: S506 - a safe loader
+
+
+def _say_fault(error: yaml.YAMLError) -> str:
+    if not isinstance(error, yaml.MarkedYAMLError) or error.problem_mark is None:
+        return " ".join(str(error).split())
+    said = error.problem or error.context or "it cannot be read"
+    return f"line {error.problem_mark.line + 1}: {said}"
+
+
+def _say_kind(said: str, values: Mapping[str, Any]) -> UsageError:
+    """Put into words what msgspec says of a value of another kind than its key takes."""
+    found = re.fullmatch(r"Expected `(\w+)[^`]*`, got `.*` - at `\$\.(\w+)\.(\w+)(.*)`", said)
+    if found is None:
+        return UsageError(f"configuration: {said}")
+    wanted, section, key, inside = found.groups()
+    it = "what is in it" if inside else "it"
+    return UsageError(
+        f"{section}.{key} is {values[section][key]!r}", hint=f"{it} must be {_KINDS.get(wanted, wanted)}"
+    )
 
 
 def _arrange(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -183,7 +226,10 @@ def _explain(name: str, places: Sequence[str]) -> tuple[str, str]:
 
 
 def _suggest(name: str, known: Sequence[str]) -> str:
-    last = name.rpartition(".")[2]
+    section, _, last = name.rpartition(".")
     elsewhere = [one for one in known if one.rpartition(".")[2] == last]
-    close = elsewhere or difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-    return f"did you mean {close[0]}?" if close else f"known are {', '.join(known[:40])}"
+    beside = {one.rpartition(".")[2]: one for one in known if one.rpartition(".")[0] == section}
+    close = elsewhere or [beside[one] for one in difflib.get_close_matches(last, beside, n=1)]
+    return (
+        f"did you mean {close[0]}?" if close else f"known are {', '.join([*beside.values()] or known[:40])}"
+    )

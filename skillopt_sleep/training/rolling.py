@@ -78,11 +78,11 @@ class Runner:
         environment = self._environment
 
         async def make() -> Rollout:
-            rollout = await environment.rollout(task, skill, sample)
+            rollout = _take_rollout("rollout", task, await environment.rollout(task, skill, sample))
             if rollout.score is not None or is_failed(rollout):
                 return rollout
             if isinstance(environment, Evaluates):
-                return await environment.evaluate(task, rollout)
+                return _take_rollout("evaluate", task, await environment.evaluate(task, rollout))
             return await score(task, rollout)
 
         if isinstance(environment, Pays):
@@ -97,6 +97,16 @@ class Runner:
         if self._optimizer is not None:
             self._optimizer.note(stage, rollout.usage)
         return rollout
+
+
+def _take_rollout(made_by: str, task: Task, rollout: Rollout) -> Rollout:
+    """Return what an environment has made, which may be anything."""
+    if not isinstance(rollout, Rollout):
+        raise TrainingError(
+            f"{made_by} of the environment gives {type(rollout).__name__} for task {task.id}, not a Rollout",
+            hint="answer(model, task, skill) makes one, see docs/training.md",
+        )
+    return rollout
 
 
 def raise_lost(lost: Sequence[Rollout], count: int) -> NoReturn:

@@ -17,7 +17,7 @@ from skillopt_sleep.training.contract import Environment
 from skillopt_sleep.training.epoch_end import EpochEnd
 from skillopt_sleep.training.gating import Gate, Measure
 from skillopt_sleep.training.memory import Memory
-from skillopt_sleep.training.preparing import list_settings
+from skillopt_sleep.training.preparing import list_changed, list_settings
 from skillopt_sleep.training.promoting import promote
 from skillopt_sleep.training.racing import Admit, Racer
 from skillopt_sleep.training.reading import dump
@@ -129,7 +129,13 @@ class Run:
         folder = self._folder
         state = folder.load_state()
         if state is not None:
-            check_fingerprint(state.fingerprint, self._fingerprint, folder.root)
+            written = folder.root / "config.yaml"
+            check_fingerprint(
+                state.fingerprint,
+                self._fingerprint,
+                folder.root,
+                lambda: list_changed(written, self._config),
+            )
             self._say(f"goes on after step {state.step} of {self._steps}")
         else:
             folder.write_text(folder.root / "config.yaml", dump(self._config))

@@ -6,7 +6,7 @@ Every file is replaced as a whole, and the state is written last: what it names 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -177,10 +177,16 @@ def fingerprint(
     return {**digests, **{f"{name} tasks": _digest(tasks) for name, tasks in splits.items()}}
 
 
-def check_fingerprint(known: Mapping[str, str], now: Mapping[str, str], root: Path) -> None:
-    """Raise RunUnusable when a run would go on with something else than it began with."""
+def check_fingerprint(
+    known: Mapping[str, str], now: Mapping[str, str], root: Path, list_changed: Callable[[], str]
+) -> None:
+    """Raise RunUnusable when a run would go on with something else than it began with.
+
+    `list_changed` names the settings that are others now, "" where nobody can tell.
+    """
     changed = [name for name in sorted({*known, *now}) if known.get(name) != now.get(name)]
     if changed:
+        changed = [(list_changed() or name) if name == "config" else name for name in changed]
         raise RunUnusable(
             f"{root} holds a run with other settings or data: {', '.join(changed)} changed",
             hint="choose another env.out_root, or go back to what it began with",

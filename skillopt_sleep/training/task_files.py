@@ -5,11 +5,13 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from pathlib import Path
+from typing import get_args
 
 import msgspec
 
 from skillopt_replay.checks import needs_files
-from skillopt_replay.tasks import Check, Exact, Task, is_judged
+from skillopt_replay.tasks import Check, Exact, Pairwise, Rubric, Task, is_judged
+from skillopt_sleep.errors import UsageError
 from skillopt_sleep.training.contract import SPLITS, TrainingError, make_task
 
 _ENDINGS = (".jsonl", ".json")
@@ -46,7 +48,7 @@ def load_splits(
     `works_on_files`: an agent runs them, so they may have a project and checks of files.
 
     A file is `train.jsonl` (one object a line), `train.json` or `train/items.json` (a list). Raises
-    TrainingError for what is missing or cannot be read, with the place.
+    TrainingError for what is missing or cannot be read, with the place, UsageError for a ratio that is none.
     """
     if split_dir is not None:
         return {
@@ -67,7 +69,7 @@ def read_tasks(path: Path, skill: str, *, prefix: str = "", works_on_files: bool
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise TrainingError(f"{path} cannot be read: {error.strerror}") from error
+        raise TrainingError(f"{path.absolute()} cannot be read: {error.strerror}") from error
     tasks = []
     if path.suffix == ".jsonl":
         raw = [(f"line {n}", line) for n, line in enumerate(data.split(b"\n"), 1) if line.strip()]
@@ -81,7 +83,7 @@ def read_tasks(path: Path, skill: str, *, prefix: str = "", works_on_files: bool
         try:
             entry = msgspec.json.decode(text, type=Entry)
         except msgspec.DecodeError as error:
-            raise TrainingError(f"{path}, {place}: {error}") from error
+            raise TrainingError(f"{path}, {place}: {error}", hint=_say_known(str(error))) from error
         task = _make(entry, f"{path}, {place}", f"{prefix}{number}", skill, works_on_files=works_on_files)
         if entry.project:
             project = (path.parent / Path(entry.project).expanduser()).resolve()
@@ -90,6 +92,16 @@ def read_tasks(path: Path, skill: str, *, prefix: str = "", works_on_files: bool
             task = msgspec.structs.replace(task, project=str(project), commit=entry.commit or None)
         tasks.append(task)
     return tasks
+
+
+def _say_known(said: str) -> str:
+    """Return what a task, or one of its checks, may hold; "" where JSON itself is at fault."""
+    kinds = [kind.__struct_config__.tag for kind in get_args(Check) if kind not in {Pairwise, Rubric}]
+    if ".type`" in said:
+        return f"a check's type is one of {', '.join(sorted(kinds))}"
+    return (
+        "" if "malformed" in said or ".checks" in said else f"a task has {', '.join(Entry.__struct_fields__)}"
+    )
 
 
 def _make(entry: Entry, place: str, number: str, skill: str, *, works_on_files: bool) -> Task:
@@ -113,20 +125,20 @@ def _find(folder: Path, split: str) -> Path:
     for place in places:
         if place.is_file():
             return place
-    raise TrainingError(f"{folder} has no {split} split", hint=f"it is looked for as {places[0].name}")
+    raise TrainingError(f"{folder} has no {split} split", hint=f"it is looked for at {places[0].absolute()}")
 
 
 def split_by_ratio(tasks: Sequence[Task], ratio: str, seed: int) -> dict[str, list[Task]]:
     """Return the tasks shuffled by the seed and cut by a ratio like 2:1:7, by largest remainder.
 
-    Raises TrainingError for a ratio that is none.
+    Raises UsageError for a ratio that is none.
     """
     try:
         parts = [int(part) for part in ratio.split(":")]
     except ValueError:
         parts = []
     if len(parts) != len(SPLITS) or min(parts) < 0 or not sum(parts):
-        raise TrainingError(f"env.split_ratio is {ratio!r}", hint="it is three whole numbers, as in 2:1:7")
+        raise UsageError(f"env.split_ratio is {ratio!r}", hint="it is three whole numbers, as in 2:1:7")
     order = list(tasks)
     random.Random(seed).shuffle(order)  # noqa: S311 - a split, not a secret
     total = sum(parts)

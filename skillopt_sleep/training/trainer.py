@@ -15,7 +15,7 @@ from skillopt_sleep.training.checking import check
 from skillopt_sleep.training.config import Config
 from skillopt_sleep.training.contract import Environment
 from skillopt_sleep.training.memory import Memory
-from skillopt_sleep.training.preparing import check_priced, load_splits, make_initial
+from skillopt_sleep.training.preparing import check_priced, list_shared, load_splits, make_initial
 from skillopt_sleep.training.racing import Admit
 from skillopt_sleep.training.rounds import Report
 from skillopt_sleep.training.run import Run
@@ -74,6 +74,8 @@ class Trainer:
             check_priced(self._config, self._environment, self._optimizer, self._rewriter)
         splits = load_splits(self._environment, self._config)
         initial = make_initial(skill, self._environment.name, self._config)
+        for line in list_shared(splits):
+            self._say(line)
         self._folder.root.mkdir(parents=True, exist_ok=True)
         lock = FileLock(self._folder.lock)
         try:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from skillopt_staging.front_matter import same_front_matter
     from skillopt_staging.hunks import Hunk, take, unified
     from skillopt_staging.plans import Plan
+    from skillopt_staging.plumbing import check_git
     from skillopt_staging.proposals import Applied, Staged, State
     from skillopt_staging.targets import Target, find_repository, project_target, user_target, vault_path
     from skillopt_staging.vault import Vault
@@ -27,6 +28,7 @@ _HOMES = {
     "front_matter": ("same_front_matter",),
     "hunks": ("Hunk", "take", "unified"),
     "plans": ("Plan",),
+    "plumbing": ("check_git",),
     "proposals": ("Applied", "Staged", "State"),
     "targets": ("Target", "find_repository", "project_target", "user_target", "vault_path"),
     "vault": ("Vault",),
@@ -47,6 +49,7 @@ __all__ = [
     "Target",
     "Vault",
     "branch_name",
+    "check_git",
     "discard",
     "find_repository",
     "preview",

@@ -59,6 +59,11 @@ def _load() -> type[Git]:
     return Loaded
 
 
+def check_git() -> None:
+    """Raise StagingError, with what to do, where there is no git, or one too old to stage anything."""
+    _load()
+
+
 def run_git(
     folder: Path,
     *arguments: str,

@@ -12,9 +12,12 @@ import sys
 
 import msgspec
 import pytest
+from typer.testing import CliRunner
 
 from skillopt_gate.verdicts import Policy
+from skillopt_replay.errors import Unavailable
 from skillopt_replay.rollouts import Rollout
+from skillopt_sleep.cli import app
 from skillopt_sleep.night.backends import open_backends
 from skillopt_sleep.night.measure import measure
 from skillopt_sleep.paths import locate
@@ -118,6 +121,33 @@ def test_a_night_that_is_told_to_terminate_ends_as_with_ctrl_c_and_leaves_nothin
     assert child.returncode == 130
     assert "interrupted; what was finished is kept" in told
     assert list(locate().replays.iterdir()) == []
+
+
+def test_status_tells_a_night_that_is_worked_on_from_one_that_was_cut_off(sleeper: Sleeper, model: ChatModel):
+    sleeper.work()
+    model.hangs = lambda request: True
+    child = sleeper.start("run")
+    try:
+        assert model.hanging.wait(30)
+        assert f": running (at work: run (pid {child.pid}, since " in sleeper.sleep("status")
+    finally:
+        child.kill()
+        child.communicate(timeout=30)
+        model.release.set()
+    assert ": running (unfinished: the next run goes on with it)" in sleeper.sleep("status")
+
+
+def test_how_far_a_nights_model_is_fetched_is_told(sleeper: Sleeper, monkeypatch):
+    def fetch(entry, folder, *, progress, sources):
+        progress(500_000_000, 1_100_000_000)
+        raise Unavailable("the line is dead")
+
+    monkeypatch.setattr("skillopt_replay.models.registry.fetch", fetch)
+    sleeper.work()
+    sleeper.set(target_agent="chat", target_model="local", optimizer_model="auto")
+    done = CliRunner().invoke(app, ["run"])
+    assert done.exit_code == 1
+    assert "model (MB) 500/1100\nerror: the line is dead" in done.stderr
 
 
 def test_what_a_killed_run_left_among_the_replays_is_removed_by_the_next_one(sleeper: Sleeper):

@@ -150,6 +150,15 @@ def test_every_bad_edit_of_a_live_skill_is_refused_and_the_step_is_named(learned
     assert "all 6 were refused" in told
 
 
+def test_what_changes_nothing_is_refused_for_want_of_evidence_and_not_by_a_veto(
+    learned: Sleeper, model: ChatModel
+):
+    model.obeys = lambda request: False
+    steps = {one["kind"]: one["step"] for one in examine(learned)["examined"]}
+    measured = {"weakened", "inverted", "vacuous", "gaming"}
+    assert {kind: steps[kind] for kind in measured} == dict.fromkeys(measured, "evidence")
+
+
 def test_a_gate_that_is_off_lets_bad_edits_through_and_the_control_says_so(
     learned: Sleeper, model: ChatModel
 ):

@@ -387,6 +387,19 @@ def test_a_reader_that_goes_away_is_no_error_to_shout_about(arguments, sleeper: 
     assert done.stderr == ""
 
 
+@pytest.mark.parametrize("arguments", [["harvest"], ["run", "--dry-run"], ["apply", "nothing"]])
+def test_progress_or_an_error_that_nobody_reads_ends_with_a_documented_exit_code(arguments, sleeper: Sleeper):
+    sleeper.work(days=2)
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-m", "skillopt_sleep", *arguments]
+    done = subprocess.run(
+        command, stdin=subprocess.DEVNULL, stdout=writer, stderr=writer, check=False, timeout=60
+    )
+    os.close(writer)
+    assert done.returncode == 1
+
+
 def test_the_version_is_told_and_the_command_loads_nothing_heavy():
     done = run("--version")
     assert (done.returncode, done.stderr) == (0, "")
@@ -427,6 +440,16 @@ def test_the_check_up_passes_where_a_night_can_run_and_fails_where_not(sleeper: 
     missing = {f["name"] for f in json.loads(done.stdout) if f["needed"] and not f["ok"]}
     assert "git" in missing
     assert all(f["hint"] for f in json.loads(done.stdout) if f["needed"] and not f["ok"])
+
+
+def test_the_check_up_refuses_a_git_that_could_not_stage(tmp_path: Path, monkeypatch):
+    program = tmp_path / "git"
+    program.write_text("#!/bin/sh\necho git version 2.17.1\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    done = invoke("doctor")
+    assert done.exit_code == 1
+    assert re.search(r"MISSING +git +2\.17\.1 is too old\n +install git 2\.25 or newer", done.stdout)
 
 
 def test_the_check_up_tells_of_the_judge_when_there_is_to_be_one(sleeper: Sleeper, model: ChatModel):

@@ -8,7 +8,7 @@ import pytest
 
 from skillopt_sleep.config import get_value, list_values, load, set_value
 from skillopt_sleep.errors import UsageError
-from skillopt_sleep.settings import Settings
+from skillopt_sleep.settings import Gate, Settings
 
 
 def test_a_missing_file_means_defaults(tmp_path: Path):
@@ -65,7 +65,7 @@ def test_a_bad_value_is_refused_and_nothing_is_written(tmp_path: Path, key: str,
 def test_a_number_out_of_bounds_is_answered_with_the_bounds(tmp_path: Path):
     with pytest.raises(UsageError) as caught:
         set_value(tmp_path / "config.toml", "gate.alpha", "3")
-    assert caught.value.message.endswith("gate.alpha cannot be 3: it takes float < 1.0")
+    assert caught.value.message.endswith("gate.alpha cannot be 3: it takes a number below 1")
     assert caught.value.hint == "gate.alpha: chance of accepting a useless skill"
 
 
@@ -117,6 +117,45 @@ def test_a_bad_file_is_named_in_the_message(tmp_path: Path, text: str):
     path.write_bytes(text.encode("latin-1"))
     with pytest.raises(UsageError, match=r"config\.toml"):
         load(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "hint"),
+    [
+        ("[gate]\nalhpa = 1\n", "there is no setting 'gate.alhpa'", "did you mean gate.alpha?"),
+        ("[gaet]\nalpha = 0.1\n", "there is no section 'gaet'", "did you mean gate?"),
+        ("gate = 3\n", "gate is a section", "its settings go below [gate]"),
+        (
+            "[gate]\ntasks = 0\n",
+            "gate.tasks cannot be 0: it takes a whole number of at least 1",
+            "gate.tasks: ",
+        ),
+        ("[gate]\ntasks = 'x'\n", "gate.tasks cannot be 'x': it takes a whole number", "gate.tasks: "),
+        ("[harvest]\nclients = [1]\n", "harvest.clients cannot be [1]: it takes a list", "harvest.clients: "),
+        ("[prices]\nx = [1]\n", "a price under [prices] is no list of two to four", "US dollars"),
+        ("[prices]\nx = [1, -2]\n", "a price under [prices] is no list of two to four", "US dollars"),
+        ("[training]\nlr_scheduler = 'x'\n", "cannot be 'x'", "constant, linear, cosine, autonomous"),
+        ("\xff", "it is not UTF-8", "save it as UTF-8"),
+    ],
+)
+def test_a_mistake_in_the_file_is_told_in_words_with_what_would_do(
+    tmp_path: Path, text: str, message: str, hint: str
+):
+    path = tmp_path / "config.toml"
+    path.write_bytes(text.encode("latin-1"))
+    with pytest.raises(UsageError) as caught:
+        load(path)
+    assert message in caught.value.message
+    assert hint in caught.value.hint
+    assert not {"$", "`"} & set(caught.value.message)
+
+
+def test_a_byte_order_mark_is_read_over_and_goes_when_a_setting_is_written(tmp_path: Path):
+    path = tmp_path / "config.toml"
+    path.write_text("\ufeff[gate]\ntasks = 9\n", encoding="utf-8")
+    assert load(path).gate.tasks == 9
+    set_value(path, "gate.alpha", "0.1")
+    assert load(path).gate == Gate(tasks=9, alpha=0.1)
 
 
 def test_a_price_is_set_and_shown_by_the_models_name_dots_and_all(tmp_path: Path):

@@ -6,6 +6,7 @@ import importlib.util
 import json
 import os
 import stat
+import subprocess
 import sys
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from typer.testing import CliRunner
 from skillopt_replay.errors import Unavailable
 from skillopt_replay.models import catalogue
 from skillopt_sleep.cli import app
+from skillopt_sleep.config import load
 from skillopt_sleep.demo.home import lend_sign_in, make_home
 from skillopt_sleep.demo.night import make_settings
 from skillopt_sleep.errors import AppError
@@ -162,6 +164,19 @@ def test_a_demo_ends_with_what_was_learned_and_how_to_go_on(model: ChatModel, ro
     assert Path(change["live"]).is_relative_to(root / "home"), "it is applied inside the demo's home"
 
 
+def test_later_commands_in_the_demos_home_go_on_with_its_model(model: ChatModel, root: Path, monkeypatch):
+    users = locate()
+    fetched = users.models / "fetched.gguf"
+    users.models.mkdir(parents=True)
+    fetched.touch()
+    assert demo("--model", model.spec).exit_code == 0
+    monkeypatch.setenv("SKILLOPT_SLEEP_HOME", str(root))
+    assert load(locate().config) == make_settings("chat", model.spec)
+    assert (locate().models / fetched.name).is_file(), "no model is fetched once more"
+    make_home(users, os.environ)
+    assert fetched.is_file(), "the next demo takes away the link alone"
+
+
 def test_a_demo_that_is_interrupted_does_not_promise_to_go_on(monkeypatch: pytest.MonkeyPatch):
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
@@ -217,6 +232,16 @@ def test_without_the_runtime_the_demo_says_how_to_get_it(monkeypatch: pytest.Mon
     done = demo()
     assert_stopped(done, "local models need the package xllamacpp")
     assert "skillopt-sleep[local]" in done.stderr
+
+
+def test_without_git_the_demo_says_so_before_it_asks_a_model(model: ChatModel, tmp_path: Path):
+    command = [sys.executable, "-m", "skillopt_sleep", "demo", "--model", model.spec]
+    done = subprocess.run(
+        command, env={**os.environ, "PATH": str(tmp_path)}, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "error: git cannot be started\n  hint: install git" in done.stderr
+    assert model.requests == []
 
 
 def test_without_a_network_the_demo_says_what_it_tried(monkeypatch: pytest.MonkeyPatch):

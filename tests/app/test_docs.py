@@ -6,12 +6,13 @@ import re
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 import pytest
 import typer
 
+from skillopt_replay.tasks import Check, Pairwise, Rubric
 from skillopt_sleep.cli import app
 from skillopt_sleep.config import get_value
 from skillopt_sleep.settings import Settings
@@ -143,6 +144,16 @@ def test_every_setting_of_a_training_run_on_its_page_exists():
     assert len(found) > 20
     for section, key in found:
         assert key in {field.name for field in msgspec.structs.fields(sections[section])}, key
+
+
+def test_the_checks_on_the_page_of_training_are_those_a_task_may_have():
+    section = TRAINING.read_text(encoding="utf-8").partition("## Checks\n")[2].partition("\n## ")[0]
+    rows = dict(re.findall(r"^\| `(\w+)` \| (.*) \|$", section.partition("|---|")[2], re.MULTILINE))
+    kinds = {kind.__struct_config__.tag: kind for kind in get_args(Check) if kind not in {Pairwise, Rubric}}
+    assert rows.keys() == kinds.keys()
+    for tag, kind in kinds.items():
+        fields = set(kind.__struct_fields__) - {"negate", "origin", "met_before"}
+        assert all(re.search(rf"`\"?{field}\b", rows[tag]) for field in fields), tag
 
 
 def test_the_exit_codes_in_help_and_on_the_page_are_the_same():

@@ -258,7 +258,7 @@ async def test_a_run_that_is_finished_costs_nothing_more(tmp_path):
 
 async def test_other_settings_or_data_are_told_apart(tmp_path):
     await run(tmp_path)
-    with pytest.raises(TrainingError, match="config changed"):
+    with pytest.raises(TrainingError, match=r"optimizer.learning_rate \(was 1\) changed"):
         await run(tmp_path, optimizer={"learning_rate": 2})
     with pytest.raises(TrainingError, match="tasks"):
         await run(tmp_path, School(size=7))
