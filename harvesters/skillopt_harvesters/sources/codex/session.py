@@ -32,7 +32,7 @@ from skillopt_harvesters.sources.codex.origins import find_origin
 from skillopt_harvesters.sources.codex.prompts import EVENT
 from skillopt_harvesters.sources.codex.steps import Steps
 from skillopt_harvesters.sources.codex.talk import Talk
-from skillopt_harvesters.sources.codex.work import NOISE, WorkRecord, decode_work
+from skillopt_harvesters.sources.codex.work import NOISE, Work, WorkRecord, decode_work
 from skillopt_harvesters.sources.lined import Reader
 from skillopt_harvesters.times import first_and_last, to_utc
 from skillopt_harvesters.turns import TurnDraft
@@ -48,8 +48,12 @@ _MAX_ELSEWHERE = 64
 _time_of = attrgetter("time")
 _EVENT = "event_msg/user_message"
 _TOLD_IN = ("event_msg", "response_item", "response_item/message", "message", "event_msg/item_completed")
+# What was said before a summary stands once more beside it.
+_COPIES = b'"replacement_history"'
+# What a record is called that lacks its type, or its payload or the type of that.
+_HOLLOW = frozenset({"(none)", "event_msg", "response_item"})
 _PROMPT = re.compile(
-    rb'"type":\s?"user_message"|"type":\s?"UserMessage"'
+    rb':\s?"user_message"|:\s?"UserMessage"'
     rb'|"role":\s?"user",\s?"content":\s?\[\{"type":\s?"input_text",\s?"text":\s?"(?!<|# AGENTS\.md)'
 )
 
@@ -125,6 +129,9 @@ class CodexReader(Reader[Memory]):
                 return
             record = route.read(line, time)
         if record is not None:
+            if _lacks_item(record.payload):
+                self.session.meet_unknown("item/(none)")
+                self.lose(line)
             self._take(record)
             return
         found, bad = decode_patiently(line)
@@ -164,7 +171,7 @@ class CodexReader(Reader[Memory]):
             return False
         kind = (record.type, work.type)
         take = self._work.get(kind)
-        if take is None:
+        if take is None or (work.type == "item_completed" and _lacks_item(work)):
             return kind in NOISE
         ledger = self.memory.ledger
         self.talk.fresh, ledger.fresh = ledger.fresh, 0
@@ -172,7 +179,9 @@ class CodexReader(Reader[Memory]):
         return True
 
     def lose(self, line: bytes) -> None:
-        if not self.turns.copying and _PROMPT.search(line, 0, _OPENING):
+        if self.turns.copying or _COPIES in line[:_OPENING]:
+            return
+        if _PROMPT.search(line, 0, _OPENING):
             self.memory.lost = True
 
     def finish(self) -> None:
@@ -345,6 +354,13 @@ class CodexReader(Reader[Memory]):
             place.count(call, tokens)
 
 
+def _lacks_item(payload: object) -> bool:
+    """Tell whether a completed item is not there, or does not say what it is."""
+    if not isinstance(payload, (records.Completed, Work)):
+        return False
+    return payload.item is None or payload.item.type is None
+
+
 def _has_damaged_kind(record: Record) -> bool:
     """Tell whether a record of no known kind may have told what was said."""
-    return any(is_damaged(record.kind, known) for known in _TOLD_IN)
+    return record.kind in _HOLLOW or any(is_damaged(record.kind, known) for known in _TOLD_IN)
