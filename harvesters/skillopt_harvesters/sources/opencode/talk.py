@@ -106,6 +106,11 @@ class Talk:
 
     def _take_user(self, message: Message) -> None:
         parts = list(message.parts)
+        if not parts and self._count_bad() == self._bad:
+            # A message's parts are written with it, or right after: then it is read once more.
+            self.session.meet_unknown("user/(nothing)")
+            self.lose_prompt()
+            return
         damaged = [part.kind or "(none)" for part in parts if part.hollow or _is_damaged_text(part)]
         for kind in damaged:
             self.session.meet_unknown(f"user/{kind}")
