@@ -11,7 +11,7 @@ import sys
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skillopt_harvesters import SOURCES, MemoryClaims, Resume, Signal, read_file
+from skillopt_harvesters import SOURCES, Harvest, MemoryClaims, Resume, Signal, read_file
 from tests.support.damage import ODD
 from tests.support.opencode_store import RECORDED, Store, build_database, restore
 
@@ -279,3 +279,37 @@ def test_a_message_whose_parts_are_gone_has_lost_its_prompt(tmp_path):
     assert Signal.UNREAD in turns[1].signals
     assert reading.session.skipped == 1
     assert last.warnings == ()
+
+
+def harvest_all(home):
+    found = Harvest([OPENCODE], {}, env={}, home=home)
+    sessions = [one.session for one in found if one.session]
+    return [session.prompts for session in sessions], found.stats
+
+
+def test_a_database_with_a_damaged_beginning_is_told(private_home):
+    store = make_store(private_home / ".local/share/opencode/opencode.db")
+    data = store.path.read_bytes()
+    for beginning in (b"", b"\0" * 100, b"SQLite forma\0", b"\xff" * 16):
+        store.path.write_bytes(beginning + data[len(beginning) :])
+        prompts, stats = harvest_all(private_home)
+        if not beginning:
+            assert (len(prompts), stats.warnings) == (3, [])
+        else:
+            assert (prompts, stats.skipped) == ([], 1)
+            assert stats.warnings == [f"{store.path}: its beginning is damaged: it is no database"]
+    store.path.write_bytes(b"")
+    assert harvest_all(private_home)[1].warnings == []
+
+
+def test_a_session_file_that_is_none_any_more_is_told(private_home):
+    restore("1.1.65/storage.json", private_home)
+    folder = private_home / ".local/share/opencode/storage/session"
+    path = max(folder.rglob("ses_*.json"))
+    before, stats = harvest_all(private_home)
+    assert stats.warnings == []
+    for text in ("", "{", "\0" * 400, '{"ie": "ses_1", "time": {}}'):
+        path.write_text(text)
+        prompts, stats = harvest_all(private_home)
+        assert len(prompts) == len(before) - 1
+        assert (stats.skipped, stats.warnings) == (1, [f"{path}: it is no session that can be read"])

@@ -60,6 +60,9 @@ class OpenCodeSource:
     def recognise(self, head: bytes) -> bool:
         return places.recognise(head)
 
+    def find_damage(self, head: bytes, path: Path) -> str:
+        return places.find_damage(head, path)
+
     def read(
         self, file: BinaryIO, path: Path, *, claims: Claims, resume: Resume | None = None
     ) -> Iterator[Reading]:
