@@ -79,7 +79,7 @@ def recognise(head: bytes) -> bool:
 
 
 def find_damage(head: bytes, path: Path) -> str:
-    """Return why a file of this client's name is not one; "" for any other, and for a database to come."""
+    """Return why a file of this client's name is not one; "" for any other, and for text."""
     if _DATABASE.match(path.name):
-        return "its beginning is damaged: it is no database" if head else ""
+        return "its beginning is damaged: it is no database" if b"\0" in head else ""
     return "it is no session that can be read" if _SESSION_FILE.match(path.name) else ""
