@@ -286,3 +286,50 @@ def test_an_operation_without_what_it_sets_is_counted(tmp_path, operation):
     [reading] = read_file(SOURCES["vscode"], path)
     assert reading.session.prompts == ("one", "two", "three")
     assert (reading.session.skipped, len(reading.session.warnings)) == (1, 1)
+
+
+def tell(kind, folder, transcript):
+    """Write three prompts as one kind of file has them."""
+    prompts = [prompt for prompt, _ in ASKS]
+    if kind in {"claude text", "claude blocks"}:
+        t = transcript()
+        for prompt in prompts:
+            t.user(prompt if kind == "claude text" else [{"type": "text", "text": prompt}])
+            t.agent(f"did {prompt}")
+        return "claude", t.write()
+    if kind in {"response_item", "event_msg", "item"}:
+        return "codex", codex(folder, kept=kind)
+    if kind == "pi":
+        session = PiSession()
+        for prompt in prompts:
+            session.user(prompt)
+            session.agent(f"did {prompt}")
+        return kind, session.write(folder)
+    events = Events() if kind == "copilot" else Transcript()
+    for prompt in prompts:
+        events.user(prompt)
+        events.agent(f"did {prompt}")
+    return kind, events.write(folder)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["claude text", "claude blocks", "response_item", "event_msg", "item", "copilot", "vscode", "pi"],
+)
+def test_no_flipped_bit_takes_a_prompt_away_without_a_word(tmp_path, transcript, kind):
+    client, path = tell(kind, tmp_path, transcript)
+    lines = path.read_bytes().rstrip(b"\n").split(b"\n")
+    [place] = [number for number, line in enumerate(lines) if b'"two"' in line]
+    joined = []
+    for at in range(len(lines[place])):
+        line = bytearray(lines[place])
+        line[at] ^= 1 << at * 5 % 8
+        path.write_bytes(b"\n".join([*lines[:place], line, *lines[place + 1 :]]) + b"\n")
+        [session] = [reading.session for reading in read_file(SOURCES[client], path) if reading.session]
+        if sum(turn.typed and turn.prompt != "" for turn in session.turns) == 3:
+            continue
+        assert session.warnings
+        if not any(Signal.UNREAD in turn.signals for turn in session.turns):
+            joined.append(at)
+    # A name that says who spoke may be damaged (Claude Code's entrypoint), or a quote with a word beside it.
+    assert len(joined) <= 3

@@ -52,9 +52,10 @@ _TOLD_IN = ("event_msg", "response_item", "response_item/message", "message", "e
 _COPIES = b'"replacement_history"'
 # What a record is called that lacks its type, or its payload or the type of that.
 _HOLLOW = frozenset({"(none)", "event_msg", "response_item"})
+# Told by its kind or role, one of whose quotes may be what is damaged; inside a text they would be escaped.
 _PROMPT = re.compile(
-    rb':\s?"user_message"|:\s?"UserMessage"'
-    rb'|"role":\s?"user",\s?"content":\s?\[\{"type":\s?"input_text",\s?"text":\s?"(?!<|# AGENTS\.md)'
+    rb'"user_message|[^\\_]user_message"|"UserMessage|[^\\_]UserMessage"'
+    rb'|(?:"user|[^\\_]user").{1,20}content.{1,8}type.{1,4}input_text.{1,4}text[^\\]{1,4}"(?!<|# AGENTS\.md)'
 )
 
 
@@ -321,7 +322,11 @@ class CodexReader(Reader[Memory]):
     def _take_completed(self, completed: records.Completed, record: Record) -> None:
         item, thread = completed.item, completed.thread_id
         self.turns.pass_turn(completed.turn_id)
-        if thread and thread != self.session.id and not (self.turns.copying or self.turns.knows(thread)):
+        if (
+            thread
+            and thread != self.session.id
+            and not (self.turns.copying or self.turns.knows(thread) or is_damaged(thread, self.session.id))
+        ):
             return
         if item is None:
             return

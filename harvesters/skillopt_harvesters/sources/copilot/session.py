@@ -37,7 +37,8 @@ _MAX_ELSEWHERE = 64
 _type_of, _time_of, _data_of = attrgetter("type"), attrgetter("timestamp"), attrgetter("data")
 _ASK = "user.message"
 _OPENING = 4096
-_PROMPT = re.compile(rb'"type":\s?"user\.message"')
+# One of its quotes may be what is damaged; inside a text they would be escaped.
+_PROMPT = re.compile(rb'"user\.message|[^\\.]user\.message"')
 _NOT_TYPED = re.compile(rb'"(?:source|parentToolCallId|agentId)":\s?"|"isAutopilotContinuation":\s?true')
 _REJECTED_BY_USER = "denied-interactively-by-user"
 

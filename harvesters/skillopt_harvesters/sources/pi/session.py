@@ -29,7 +29,8 @@ _STOPPED = re.compile(r"\b(?:Command|Operation) aborted\s*\Z")
 _OFFERED = re.compile(r"<name>([^<\n]{1,100})</name>")
 _MAX_SAME = 1000
 _OPENING = 4096
-_PROMPT = re.compile(rb'"role":\s?"user"')
+# One of the quotes may be what is damaged; inside a text they would be escaped.
+_PROMPT = re.compile(rb'role(?=[^\\]{0,6}")[^\\]{1,6}user\b')
 
 
 class Memory(msgspec.Struct):
