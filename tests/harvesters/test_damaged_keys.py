@@ -276,6 +276,11 @@ def test_a_document_whose_list_of_requests_has_another_name_is_read(tmp_path):
         {"kind": 0, "v": {"version": 3, "sessionId": "x", "creationDate": 1, "requestr": []}},
         {"kind": 2, "k": ["requests"], "w": [{"requestId": "r", "message": {"text": "two"}}]},
         {"kind": 2, "k": ["requestr"], "v": [{"requestId": "r", "message": {"text": "two"}}]},
+        {
+            "kind": 3,
+            "k": ["requests"],
+            "v": [{"requestId": f"r{n}", "message": {"text": "x"}} for n in range(4)],
+        },
     ],
 )
 def test_an_operation_without_what_it_sets_is_counted(tmp_path, operation):

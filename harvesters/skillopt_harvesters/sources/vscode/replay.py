@@ -105,6 +105,9 @@ class Replay:
         for operation in operations:
             if operation.kind == ALL:
                 self._take_all(operation.v)
+            elif operation.kind == DELETE and opening_of(operation.v) in (b"[", b"{"):
+                # A bit away from one that appends.
+                self.draft.meet_unknown("operation 3 with a value")
             elif operation.kind in {SET, PUSH, DELETE} and operation.k:
                 self._take_change(operation, operation.k)
             else:
