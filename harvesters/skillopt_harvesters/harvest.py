@@ -28,6 +28,7 @@ from skillopt_harvesters.sources.base import Marks, Reading, Resume, Source
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
+    from io import BufferedReader
     from typing import TypeAlias
 
     Recall: TypeAlias = Callable[[str, str], Session | None]
@@ -219,9 +220,8 @@ class Harvest:
                     resume = self._resume(source, path, cursor, change)
                 else:
                     resume = self._rename(source, path, file, marks)
-                file.seek(0)
                 reading: Reading | None = None
-                head = b"" if resume else find_head(file, file.peek()[:HEAD], source.recognise)
+                head = b"" if resume else self._find_head(source, path, file)
                 file.seek(0)
                 if head is not None:
                     began = None if resume or found.began else _find_fork(source, head, file, path)
@@ -243,9 +243,6 @@ class Harvest:
                             else:
                                 reading = msgspec.structs.replace(reading, state=b"")  # noqa: PLW2901
                     self.stats.bytes_read += max(reading.offset - before, 0) if reading else 0
-                elif damage := _find_damage(source, file.peek()[:HEAD], path):
-                    self.stats.skipped += 1
-                    self.stats.warn(f"{path}: {damage}")
                 yield Harvested(session=None, cursor=make_cursor(path, marks, file, reading), change=change)
         except FileNotFoundError:
             return
@@ -253,6 +250,19 @@ class Harvest:
             self._give_up(path, error)
         except _FAULTS as error:
             self._blame(source, error, f"{path}: ")
+
+    def _find_head(self, source: Source, path: Path, file: BufferedReader) -> bytes | None:
+        """Return how a file begins, None when it is another program's. Tells of one that is damaged."""
+        file.seek(0)
+        beginning = file.peek()[:HEAD]
+        head = find_head(file, beginning, source.recognise)
+        if head is not None:
+            return head
+        damage = _find_damage(source, beginning, path)
+        if damage:
+            self.stats.skipped += 1
+            self.stats.warn(f"{path}: {damage}")
+        return b"" if _has_others(source, path) else None
 
     def _advance(self, before: int, growth: int, position: int, size: int) -> None:
         """Note how far a file has been read, of which only the end is new."""
@@ -389,6 +399,12 @@ def _find_damage(source: Source, head: bytes, path: Path) -> str:
     """Return why a file that was not recognised should have been; "" for one of another program."""
     find: Callable[[bytes, Path], str] | None = getattr(source, "find_damage", None)
     return find(head, path) if find else ""
+
+
+def _has_others(source: Source, path: Path) -> bool:
+    """Tell whether other files hold the same session, which the source reads in the place of this one."""
+    find: Callable[[Path], bool] | None = getattr(source, "has_others", None)
+    return find is not None and find(path)
 
 
 def _measure(before: Marks | None, now: Marks) -> int:

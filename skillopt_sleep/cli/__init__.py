@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -125,6 +126,9 @@ def _stand_alone(command: Callable[..., None]) -> typer.Typer:
 
 
 def _start(program: typer.Typer) -> None:
+    if sys.stdout is None:
+        # It was closed. Whatever is opened next would be written to in its place.
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115 - kept open to the end
     # What users and models write may be more than the terminal's encoding holds.
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")

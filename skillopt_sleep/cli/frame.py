@@ -107,7 +107,7 @@ def show(value: Any, *, as_json: bool, render: Callable[[], str], markdown: Call
     from skillopt_sleep.review.visible import show as make_visible
 
     if as_json:
-        text = msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+        text = _write_json(value)
     else:
         # Prompts and skills are other people's text; a terminal obeys control characters in it.
         written, text = (make_visible(part(), tab="\t") for part in (markdown, render))
@@ -128,7 +128,7 @@ def show_each(values: Iterable[T], *, as_json: bool, render: Callable[[T], str])
     number = 0
     for number, value in enumerate(values, start=1):
         if as_json:
-            text = msgspec.json.format(msgspec.json.encode(value), indent=2).decode().replace("\n", "\n  ")
+            text = _write_json(value).replace("\n", "\n  ")
             sys.stdout.write(f"{'[' if number == 1 else ','}\n  {text}")
         else:
             sys.stdout.write(make_visible(render(value), tab="\t") + "\n")
@@ -136,6 +136,12 @@ def show_each(values: Iterable[T], *, as_json: bool, render: Callable[[T], str])
         sys.stdout.write("\n]\n" if number else "[]\n")
     sys.stdout.flush()
     return number
+
+
+def _write_json(value: Any) -> str:
+    from skillopt_sleep.review.visible import escape_json
+
+    return escape_json(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
 
 
 def complete(work: Coroutine[Any, Any, T]) -> T:

@@ -20,7 +20,7 @@ from skillopt_sleep.clock import now
 from skillopt_sleep.events import Event
 from skillopt_sleep.paths import locate
 from skillopt_sleep.period import as_local
-from skillopt_sleep.review.visible import show_line
+from skillopt_sleep.review.visible import escape_json, show_line
 from skillopt_sleep.review.wording import count
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ class _JsonLines:
         self._print({"event": "notice", "at": now(), "reason": sentence})
 
     def _print(self, value: object) -> None:
-        sys.stdout.write(msgspec.json.encode(value).decode() + "\n")
+        sys.stdout.write(escape_json(msgspec.json.encode(value).decode()) + "\n")
         sys.stdout.flush()
 
 

@@ -14,9 +14,11 @@ from typer.testing import CliRunner
 
 from skillopt_sleep.cli import app
 from skillopt_sleep.paths import locate
+from skillopt_sleep.review.visible import hides
 from tests.app.conftest import Sleeper
 from tests.conftest import git
 from tests.support.chat_server import RULE, ChatModel
+from tests.support.transcripts import write_session
 
 COMMANDS = "demo run review apply reject snooze revert status harvest sessions tasks doctor".split()
 CONFIG = "show get set path".split()
@@ -419,6 +421,32 @@ def test_text_of_the_users_that_the_terminal_cannot_show_is_no_error(sleeper: Sl
     done = run("sessions", env={"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0", "LC_ALL": "C"})
     assert done.returncode == 0, done.stderr
     assert "hinzu" in done.stdout
+
+
+@pytest.mark.parametrize("arguments", [["sessions"], ["sessions", "--show", "ID"]])
+def test_json_cannot_drive_a_terminal_either(arguments, sleeper: Sleeper):
+    """A terminal obeys control characters of eight bits too, and hides others; JSON can escape them."""
+    words = "first \u009b2J\u009d0;title\u009c \x7f \u202e \u2028 \U000e0041 日本 \U0001f600"
+    path = write_session(sleeper.projects / "-w", "hidden", [(words, "done")], cwd="/w")
+    sleeper.sleep("harvest")
+    done = run(*[path.stem if part == "ID" else part for part in arguments], "--json")
+    told = json.loads(done.stdout)
+    [prompt] = told[0]["prompts"] if isinstance(told, list) else [turn["prompt"] for turn in told["turns"]]
+    assert prompt == words
+    assert not hides(done.stdout)
+    assert "日本 \U0001f600" in done.stdout
+
+
+@pytest.mark.parametrize("arguments", ["sessions", "sessions --json", "tasks", "harvest --json"])
+def test_without_an_output_the_commands_end_as_ever(arguments, sleeper: Sleeper):
+    sleeper.work(days=2)
+    sleeper.sleep("harvest")
+    command = f"{sys.executable} -m skillopt_sleep {arguments} >&-"
+    done = subprocess.run(
+        ["bash", "-c", command], capture_output=True, text=True, check=False, env=os.environ
+    )
+    assert "bug" not in done.stderr
+    assert done.returncode in {0, 3}
 
 
 # --- doctor --------------------------------------------------------------------------------------

@@ -93,7 +93,7 @@ INTRUDERS = [
     b'"\xff\xfe"',
     b"[1,2,3]",
     b"{" * 5000,
-    b'{"timestamp":"\\ud83d","type":"event_msg","payload":{"type":"user_message","message":7}}',
+    b'{"timestamp":"\\ud83d","type":"event_msg","payload":{"type":"agent_message","message":7}}',
 ]
 
 

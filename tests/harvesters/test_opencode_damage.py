@@ -11,7 +11,7 @@ import sys
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skillopt_harvesters import SOURCES, MemoryClaims, Resume, read_file
+from skillopt_harvesters import SOURCES, Harvest, MemoryClaims, Resume, Signal, read_file
 from tests.support.damage import ODD
 from tests.support.opencode_store import RECORDED, Store, build_database, restore
 
@@ -201,3 +201,115 @@ def test_memory_does_not_grow_with_the_database(tmp_path):
         )
         peaks.append(int(done.stdout))
     assert peaks[1] < peaks[0] + 24 * 1024
+
+
+def told(readings):
+    return [reading.session.prompts for reading in readings if reading.session], readings[-1].warnings
+
+
+def make_store(path):
+    store = Store(path, wal=False)
+    for number in range(3):
+        session = store.session()
+        store.agent(session, store.user(session, f"prompt {number}"), f"did {number}")
+    store.close()
+    return store
+
+
+def test_a_session_whose_id_leads_nowhere_is_told(tmp_path):
+    store = make_store(tmp_path / "opencode.db")
+    with sqlite3.connect(store.path) as connection:
+        connection.execute("UPDATE session SET id = CAST(id AS BLOB) WHERE rowid = 2")
+    connection.close()
+    prompts, warnings = told(read_file(OPENCODE, store.path))
+    assert prompts == [("prompt 0",), ("prompt 2",)]
+    assert warnings == ("the database cannot be read: a session is not where its id leads",)
+
+
+def test_a_session_without_an_id_is_told(tmp_path):
+    store = make_store(tmp_path / "opencode.db")
+    with sqlite3.connect(store.path) as connection:
+        connection.execute("UPDATE session SET id = NULL WHERE rowid = 2")
+    connection.close()
+    prompts, warnings = told(read_file(OPENCODE, store.path))
+    assert prompts == [("prompt 0",), ("prompt 2",)]
+    assert warnings == ("the database is damaged: 2 of 3 sessions are in its list",)
+
+
+def test_messages_that_an_index_has_not_are_told(tmp_path):
+    """SQLite itself notices nothing: the rows are there, and the index is whole."""
+    store = make_store(tmp_path / "opencode.db")
+    name = "message_session_time_created_id_idx"
+    with sqlite3.connect(store.path, isolation_level=None) as connection:
+        connection.execute("PRAGMA writable_schema = ON")
+        [index] = connection.execute("SELECT * FROM sqlite_master WHERE name = ?", (name,)).fetchall()
+        connection.execute("DELETE FROM sqlite_master WHERE name = ?", (name,))
+    connection.close()
+    more = Store(store.path, schema="", wal=False)
+    more.number, more.clock = 100, store.clock
+    session = more.session()
+    more.agent(session, more.user(session, "prompt 3"), "did 3")
+    more.session()
+    more.close()
+    with sqlite3.connect(store.path, isolation_level=None) as connection:
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.execute("INSERT INTO sqlite_master VALUES (?, ?, ?, ?, ?)", index)
+    connection.close()
+    prompts, warnings = told(read_file(OPENCODE, store.path))
+    assert prompts == [("prompt 0",), ("prompt 1",), ("prompt 2",), (), ()]
+    assert warnings == ("the database is damaged: the messages of 1 session cannot be found",)
+
+
+def test_a_message_whose_parts_are_gone_has_lost_its_prompt(tmp_path):
+    store = Store(tmp_path / "opencode.db", wal=False)
+    session = store.session()
+    for number in range(3):
+        asked = store.user(session, f"prompt {number}")
+        store.agent(session, asked, f"did {number}")
+        if number == 1:
+            store.run("UPDATE part SET message_id = CAST(message_id AS BLOB) WHERE message_id = ?", asked)
+    store.close()
+    [reading, last] = read_file(OPENCODE, store.path)
+    turns = reading.session.turns
+    assert [(turn.prompt, turn.answer) for turn in turns] == [
+        ("prompt 0", "did 0"),
+        ("", "did 1"),
+        ("prompt 2", "did 2"),
+    ]
+    assert Signal.UNREAD in turns[1].signals
+    assert reading.session.skipped == 1
+    assert last.warnings == ()
+
+
+def harvest_all(home):
+    found = Harvest([OPENCODE], {}, env={}, home=home)
+    sessions = [one.session for one in found if one.session]
+    return [session.prompts for session in sessions], found.stats
+
+
+def test_a_database_with_a_damaged_beginning_is_told(private_home):
+    store = make_store(private_home / ".local/share/opencode/opencode.db")
+    data = store.path.read_bytes()
+    for beginning in (b"", b"\0" * 100, b"SQLite forma\0", b"\xff" * 16):
+        store.path.write_bytes(beginning + data[len(beginning) :])
+        prompts, stats = harvest_all(private_home)
+        if not beginning:
+            assert (len(prompts), stats.warnings) == (3, [])
+        else:
+            assert (prompts, stats.skipped) == ([], 1)
+            assert stats.warnings == [f"{store.path}: its beginning is damaged: it is no database"]
+    store.path.write_bytes(b"")
+    assert harvest_all(private_home)[1].warnings == []
+
+
+def test_a_session_file_that_is_none_any_more_is_told(private_home):
+    restore("1.1.65/storage.json", private_home)
+    folder = private_home / ".local/share/opencode/storage/session"
+    path = max(folder.rglob("ses_*.json"))
+    before, stats = harvest_all(private_home)
+    assert stats.warnings == []
+    for text in ("", "{", "\0" * 400, '{"ie": "ses_1", "time": {}}'):
+        path.write_text(text)
+        prompts, stats = harvest_all(private_home)
+        assert len(prompts) == len(before) - 1
+        assert (stats.skipped, stats.warnings) == (1, [f"{path}: it is no session that can be read"])

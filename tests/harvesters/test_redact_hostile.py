@@ -43,7 +43,7 @@ PHRASES = [
     'token value="a" ', "token\n value: ", "\na:5432:b:c:d", "x:y1z2@", "0123456789abcdef" * 2 + "-",
     "perm:aaaa.", '"kty":"d":"', "https:" + "\\" * 60 + "/", "value" + "\\" * 70 + "password ",
     "net use a ",     "rdp /p:", "pass<(echo ",
-    "credentials: a ", "Authorization: Digest a=b ",
+    "credentials: a ", "Authorization: Digest a=b ", "'\\''", "'\"'\"'", "password='\\''",
 ]  # fmt: skip
 SHAPES = [*dict.fromkeys((*UNITS, *PHRASES))]
 

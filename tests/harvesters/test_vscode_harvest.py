@@ -383,3 +383,39 @@ def test_memory_does_not_grow_with_a_session_of_64_mb(huge, kind, what):
     turns, skipped, peak = measure(path)
     assert (turns, skipped) == (62 if what == "many" else 3, 0)
     assert peak < 150
+
+
+@pytest.mark.parametrize("others", [("document",), ("transcript",), ("document", "transcript")])
+@pytest.mark.parametrize("spoiled", [b"", b"\0" * 5_000, b"garbage\n", b'{"a": 1}\n'])
+def test_a_log_that_a_crash_spoiled_hides_no_other_file(storage, run, spoiled, others):
+    chat = chat_of("one", "two")
+    if "document" in others:
+        chat.write(storage)
+    if "transcript" in others:
+        transcript_of("one", "two", session=chat.id).write(storage)
+    log = storage / "chatSessions" / f"{chat.id}.jsonl"
+    log.parent.mkdir(exist_ok=True)
+    log.write_bytes(spoiled)
+    [one], cursors, _ = run()
+    assert (one.session.id, one.session.prompts) == (chat.id, ("one", "two"))
+    assert run(cursors)[0] == []
+    # The client goes on with the log.
+    chat.ask("three", "done")
+    chat.write_log(storage)
+    [again], cursors, _ = run(cursors)
+    assert again.session.prompts == ("one", "two", "three")
+    assert again.session.path == str(log)
+
+
+@pytest.mark.parametrize("form", ["document", "log", "transcript"])
+def test_a_file_that_is_no_session_any_more_is_told(storage, run, form):
+    if form == "transcript":
+        path = transcript_of("one", "two").write(storage)
+        path.write_bytes(path.read_bytes().replace(b'{"type"', b'["type"'))
+    else:
+        chat = chat_of("one", "two")
+        path = chat.write(storage) if form == "document" else chat.write_log(storage)
+        path.write_bytes(b";" + path.read_bytes()[1:])
+    read, _, stats = run()
+    assert (read, stats.skipped) == ([], 1)
+    assert stats.warnings == [f"{path}: it is no chat session that can be read"]

@@ -53,7 +53,7 @@ _ARGUMENTS: dict[str, tuple[_Argument, ...]] = {
     "--auth": (_LOGIN_ARGUMENT,),
     "-b": (
         _argument("curl", _COOKIE),
-        _argument("htpasswd", rf" ?(?:[^\s-]\S{{0,128}} ){{1,2}}{_WORD}\s{{0,8}}(?=$|[;&|\n])"),
+        _argument("htpasswd", rf" ?(?:[^\s-]\S{{0,128}} ){{1,2}}{_WORD}\s{{0,8}}(?=$|[;&|\n\"'`\\])"),
     ),
     "--cookie": (_argument("curl", _COOKIE),),
     "-p": (_PASSWORD_ARGUMENT, _GLUED_ARGUMENT),

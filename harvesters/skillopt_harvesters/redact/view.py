@@ -31,6 +31,8 @@ _LETTERS = str.maketrans(
 )
 _PLAIN = _FULL_WIDTH | _QUOTES | _SPACES | _STOPS | _DASHES | _LETTERS
 _WORD_CHARACTER = re.compile(r"\w")
+# A quote inside a shell's single quotes: '\\'' or '"'"', also escaped, and inside such quotes once more.
+_NESTED = re.compile(r"""'(?:\\{1,63}'|\\{0,63}"'\\{0,63}")'[\\'"]{0,63}""")
 _ALIKE = re.compile("[" + "".join(map(re.escape, map(chr, _PLAIN))) + "]")
 
 
@@ -49,9 +51,11 @@ class View(NamedTuple):
     def of(cls, text: str, named: list[str] | None = None) -> View:
         """Return the view of a text; `named` are all of its words, in lower case, that hold names."""
         if text.isascii():
-            lowered = text.lower()
-            return cls(text, text, lowered, find_names(lowered, named))
+            plain = _NESTED.sub(_escape_quote, text) if "'" in text else text
+            lowered = plain.lower()
+            return cls(text, plain, lowered, find_names(lowered, named if plain is text else None))
         plain = text.translate(_PLAIN) if _ALIKE.search(text) else text
+        plain = _NESTED.sub(_escape_quote, plain)
         lowered = plain.lower()
         if len(lowered) != len(plain):
             # The dotted capital I is the one letter that becomes two.
@@ -75,6 +79,11 @@ class View(NamedTuple):
             return self
         parts.append(self.text[done:])
         return View.of("".join(parts))
+
+
+def _escape_quote(nested: re.Match[str]) -> str:
+    """Write it as one quote with as many backslashes as are known to stand before one."""
+    return "\\" * (len(nested[0]) - 1) + "'"
 
 
 def _beside_marks(text: str, edits: Iterable[Edit]) -> Iterator[Edit]:

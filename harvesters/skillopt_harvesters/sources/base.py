@@ -59,7 +59,8 @@ class Source(Protocol):
 
     A source whose files may be forks, or damaged at their beginning, or are only appended to, also has
     `find_fork`, `find_damage` and `appends`, as `LinedSource` declares them; one with a session in each file
-    has its `identify`.
+    has its `identify`. One that keeps a session in several files has `has_others`: it reads a file that it
+    does not recognise as well, for what the others have.
     """
 
     @property

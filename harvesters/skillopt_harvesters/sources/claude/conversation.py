@@ -6,6 +6,8 @@ import re
 from pathlib import PureWindowsPath
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from skillopt_harvesters.calls import clip, keep_id
 from skillopt_harvesters.damage import is_damaged
 from skillopt_harvesters.drafts import SessionDraft
@@ -54,13 +56,19 @@ class Conversation:
 
     def take_user(self, record: Record, *, copied: bool) -> None:
         message = record.message
-        if message is None:
+        if message is None or message.content is msgspec.UNSET:
+            self.session.meet_unknown("user/(none)")
+            turn = self.session.turn
+            if self._may_ask(record) and not (turn and turn.is_waiting):
+                self.session.miss_prompt(to_utc(record.timestamp), copied=copied)
             return
         texts, picture, damaged = self._read_content(record, message, copied=copied)
-        if not (texts or picture):
-            if damaged and self.asks(record):
-                self.session.meet_unknown(f"user/{damaged}")
+        if damaged:
+            self.session.meet_unknown(f"user/{damaged}")
+            if self._lacks_words(record, message, texts):
                 self.session.miss_prompt(to_utc(record.timestamp), copied=copied)
+                return
+        if not (texts or picture):
             return
         if record.is_meta or record.source_tool_use_id is not NULL:
             # A tool's doing: a skill that the agent called comes in as if its command had been typed.
@@ -75,7 +83,8 @@ class Conversation:
     def _read_content(self, record: Record, message: Message, *, copied: bool) -> tuple[list[str], bool, str]:
         """Take the results in a user's message.
 
-        Returns its texts, whether it has a picture, and the type of a text block that was damaged.
+        Returns its texts, whether it has a picture, and the type of a text block that was damaged, or lacks
+        its text.
         """
         content = message.content
         texts: list[str] = []
@@ -87,21 +96,36 @@ class Conversation:
                 texts.append(block)
             elif block.type == "tool_result":
                 self.results.take(record, block, copied=copied)
-            elif block.type == "text" and block.text:
-                texts.append(block.text)
+            elif block.type == "text":
+                if block.text:
+                    texts.append(block.text)
+                elif block.text is None:
+                    damaged = "text"
             elif block.type == "image":
                 picture = True
-            elif block.text and is_damaged(block.type, "text"):
-                damaged = block.type or ""
+            elif block.text and (block.type is None or is_damaged(block.type, "text")):
+                damaged = block.type or "(none)"
         return texts, picture, damaged
 
     def asks(self, record: Record) -> bool:
         """Tell whether a record that cannot be read for what it is has words as a prompt has."""
+        message = record.message
+        if message is None or not self._may_ask(record):
+            return False
+        return words.find_words([block.text for block in message.blocks if block.text]).is_act
+
+    def _may_ask(self, record: Record) -> bool:
+        """Tell whether a record is neither the client's own, nor a sub-agent's, nor the result of a call."""
         if record.is_meta or record.source_tool_use_id is not NULL or evidence.is_clients_own(record):
             return False
-        if record.message is None or (record.is_sidechain and not self.is_agent):
+        return record.tool_use_result is None and (self.is_agent or not record.is_sidechain)
+
+    def _lacks_words(self, record: Record, message: Message, texts: list[str]) -> bool:
+        """Tell whether a prompt of which a text is damaged has no other words."""
+        if not self._may_ask(record) or words.find_words(texts).is_act:
             return False
-        return words.find_words([block.text for block in record.message.blocks if block.text]).is_act
+        kinds = [block.type for block in message.blocks if block.type != "text" or block.text is None]
+        return self.asks(record) or ("text" in kinds and "tool_result" not in kinds)
 
     def _take_words(self, record: Record, found: words.Words, *, copied: bool, picture: bool = False) -> None:
         is_act = found.is_act or (picture and not found.interrupted)
@@ -253,8 +277,16 @@ class Conversation:
                 return
         (self.session if turn is None or turn.copied else turn).count(call, counts)
 
-    def take_attachment(self, record: Record, attachment: Attachment, *, copied: bool) -> None:
-        if attachment.type == "queued_command":
+    def take_attachment(self, record: Record, attachment: Attachment | None, *, copied: bool) -> None:
+        if attachment is None or attachment.type is None or is_damaged(attachment.type, "queued_command"):
+            self.session.meet_unknown(f"attachment/{(attachment and attachment.type) or '(none)'}")
+            if attachment and attachment.prompt is not NULL and self._may_ask(record):
+                self.session.miss_prompt(to_utc(record.timestamp), copied=copied)
+        elif attachment.type == "queued_command" and attachment.prompt is NULL:
+            self.session.meet_unknown("attachment/queued_command")
+            if attachment.command_mode in {None, "prompt"} and self._may_ask(record):
+                self.session.miss_prompt(to_utc(record.timestamp), copied=copied)
+        elif attachment.type == "queued_command":
             ours = attachment.command_mode not in {None, "prompt"} or attachment.is_meta
             if not ours and not evidence.is_from_client(attachment.origin) and not record.is_meta:
                 blocks = records.decode_content(attachment.prompt)

@@ -67,11 +67,11 @@ class Block(msgspec.Struct, frozen=True, gc=False):
 
 
 class Message(msgspec.Struct, frozen=True, gc=False):
-    """The message inside a user or assistant record."""
+    """The message inside a user or assistant record. Every one has a content, if only an empty one."""
 
     id: str | None = None
     model: str | None = None
-    content: str | list[Block | str] | None = None
+    content: str | list[Block | str] | msgspec.UnsetType | None = msgspec.UNSET
     usage: Usage | None = None
 
     @property
@@ -259,13 +259,13 @@ _NESTED: dict[str, type[msgspec.Struct]] = {
 }
 
 
-def _coerce_content(value: Any) -> str | list[Block | str] | None:
-    """Keep of a content value what is text or a block."""
+def _coerce_content(value: Any) -> str | list[Block | str] | msgspec.UnsetType | None:
+    """Keep of a content value what is text or a block; a number, say, is none."""
     if isinstance(value, str):
         return value
     items = [value] if isinstance(value, dict) else value
     if not isinstance(items, list):
-        return None
+        return None if value is None else msgspec.UNSET
     return [
         item if isinstance(item, str) else _coerce(item, Block)
         for item in items

@@ -109,7 +109,7 @@ class ClaudeReader(Reader[Memory]):
                 kept.append(record)
             elif record.type not in records.KNOWN_NOISE:
                 self.session.meet_unknown(record.type or "(none)")
-                if is_damaged(record.type, "user") and self.conversation.asks(record):
+                if _may_be_prompt(record) and self.conversation.asks(record):
                     self._take_records(kept)
                     kept = []
                     if not self.memory.loss:
@@ -198,7 +198,7 @@ class ClaudeReader(Reader[Memory]):
             self.conversation.take_assistant(record, copied=copied)
         elif kind == "user":
             self.conversation.take_user(record, copied=copied)
-        elif kind == "attachment" and record.attachment is not None:
+        elif kind == "attachment":
             self.conversation.take_attachment(record, record.attachment, copied=copied)
 
     def _note_orphan(self, record: Record) -> None:
@@ -222,6 +222,14 @@ def _knows(copies: Copies, memory: Memory, record: str) -> bool:
     return copies.has_seen(mark) and mark not in memory.orphans
 
 
+def _may_be_prompt(record: Record) -> bool:
+    """Tell whether a record of no known type was a user's; answers have more than a content."""
+    if record.type is not None:
+        return is_damaged(record.type, "user")
+    message = record.message
+    return message is not None and message.id is None and message.model is None and message.usage is None
+
+
 def _withdraws(record: Record) -> bool:
     return record.retracted_message_uuids is not NULL or record.supersedes_uuids is not NULL
 
@@ -233,4 +241,5 @@ def _may_open_turn(record: Record) -> bool:
         content = message.content if message else None
         opening = content[0] if content else None
         return not (isinstance(opening, Block) and opening.type == "tool_result")
-    return record.attachment is not None and record.attachment.type == "queued_command"
+    attachment = record.attachment
+    return attachment is not None and (attachment.type == "queued_command" or attachment.prompt is not NULL)

@@ -54,7 +54,10 @@ def _take_usual(  # noqa: PLR0912, PLR0915 - to call anything for each record ta
     for record in records:
         kind, message = record.type, record.message
         if message is None:
-            if record.attachment is not None and kind == "attachment":
+            if kind == "user":
+                odd = record
+                break
+            if kind == "attachment":
                 conversation.take_attachment(record, record.attachment, copied=False)
             continue
         content = message.content

@@ -32,7 +32,7 @@ from skillopt_harvesters.sources.codex.origins import find_origin
 from skillopt_harvesters.sources.codex.prompts import EVENT
 from skillopt_harvesters.sources.codex.steps import Steps
 from skillopt_harvesters.sources.codex.talk import Talk
-from skillopt_harvesters.sources.codex.work import NOISE, WorkRecord, decode_work
+from skillopt_harvesters.sources.codex.work import NOISE, Work, WorkRecord, decode_work
 from skillopt_harvesters.sources.lined import Reader
 from skillopt_harvesters.times import first_and_last, to_utc
 from skillopt_harvesters.turns import TurnDraft
@@ -48,9 +48,14 @@ _MAX_ELSEWHERE = 64
 _time_of = attrgetter("time")
 _EVENT = "event_msg/user_message"
 _TOLD_IN = ("event_msg", "response_item", "response_item/message", "message", "event_msg/item_completed")
+# What was said before a summary stands once more beside it.
+_COPIES = b'"replacement_history"'
+# What a record is called that lacks its type, or its payload or the type of that.
+_HOLLOW = frozenset({"(none)", "event_msg", "response_item"})
+# Told by its kind or role, one of whose quotes may be what is damaged; inside a text they would be escaped.
 _PROMPT = re.compile(
-    rb'"type":\s?"user_message"|"type":\s?"UserMessage"'
-    rb'|"role":\s?"user",\s?"content":\s?\[\{"type":\s?"input_text",\s?"text":\s?"(?!<|# AGENTS\.md)'
+    rb'"user_message|[^\\_]user_message"|"UserMessage|[^\\_]UserMessage"'
+    rb'|(?:"user|[^\\_]user").{1,20}content.{1,8}type.{1,4}input_text.{1,4}text[^\\]{1,4}"(?!<|# AGENTS\.md)'
 )
 
 
@@ -125,6 +130,9 @@ class CodexReader(Reader[Memory]):
                 return
             record = route.read(line, time)
         if record is not None:
+            if _lacks_item(record.payload):
+                self.session.meet_unknown("item/(none)")
+                self.lose(line)
             self._take(record)
             return
         found, bad = decode_patiently(line)
@@ -164,7 +172,7 @@ class CodexReader(Reader[Memory]):
             return False
         kind = (record.type, work.type)
         take = self._work.get(kind)
-        if take is None:
+        if take is None or (work.type == "item_completed" and _lacks_item(work)):
             return kind in NOISE
         ledger = self.memory.ledger
         self.talk.fresh, ledger.fresh = ledger.fresh, 0
@@ -172,7 +180,9 @@ class CodexReader(Reader[Memory]):
         return True
 
     def lose(self, line: bytes) -> None:
-        if not self.turns.copying and _PROMPT.search(line, 0, _OPENING):
+        if self.turns.copying or _COPIES in line[:_OPENING]:
+            return
+        if _PROMPT.search(line, 0, _OPENING):
             self.memory.lost = True
 
     def finish(self) -> None:
@@ -312,7 +322,11 @@ class CodexReader(Reader[Memory]):
     def _take_completed(self, completed: records.Completed, record: Record) -> None:
         item, thread = completed.item, completed.thread_id
         self.turns.pass_turn(completed.turn_id)
-        if thread and thread != self.session.id and not (self.turns.copying or self.turns.knows(thread)):
+        if (
+            thread
+            and thread != self.session.id
+            and not (self.turns.copying or self.turns.knows(thread) or is_damaged(thread, self.session.id))
+        ):
             return
         if item is None:
             return
@@ -345,6 +359,13 @@ class CodexReader(Reader[Memory]):
             place.count(call, tokens)
 
 
+def _lacks_item(payload: object) -> bool:
+    """Tell whether a completed item is not there, or does not say what it is."""
+    if not isinstance(payload, (records.Completed, Work)):
+        return False
+    return payload.item is None or payload.item.type is None
+
+
 def _has_damaged_kind(record: Record) -> bool:
     """Tell whether a record of no known kind may have told what was said."""
-    return any(is_damaged(record.kind, known) for known in _TOLD_IN)
+    return record.kind in _HOLLOW or any(is_damaged(record.kind, known) for known in _TOLD_IN)

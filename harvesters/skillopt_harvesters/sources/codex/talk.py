@@ -20,6 +20,7 @@ _LISTED_SKILL = re.compile(
 )
 _SKILL_LIST = "### Available skills"
 _MAX_SKILLS = 1000
+_TEXTS = frozenset({"input_text", "text", "Text"})
 _CLIENT_SAYS = "Compact task completed"
 
 
@@ -44,14 +45,19 @@ class Talk:
         told = message.internal_chat_message_metadata_passthrough
         self.turns.pass_turn(told.turn_id if told else None)
         if message.role == "user":
-            self._take_prompt(find_words(*split_parts(message)), GIVEN, record)
-        elif is_damaged(message.role, "user"):
-            self._lose_prompt(f"message/{message.role}", find_words(*split_parts(message)))
+            words = find_words(*split_parts(message))
+            if _lack_text(message.content):
+                self._lose_words("user/(none)", words)
+            self._take_prompt(words, GIVEN, record)
+        elif is_damaged(message.role, "user") or (message.role is None and _is_given(message.content)):
+            self._lose_prompt(f"message/{message.role or '(none)'}", find_words(*split_parts(message)))
 
     def take_user_message(self, told: records.UserMessage, record: Record) -> None:
         if told.kind in {None, "plain"}:
             words = find_words([told.message] if told.message else [])
-            words.image = words.image or bool(told.images or told.local_images)
+            if told.message is None:
+                self._lose_words("user_message/(none)", words)
+            words.image = words.image or bool(told.message is not None and (told.images or told.local_images))
             self._take_prompt(words, EVENT, record)
 
     def take_agent_message(self, told: records.AgentMessage, record: Record) -> None:
@@ -64,7 +70,10 @@ class Talk:
         texts = [part.text for part in parts if part.text]
         if item.type == "UserMessage":
             words = find_words(texts)
-            words.image = words.image or any((part.type or "").endswith("image") for part in parts)
+            if _lack_text(item.content):
+                self._lose_words("item/UserMessage", words)
+            else:
+                words.image = words.image or any((part.type or "").endswith("image") for part in parts)
             self._take_prompt(words, ITEM, record)
         elif item.type == "AgentMessage":
             self._take_words(texts, ITEM, record)
@@ -117,6 +126,12 @@ class Talk:
         if words.is_act and not (words.tagged or self.turns.copying):
             self.memory.lost = True
 
+    def _lose_words(self, name: str, words: Words) -> None:
+        """Count a prompt of which words are not there; other halves of it, or other words, may be."""
+        self.session.meet_unknown(name)
+        if not (words.is_act or self.turns.copying):
+            self.memory.lost = True
+
     def _take_prompt(self, words: Words, stream: int, record: Record) -> None:
         memory, ledger, latest = self.memory, self.memory.ledger, self.turns.latest
         if words.interrupted and latest and not self.turns.copying:
@@ -153,6 +168,16 @@ class Talk:
         for match in _LISTED_SKILL.finditer(text, text.find(_SKILL_LIST)):
             if len(offered) < _MAX_SKILLS:
                 offered[match["name"]] = None
+
+
+def _is_given(parts: list[records.Part] | None) -> bool:
+    """Tell whether a message was the model's to read, not one it wrote."""
+    return any(part.type in _TEXTS for part in parts or ())
+
+
+def _lack_text(parts: list[records.Part] | None) -> bool:
+    """Tell whether a text is not where it should be; an image has none."""
+    return parts is None or any(part.text is None and part.type in _TEXTS for part in parts)
 
 
 def _name(stream: int) -> str:

@@ -98,6 +98,9 @@ def take_entry(session: SessionDraft, value: Any, copies: Copies | None = None) 
             turn = TurnDraft(prompt=found.prompt, command=found.command, started=to_utc(entry.timestamp))
             turn.copied = copied
             session.open_turn(turn)
+        elif entry.text is None:
+            session.meet_unknown("user/(none)")
+            session.miss_prompt(to_utc(entry.timestamp), copied=copied)
     elif entry.type in {"copilot", "error", "tool_call_requested", "tool_call_completed"}:
         _take_work(session, entry)
     elif entry.type not in _SHOWN:

@@ -147,6 +147,7 @@ class Data(msgspec.Struct, frozen=True, rename="camel", kw_only=True, gc=False):
     branch: str | None = None
     head_commit: str | None = None
     detached_from_spawning_parent_session_id: str | None = None
+    role: str | None = None
     content: str | None = None
     source: str | None = None
     agent_mode: str | None = None

@@ -34,9 +34,11 @@ if TYPE_CHECKING:
 # Reasons to abort that are not the user's.
 _LIMITS = frozenset({"autopilot_credit_limit"})
 _MAX_ELSEWHERE = 64
-_type_of, _time_of = attrgetter("type"), attrgetter("timestamp")
+_type_of, _time_of, _data_of = attrgetter("type"), attrgetter("timestamp"), attrgetter("data")
+_ASK = "user.message"
 _OPENING = 4096
-_PROMPT = re.compile(rb'"type":\s?"user\.message"')
+# One of its quotes may be what is damaged; inside a text they would be escaped.
+_PROMPT = re.compile(rb'"user\.message|[^\\.]user\.message"')
 _NOT_TYPED = re.compile(rb'"(?:source|parentToolCallId|agentId)":\s?"|"isAutopilotContinuation":\s?true')
 _REJECTED_BY_USER = "denied-interactively-by-user"
 
@@ -120,9 +122,10 @@ class CopilotReader(Reader[Memory]):
     def _take_found(self, found: list[Event]) -> None:
         """Take events; those behind a prompt that cannot be read come when that is known."""
         start = 0
-        if any(kind and is_damaged(kind, "user.message") for kind in set(map(_type_of, found))):
+        kinds: set[str | None] = set(map(_type_of, found))
+        if None in kinds or None in map(_data_of, found) or any(is_damaged(kind, _ASK) for kind in kinds):
             for place, event in enumerate(found):
-                if is_damaged(event.type, "user.message") and event.data and is_prompt(event, event.data):
+                if _may_be_prompt(event):
                     self._take_events(self._pick(found[start : place + 1]))
                     self.memory.lost = True
                     start = place + 1
@@ -251,6 +254,9 @@ class CopilotReader(Reader[Memory]):
 
     def _take_prompt(self, event: Event, data: Data) -> None:
         if not is_prompt(event, data):
+            if data.content is None and not _is_not_typed(event, data):
+                self.session.meet_unknown("user.message/(none)")
+                self.memory.lost = True
             return
         found = words.find_words(data.content or "")
         if data.agent_mode == "shell":
@@ -321,7 +327,10 @@ class CopilotReader(Reader[Memory]):
     def _take_shell_line(self, event: Event, data: Data) -> None:
         """Take a command line the user typed: it is a turn of its own."""
         line = tools.read_input(data.arguments).command
-        if line and not event.agent_id:
+        if line is None and not event.agent_id and data.tool_name in {*tools.SHELLS, None}:
+            self.session.meet_unknown("tool.user_requested/(none)")
+            self.memory.lost = True
+        elif line and not event.agent_id:
             self._open_turn(event, words.Words(line, "!"))
 
     def _take_call(self, event: Event, data: Data) -> None:
@@ -392,10 +401,20 @@ _WORK = frozenset({"assistant.message", "tool.execution_start"})
 
 def is_prompt(event: Event, data: Data) -> bool:
     """Tell whether a user message is a person's: not another agent's, the client's or a skill's."""
-    return not (
-        event.agent_id
-        or data.parent_tool_call_id
-        or data.source
-        or data.is_autopilot_continuation
-        or not (data.content and data.content.strip())
-    )
+    return bool(data.content and data.content.strip()) and not _is_not_typed(event, data)
+
+
+def _is_not_typed(event: Event, data: Data) -> bool:
+    return bool(event.agent_id or data.parent_tool_call_id or data.source or data.is_autopilot_continuation)
+
+
+def _may_be_prompt(event: Event) -> bool:
+    """Tell whether a prompt is in an event that cannot be read for what it is."""
+    kind, data = event.type, event.data
+    if data is None:
+        return kind == _ASK and not event.agent_id
+    if kind is None:
+        # Other events with a text have these beside it.
+        told = (data.role, data.name, data.model, data.tool_requests)
+        return told.count(None) == len(told) and is_prompt(event, data)
+    return is_damaged(kind, _ASK) and is_prompt(event, data)

@@ -13,6 +13,7 @@ look like a person's to this day.
 from __future__ import annotations
 
 import errno
+import sqlite3
 from functools import partial
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -25,7 +26,6 @@ from skillopt_harvesters.sources.opencode.database import DAMAGE, Database, stat
 from skillopt_harvesters.sources.opencode.talk import CLIENT, Talk
 
 if TYPE_CHECKING:
-    import sqlite3
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
@@ -60,6 +60,9 @@ class OpenCodeSource:
     def recognise(self, head: bytes) -> bool:
         return places.recognise(head)
 
+    def find_damage(self, head: bytes, path: Path) -> str:
+        return places.find_damage(head, path)
+
     def read(
         self, file: BinaryIO, path: Path, *, claims: Claims, resume: Resume | None = None
     ) -> Iterator[Reading]:
@@ -75,6 +78,7 @@ def _read_database(path: Path, claims: Claims, resume: Resume | None) -> Iterato
     known = _decode_states(resume)
     states: dict[int, int] = {}
     problems: list[str] = []
+    silent: set[str] = set()
     failed = 0
     with Database(path) as database:
         try:
@@ -94,15 +98,18 @@ def _read_database(path: Path, claims: Claims, resume: Resume | None) -> Iterato
                 states[mark] = state
                 continue
             try:
-                read = _read_session(database, layout, session, path, claims)
+                read, is_silent = _read_session(database, layout, session, path, claims)
             except DAMAGE as error:
                 failed += 1
                 damage = damage or _describe(error)
                 continue
             if state is not None:
                 states[mark] = state
+            if is_silent:
+                silent.add(session)
             if read is not None:
                 yield Reading(session=read, offset=0)
+        damage = damage or _find_lost(database, layout, silent)
     if damage:
         problems.append(damage + (f" ({failed} sessions could not be read)" if failed > 1 else ""))
     yield Reading(session=None, offset=0, state=msgspec.msgpack.encode(states), warnings=tuple(problems))
@@ -121,27 +128,47 @@ def _find_states(
         found = rows.read_states(connection, layout)
         if found and not rows.has_messages(connection, layout):
             problems.append("it has sessions, but no messages where this version looks for them")
+        listed, counted = len(found), rows.count_sessions(connection)
+        damage = f"the database is damaged: {listed} of {counted} sessions are in its list"
     except DAMAGE as error:
         # What does not stand on the broken page can be read.
         return rows.read_states_singly(connection, layout), _describe(error)
-    return found, ""
+    return found, damage if listed != counted else ""
+
+
+def _find_lost(database: Database, layout: rows.Layout, sessions: set[str]) -> str:
+    """Tell whether sessions in which nothing was found have messages all the same; "" when none has."""
+    if not sessions:
+        return ""
+    try:
+        with database.transaction() as connection:
+            lost = rows.find_spoken(connection, layout, sessions)
+    except DAMAGE as error:
+        return _describe(error)
+    sessions_lost = f"{len(lost)} session{'s' * (len(lost) > 1)}"
+    return f"the database is damaged: the messages of {sessions_lost} cannot be found" if lost else ""
 
 
 def _read_session(
     database: Database, layout: rows.Layout, session: str, path: Path, claims: Claims
-) -> Session | None:
-    """Return a session; None when it was removed meanwhile. Raises OSError when the client never pauses."""
+) -> tuple[Session | None, bool]:
+    """Return a session, None when it was removed meanwhile; and whether it has no messages.
+
+    Raises OSError when the client never pauses, and one of `DAMAGE` when the session is not where it should.
+    """
     for _ in range(_TRIES):
         with database.transaction() as connection:
             head = rows.read_head(connection, layout, session)
             if head is None:
-                return None
+                if rows.is_listed(connection, session):
+                    raise sqlite3.DatabaseError("a session is not where its id leads")
+                return None, False
             talk = Talk(
                 head, str(path), claims, is_headless=partial(rows.is_headless_session, connection, layout)
             )
-            rows.feed(connection, layout, session, talk)
+            found = rows.feed(connection, layout, session, talk)
         if not database.has_changed:
-            return talk.finish()
+            return talk.finish(), not found
     raise OSError(errno.EAGAIN, "the database changes all the time")
 
 

@@ -20,6 +20,7 @@ _DATABASE = re.compile(r"opencode(?:-[\w.-]+)?\.db\Z")
 _SESSION = re.compile(
     rb'\s*\{\s*"id"\s*:\s*"ses_[^"]+"\s*,(?=.*"(?:version|time|title|projectID)"\s*:)', re.DOTALL
 )
+_SESSION_FILE = re.compile(r"ses_\w+\.json\Z")
 _MARKS = b"\xef\xbb\xbf\x00"
 
 
@@ -75,3 +76,10 @@ def recognise(head: bytes) -> bool:
     Of a database only its tables can tell, which may stand in its log alone; so that is left to the reading.
     """
     return is_database(head) or _SESSION.match(head.lstrip(_MARKS)) is not None
+
+
+def find_damage(head: bytes, path: Path) -> str:
+    """Return why a file of this client's name is not one; "" for any other, and for text."""
+    if _DATABASE.match(path.name):
+        return "its beginning is damaged: it is no database" if b"\0" in head else ""
+    return "it is no session that can be read" if _SESSION_FILE.match(path.name) else ""

@@ -31,13 +31,15 @@ class Head(msgspec.Struct, frozen=True, kw_only=True):
 class Part(msgspec.Struct, frozen=True, kw_only=True):
     """A piece of a message. `kind` is text, tool, subtask, file, step, compaction, or anything else.
 
-    `synthetic` text was written by the client, and is cut. A tool has a `name`, the id of its `call`, what it
-    was given, how it ended and the end of its output; a subtask the name of the command that began it.
+    `synthetic` text was written by the client, and is cut; what is `hollow` lacks its text. A tool has a
+    `name`, the id of its `call`, what it was given, how it ended and the end of its output; a subtask the
+    name of the command that began it.
     """
 
     kind: str
     text: str = ""
     synthetic: bool = False
+    hollow: bool = False
     name: str = ""
     call: str = ""
     input: msgspec.Raw = NULL

@@ -142,6 +142,30 @@ def has_session(connection: sqlite3.Connection, session: str) -> bool:
     return connection.execute("SELECT 1 FROM session WHERE id = ?", (session,)).fetchone() is not None
 
 
+def count_sessions(connection: sqlite3.Connection) -> int:
+    """Return how many sessions the table's index has; a list of them comes from the table itself."""
+    found: int = connection.execute("SELECT count(*) FROM session").fetchone()[0]
+    return found
+
+
+def is_listed(connection: sqlite3.Connection, session: str) -> bool:
+    """Tell whether a session is in the table, wherever its index leads."""
+    return any(_text(key) == session for (key,) in connection.execute("SELECT id FROM session NOT INDEXED"))
+
+
+def find_spoken(connection: sqlite3.Connection, layout: Layout, sessions: set[str]) -> set[str]:
+    """Return those of some sessions that have messages in the tables, wherever their indexes lead.
+
+    Reads whole tables, but for long values: asked only of sessions that seem to have none.
+    """
+    found: set[str] = set()
+    for table in ("message", "session_message"):
+        if table in layout.columns:
+            query = f"SELECT DISTINCT session_id FROM {table} NOT INDEXED"
+            found |= {_text(key) for (key,) in connection.execute(query)}
+    return found & sessions
+
+
 def has_messages(connection: sqlite3.Connection, layout: Layout) -> bool:
     """Tell whether there is any message at all."""
     tables = [name for name in ("message", "session_message") if name in layout.columns]
@@ -171,11 +195,13 @@ def read_head(connection: sqlite3.Connection, layout: Layout, session: str) -> H
     return to_head(found, session)
 
 
-def feed(connection: sqlite3.Connection, layout: Layout, session: str, talk: Talk) -> None:
-    """Give the messages of a session to `talk`, one at a time."""
+def feed(connection: sqlite3.Connection, layout: Layout, session: str, talk: Talk) -> bool:
+    """Give the messages of a session to `talk`, one at a time; return whether there are any."""
+    found = False
     if layout.has_parts:
         query = f"SELECT id, {_bounded()} FROM message WHERE session_id = ? ORDER BY time_created, id"
         for key, data in connection.execute(query, (session,)):
+            found = True
             info = _decode(data, Info, talk)
             if info is not None:
                 message = _text(key)
@@ -183,6 +209,9 @@ def feed(connection: sqlite3.Connection, layout: Layout, session: str, talk: Tal
     if "session_message" in layout.columns:
         for newer in _read_newer(connection, session, talk):
             talk.take(newer)
+        query = "SELECT 1 FROM session_message WHERE session_id = ?"
+        found = found or connection.execute(query, (session,)).fetchone() is not None
+    return found
 
 
 def _read_parts(connection: sqlite3.Connection, message: str, talk: Talk) -> Iterator[Part]:

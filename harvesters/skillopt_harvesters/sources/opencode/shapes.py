@@ -87,12 +87,14 @@ def to_part(stored: StoredPart) -> Part:
     if kind == "tool":
         return _to_tool(stored.tool, stored.call, stored.state or State())
     if kind == "subtask":
-        return Part(kind=kind, text=stored.prompt or "", name=stored.command or "")
+        hollow = stored.prompt is None
+        return Part(kind=kind, text=stored.prompt or "", name=stored.command or "", hollow=hollow)
     if kind == "step-finish":
         return Part(kind="step", tokens=stored.tokens.tokens if stored.tokens else None)
     synthetic = bool(stored.synthetic or stored.ignored)
     text = stored.text or ""
-    return Part(kind=kind, text=text[:_SYNTHETIC] if synthetic else text, synthetic=synthetic)
+    hollow = kind == "text" and stored.text is None and not synthetic
+    return Part(kind=kind, text=text[:_SYNTHETIC] if synthetic else text, synthetic=synthetic, hollow=hollow)
 
 
 def _to_tool(name: str | None, call: str | None, state: State) -> Part:
@@ -155,10 +157,11 @@ def from_newer(kind: str, data: bytes, message: str) -> Message | None:
     time, error, model = found.time or Time(), found.error, decode_any(found.model)
     stopped = error is not None and (error.message or "").startswith(_STOPPED)
     if kind == "shell":
-        parts = [Part(kind="text", text=found.command or "")]
+        parts = [Part(kind="text", text=found.command or "", hollow=found.command is None)]
     elif kind != "assistant":
         pictures = decode_any(found.files)
-        parts = [Part(kind="text", text=found.text or ""), *[Part(kind="file")] * bool(pictures)]
+        told = Part(kind="text", text=found.text or "", hollow=found.text is None)
+        parts = [told, *[Part(kind="file")] * bool(pictures)]
     else:
         parts = [
             _to_tool(part.name, part.id, part.state or State())
@@ -178,6 +181,10 @@ def from_newer(kind: str, data: bytes, message: str) -> Message | None:
         tokens=found.tokens.tokens if found.tokens else None,
         parts=parts,
     )
+
+
+def _to_text(kind: str | None, text: str | None) -> Part:
+    return Part(kind=kind or "", text=text or "", hollow=kind == "text" and text is None)
 
 
 class _Oldest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -228,9 +235,13 @@ def from_oldest(data: bytes, message: str) -> Message | None:
     parts = [
         _from_invocation(part.tool_invocation, ends if isinstance(ends, dict) else {})
         if part.tool_invocation
-        else Part(kind=part.type or "", text=part.text or "")
+        else Part(
+            kind=part.type or "", text=part.text or "", hollow=part.type == "text" and part.text is None
+        )
         for part in found.parts or ()
     ]
+    if found.parts is None:
+        parts.append(Part(kind="text", hollow=True))
     return Message(
         id=message,
         role=found.role or "",

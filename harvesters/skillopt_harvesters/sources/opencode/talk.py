@@ -70,11 +70,13 @@ class Talk:
             self._take_user(message)
         elif message.role == "assistant":
             self._take_assistant(message, announcement)
+        elif message.role == "shell" and any(part.hollow for part in message.parts):
+            self._lose_text(message.role)
         elif message.role == "shell":
             self._open(message, "".join(part.text for part in message.parts), "!")
         else:
             self.session.meet_unknown(f"message/{message.role or '(none)'}")
-            if is_damaged(message.role, "user") and any(part.text.strip() for part in message.parts):
+            if _may_ask(message) and any(part.text.strip() for part in message.parts):
                 self.lose_prompt()
 
     def finish(self) -> Session:
@@ -95,12 +97,21 @@ class Talk:
         """Note that a prompt cannot be read: the next answer is not to the one before."""
         self._damaged = self._lost = True
 
+    def _lose_text(self, role: str) -> None:
+        self.session.meet_unknown(f"{role}/text")
+        self.lose_prompt()
+
     def _count_bad(self) -> int:
         return self.session.bad + self.session.overlong
 
     def _take_user(self, message: Message) -> None:
         parts = list(message.parts)
-        damaged = [part.kind for part in parts if part.text.strip() and is_damaged(part.kind, "text")]
+        if not parts and self._count_bad() == self._bad:
+            # A message's parts are written with it, or right after: then it is read once more.
+            self.session.meet_unknown("user/(nothing)")
+            self.lose_prompt()
+            return
+        damaged = [part.kind or "(none)" for part in parts if part.hollow or _is_damaged_text(part)]
         for kind in damaged:
             self.session.meet_unknown(f"user/{kind}")
         texts = [part for part in parts if part.kind == "text" and part.text.strip()]
@@ -115,7 +126,7 @@ class Talk:
             self._open(message, words.prompt, words.command)
         elif any(announces_shell(part.text) for part in texts):
             self._announcement = message
-        elif any(part.kind == "file" for part in parts):
+        elif any(part.kind == "file" for part in parts) and not damaged:
             self._open(message, "", None)
         elif damaged or self._count_bad() > self._bad:
             self.lose_prompt()
@@ -256,3 +267,14 @@ class Talk:
             signals = {*closed[place].signals, Signal.INTERRUPTION}
             ordered = tuple(sorted(signals, key=lambda signal: signal.value))
             closed[place] = msgspec.structs.replace(closed[place], signals=ordered)
+
+
+def _may_ask(message: Message) -> bool:
+    """Tell whether a message of no known role was the user's; an answer has more than its parts."""
+    if message.role:
+        return is_damaged(message.role, "user")
+    return not (message.parent or message.model or message.tokens)
+
+
+def _is_damaged_text(part: Part) -> bool:
+    return bool(part.text.strip()) and (not part.kind or is_damaged(part.kind, "text"))

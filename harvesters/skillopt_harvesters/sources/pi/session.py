@@ -29,7 +29,8 @@ _STOPPED = re.compile(r"\b(?:Command|Operation) aborted\s*\Z")
 _OFFERED = re.compile(r"<name>([^<\n]{1,100})</name>")
 _MAX_SAME = 1000
 _OPENING = 4096
-_PROMPT = re.compile(rb'"role":\s?"user"')
+# One of the quotes may be what is damaged; inside a text they would be escaped.
+_PROMPT = re.compile(rb'role(?=[^\\]{0,6}")[^\\]{1,6}user\b')
 
 
 class Memory(msgspec.Struct):
@@ -65,6 +66,10 @@ class PiReader(Reader[Memory]):
         if bad:
             self.lose(line)
         for entry in found:
+            if entry.message is None and (entry.type == "message" or entry.type not in records.KNOWN):
+                if entry.type == "message":
+                    self.session.meet_unknown("message/(none)")
+                self.lose(line)
             self._take(entry)
 
     def lose(self, line: bytes) -> None:
@@ -136,7 +141,7 @@ class PiReader(Reader[Memory]):
             self._take_system(message)
         elif role not in records.CLIENT_ROLES:
             self.session.meet_unknown(f"message/{role or '(none)'}")
-            self.memory.lost = self.memory.lost or (is_damaged(role, "user") and bool(message.text.strip()))
+            self.memory.lost = self.memory.lost or (_may_ask(message) and bool(message.text.strip()))
         return up
 
     def _take_words(self, entry: Entry, message: Message, mark: int, up: int) -> int:
@@ -144,11 +149,13 @@ class PiReader(Reader[Memory]):
             words = Words(prompt=message.command or "", command="!")
         else:
             words = find_words(message.text)
-        if not (words.prompt or words.command or message.has_image):
-            damaged = next((block.type for block in message.blocks if is_damaged(block.type, "text")), None)
-            if damaged is not None:
-                self.session.meet_unknown(f"user/{damaged}")
+        damaged = _find_damage(message)
+        if damaged:
+            self.session.meet_unknown(f"{message.role}/{damaged}")
+            if not (words.prompt or (words.command and message.role == "user")):
                 self.memory.lost = True
+                return up
+        if not (words.prompt or words.command or message.has_image):
             return up
         copied = self.copies.opens_copy(mark)
         self.memory.lost = False
@@ -300,6 +307,28 @@ class PiReader(Reader[Memory]):
             )
             if tokens != Tokens():
                 holder.count(f"{mark:x}", tokens)
+
+
+def _may_ask(message: Message) -> bool:
+    """Tell whether a message of no known role was the user's; others have more than a content."""
+    if message.role is not None:
+        return is_damaged(message.role, "user")
+    told = (message.model, message.usage, message.stop_reason, message.tool_call_id)
+    return told.count(None) == len(told)
+
+
+def _find_damage(message: Message) -> str:
+    """Return the type of a text of the user's that was damaged, or lacks its text; "" when none is."""
+    if message.role == "bashExecution":
+        return "(none)" if message.command is None else ""
+    if message.content is None:
+        return "(none)"
+    for block in message.blocks:
+        if block.text is None if block.type == "text" else is_damaged(block.type, "text"):
+            return block.type or ""
+        if block.type is None and block.text:
+            return "(none)"
+    return ""
 
 
 def _mark(entry: Entry, number: int = 1) -> int:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from skillopt_harvesters.claims import Claims
 
 _HEAD = 64 * 1024
+_NO_SESSION = "it is no chat session that can be read"
 _PROMPT = b'{"type":"user.message"'
 
 
@@ -74,12 +75,20 @@ class VscodeSource:
     def identify(self, path: Path) -> str:
         return path.stem
 
+    def has_others(self, path: Path) -> bool:
+        return len(discover.family_of(path)) > 1
+
     def find_damage(self, head: bytes, path: Path) -> str:
-        return find_encoding(head)
+        return find_encoding(head) or (_NO_SESSION if discover.keeps_sessions(path, head) else "")
 
     def read(
         self, file: BinaryIO, path: Path, *, claims: Claims, resume: Resume | None = None
     ) -> Iterator[Reading]:
+        file.seek(0)
+        if _find_format(file) is None and self.has_others(path):
+            # What a crash emptied, or filled with NULs, hides none of the others.
+            yield Reading(session=self._find_better(None, path, claims), offset=0)
+            return
         form, reading = self._read(file, path, claims, resume)
         session = reading.session
         best = self._find_better(session, path, claims)

@@ -73,6 +73,14 @@ def family_of(path: Path) -> list[Path]:
     return family if path in family else [path]
 
 
+def keeps_sessions(path: Path, head: bytes) -> bool:
+    """Tell whether a file has requests of a session, or prompts, and stands where VS Code keeps such."""
+    folder = path.parent.name
+    if folder == _TRANSCRIPTS:
+        return b'"user.message"' in head
+    return folder in (_SESSIONS, *_WINDOWLESS) and b'"requestId"' in head
+
+
 def find_project(path: Path) -> str | None:
     """Return the folder a session's window was opened on, which `workspace.json` beside it names.
 

@@ -14,7 +14,7 @@ from skillopt_harvesters.sources.loose import coerce, decode_any, decoder_of
 from skillopt_harvesters.sources.skim import MAX_HELD, Skimmer, Torn
 from skillopt_harvesters.sources.vscode.requests import REQUEST, Ask, Request, make_ask, read_request
 from skillopt_harvesters.sources.vscode.state import HEADER, State, field_of, take_header
-from skillopt_harvesters.sources.vscode.turns import add_turn
+from skillopt_harvesters.sources.vscode.turns import add_turn, count_hollow
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,30 +47,32 @@ def _read_at_once(file: BinaryIO, session: SessionDraft, copies: Copies) -> bool
         state = decoder_of(State).decode(text.strip(_PADDING))
     except (msgspec.DecodeError, RecursionError):
         return False
+    if state.requests is msgspec.UNSET:
+        return False
     for key in HEADER:
         take_header(session, key, decode_any(getattr(state, field_of(key))))
     for raw in state.requests:
-        add_turn(session, read_request(raw), copies)
+        add_turn(session, count_hollow(session, read_request(raw)), copies)
     return True
 
 
 def _read_in_steps(skimmer: Skimmer, session: SessionDraft, copies: Copies) -> None:
-    passed = 0
+    passed, found = 0, False
     try:
         for key in skimmer.members():
             if key == "requests":
-                passed = -1
+                passed, found = -1, True
                 for ask in iterate_requests(skimmer, session):
-                    add_turn(session, ask, copies)
+                    add_turn(session, count_hollow(session, ask), copies)
                 passed = skimmer.offset
             elif key in HEADER:
                 take_header(session, key, decode_any(skimmer.prune(HEADER[key])))
-        if skimmer.peek() != -1:
-            raise Torn("more follows")
+        if skimmer.peek() != -1 or not found:
+            raise Torn("more follows, or the list of requests has another name")
     except Torn:
         session.bad += 1
         for ask in _salvage(skimmer, session, passed) if passed >= 0 else ():
-            add_turn(session, ask, copies)
+            add_turn(session, count_hollow(session, ask), copies)
 
 
 def iterate_requests(skimmer: Skimmer, session: SessionDraft) -> Iterator[Ask]:

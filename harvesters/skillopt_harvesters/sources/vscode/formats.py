@@ -70,9 +70,10 @@ def _is_operation(value: Any) -> bool:
 
 def _is_session(opening: bytes) -> bool:
     keys = _keys(opening)
-    return "requests" in keys and (
-        len(keys & _SESSION_KEYS) > 1 or bool(_FIRST_REQUEST.search(opening[:65_536]))
-    )
+    told = len(keys & _SESSION_KEYS)
+    if "requests" not in keys and told < 2:
+        return False
+    return ("requests" in keys and told > 1) or bool(_FIRST_REQUEST.search(opening[:65_536]))
 
 
 def _keys(text: bytes) -> set[str]:

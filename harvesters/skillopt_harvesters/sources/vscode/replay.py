@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from skillopt_harvesters.claims import Copies, mark_of
+from skillopt_harvesters.damage import is_damaged
 from skillopt_harvesters.drafts import SessionDraft
 from skillopt_harvesters.sources.loose import NULL, decode_any, decode_line, opening_of
 from skillopt_harvesters.sources.skim import Skimmer
@@ -28,7 +29,7 @@ from skillopt_harvesters.sources.vscode.operations import (
 )
 from skillopt_harvesters.sources.vscode.requests import Ask, read_request
 from skillopt_harvesters.sources.vscode.state import HEADER, field_of, read_state, take_header
-from skillopt_harvesters.sources.vscode.turns import add_turn
+from skillopt_harvesters.sources.vscode.turns import add_turn, count_hollow
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -104,6 +105,9 @@ class Replay:
         for operation in operations:
             if operation.kind == ALL:
                 self._take_all(operation.v)
+            elif operation.kind == DELETE and opening_of(operation.v) in (b"[", b"{"):
+                # A bit away from one that appends.
+                self.draft.meet_unknown("operation 3 with a value")
             elif operation.kind in {SET, PUSH, DELETE} and operation.k:
                 self._take_change(operation, operation.k)
             else:
@@ -165,7 +169,9 @@ class Replay:
 
     def _take_all(self, raw: msgspec.Raw) -> None:
         state = read_state(raw)
-        requests = state.requests
+        if state.requests is msgspec.UNSET:
+            self.draft.meet_unknown("state/(none)")
+        requests = state.requests or []
         if self.open or self.memory.settled or self.draft.closed_turns:
             self._replace(len(requests))
         for key in HEADER:
@@ -202,6 +208,8 @@ class Replay:
 
     def _take_change(self, operation: Operation, path: list[str | int]) -> None:
         if path[0] != "requests":
+            if is_damaged(str(path[0]), "requests"):
+                self.draft.meet_unknown(f"operation on {path[0]}")
             if len(path) == 1 and path[0] in HEADER and operation.kind == SET:
                 take_header(self.draft, str(path[0]), decode_any(operation.v))
             return
@@ -214,7 +222,9 @@ class Replay:
                 self._append([read_request(operation.v)])
             return
         if len(path) == 2:
-            place.ask = read_request(operation.v) if operation.kind == SET else Ask()
+            place.ask = (
+                count_hollow(self.draft, read_request(operation.v)) if operation.kind == SET else Ask()
+            )
         elif path[2] == "response" and (len(path) > 3 or operation.kind == PUSH):
             change_response(place.ask, operation, path[3:])
         elif len(path) == 3 and operation.kind != PUSH:
@@ -224,6 +234,8 @@ class Replay:
 
     def _change_list(self, operation: Operation) -> None:
         items = items_of(operation.v)
+        if opening_of(operation.v) != b"[" and operation.kind != DELETE and operation.i is None:
+            self.draft.meet_unknown("operation without requests")
         if operation.kind == PUSH:
             if operation.i is not None and operation.i >= 0 and not self.resuming:
                 self._cut(operation.i)
@@ -251,6 +263,7 @@ class Replay:
     def _append(self, asks: Iterable[Ask]) -> None:
         for ask in asks:
             self._number += 1
+            count_hollow(self.draft, ask)
             if self.memory.skip:
                 self.memory.skip -= 1
                 continue

@@ -100,11 +100,13 @@ class Result(msgspec.Struct, frozen=True, rename="camel", gc=False):
 class Ask(msgspec.Struct):
     """What is kept of a request while its log may still change it.
 
-    `automatic` are the reasons why nobody typed it; `withdrawn` says that the user went back to before it.
+    `automatic` are the reasons why nobody typed it; `withdrawn` says that the user went back to before it;
+    `hollow` that what was typed is not where it should be.
     """
 
     id: str = ""
     text: str = ""
+    hollow: bool = False
     command: str | None = None
     started: str | None = None
     ended: str | None = None
@@ -136,7 +138,7 @@ def read_request(raw: msgspec.Raw | bytes) -> Ask:
 
 
 def make_ask(request: Request) -> Ask:
-    ask = Ask()
+    ask = Ask(hollow=request.message is NULL)
     for key, name in _NAMES:
         raw = getattr(request, name)
         if raw is not NULL:
@@ -147,6 +149,7 @@ def make_ask(request: Request) -> Ask:
 def _take_text(ask: Ask, _key: str, raw: msgspec.Raw | bytes) -> None:
     message = decode_any(raw)
     text = message.get("text") if isinstance(message, dict) else message
+    ask.hollow = not isinstance(text, str)
     ask.text = clip(text, MAX_PROMPT) if isinstance(text, str) else ""
 
 

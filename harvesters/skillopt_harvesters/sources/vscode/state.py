@@ -20,9 +20,9 @@ HEADER: dict[str, Wanted] = {
 
 
 class State(msgspec.Struct, frozen=True, rename="camel", gc=False):
-    """A whole state."""
+    """A whole state. It always has a list of requests, if only an empty one."""
 
-    requests: list[msgspec.Raw] = []
+    requests: list[msgspec.Raw] | msgspec.UnsetType = msgspec.UNSET
     creation_date: msgspec.Raw = NULL
     working_directory: msgspec.Raw = NULL
     repo_data: msgspec.Raw = NULL
@@ -37,9 +37,10 @@ def read_state(raw: msgspec.Raw) -> State:
         if not isinstance(value, dict):
             return State()
         requests = value.get("requests")
-        items = requests if isinstance(requests, list) else []
+        items = requests if isinstance(requests, list) else None
         header = {field_of(key): msgspec.Raw(msgspec.json.encode(value.get(key))) for key in HEADER}
-        return State(requests=[msgspec.Raw(msgspec.json.encode(item)) for item in items], **header)
+        found = msgspec.UNSET if items is None else [msgspec.Raw(msgspec.json.encode(item)) for item in items]
+        return State(requests=found, **header)
     return state
 
 

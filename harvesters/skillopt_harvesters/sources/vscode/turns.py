@@ -17,6 +17,13 @@ _EDITOR = re.compile(r"edit|patch|create|replace|insert|write", re.IGNORECASE)
 _EMPTY_FENCES = re.compile(r"```[\w+-]*\s*```")
 
 
+def count_hollow(session: SessionDraft, ask: Ask) -> Ask:
+    """Count a request whose prompt is not where it should be; return the request."""
+    if ask.hollow and ask.is_ours:
+        session.meet_unknown("request/(none)")
+    return ask
+
+
 def add_turn(session: SessionDraft, ask: Ask, copies: Copies) -> None:
     """Add a request to a session: a turn, or, when nobody typed it, what goes on in the one before."""
     if not ask.is_ours:
@@ -38,6 +45,9 @@ def add_turn(session: SessionDraft, ask: Ask, copies: Copies) -> None:
         draft = TurnDraft(prompt=found.prompt, command=command, started=ask.started, copied=copied)
         draft.abandoned = bool(ask.withdrawn)
         turn = session.open_turn(draft)
+    elif ask.hollow and not ask.automatic:
+        turn = session.miss_prompt(ask.started, copied=copied)
+        turn.abandoned = bool(ask.withdrawn)
     elif turn is None:
         turn = session.open_turn(TurnDraft(typed=False, started=ask.started, copied=copied))
     elif turn.copied != copied:
