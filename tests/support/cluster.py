@@ -55,6 +55,10 @@ class Cluster:
         self.workers.append(worker)
         return worker
 
+    def kill_scheduler(self) -> None:
+        self._children[0].kill()
+        self._children[0].wait()
+
     def joined(self) -> int:
         """Return how many workers the scheduler has taken in, those that left since included."""
         return sum("Registered" in path.read_text() for path in self._folder.glob("*.log"))
