@@ -97,6 +97,14 @@ async def test_a_check_and_its_negation_are_opposites(check, answer, holds, make
     assert (await score_one(opposite, rollout, workspace)).passed is not holds
 
 
+@pytest.mark.parametrize("end", ["x", "#", "\t", ""])
+async def test_a_line_without_end_is_looked_through_for_headings_in_no_time(end, make_rollout, workspace):
+    answer = f"# Test plan\n# {'#' * 200_000}{end}\nx{' ' * 200_000}{end}\n---"
+    started = time.monotonic()
+    assert (await score_one(SectionPresent(heading="Test plan"), make_rollout(answer), workspace)).passed
+    assert time.monotonic() - started < 5
+
+
 async def test_the_share_of_passed_checks_is_the_soft_score(make_rollout, workspace):
     checks = [
         CommandSucceeds(command="true"),
