@@ -113,7 +113,7 @@ class StreamReader:
         """Return what the run has told of its requests; see Metered."""
         meter = self.log.meter
         ended = meter.replies + self.log.failures + self._lost
-        return Tally(usage=self._usage, dearest=meter.dearest, told=ended)
+        return Tally(usage=self._usage, dearest=meter.dearest, told=ended, unheard=self.log.unheard)
 
     def halt(self, why: str) -> None:
         """Take note that the run is stopped; see Metered."""

@@ -148,8 +148,9 @@ async def run_client(
         reading = reader.finish()  # while the private folder is there: some clients tell more in its files
         # What went out and was never told of is paid for, as it may be: it was under way at the end, or a
         # tool of the run has kept the client from telling it.
-        asking = reading.asking and (gate.was_asked or command == argv)
-        lost = reading.lost + max(asking, gate.find_untold())
+        lost = reading.lost + max(reading.asking, gate.find_untold())
+        if command != argv and not gate.was_asked:
+            lost = 0  # nothing went out
         reading = msgspec.structs.replace(reading, lost=lost)
     except OSError as error:
         return _failed(
