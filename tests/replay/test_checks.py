@@ -129,6 +129,14 @@ async def test_a_broken_pattern_never_passes(negate, make_rollout, workspace):
     assert "not a regular expression" in result.detail
 
 
+@pytest.mark.parametrize("check", [Matches(pattern="a"), JsonSchema(schema="{}")])
+async def test_a_check_that_the_system_killed_is_no_failed_check(check, make_rollout, workspace, monkeypatch):
+    for place in ("patterns._SEARCH", "schemas._VALIDATE"):
+        monkeypatch.setattr(f"skillopt_replay.{place}", "import os; os.kill(os.getpid(), 9)")
+    with pytest.raises(ReplayError, match="killed by signal 9"):
+        await evaluate([check], make_rollout("{}"), workspace, NoSandbox())
+
+
 async def test_a_pattern_that_takes_for_ever_is_stopped():
     started = time.monotonic()
     with pytest.raises(PatternFailed, match="more than"):

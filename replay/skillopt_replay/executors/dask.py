@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from skillopt_replay.errors import ReplayError, Unavailable
-from skillopt_replay.executors.dask_pulse import Gone, Pulse
+from skillopt_replay.errors import Unavailable
+from skillopt_replay.executors.dask_pulse import Gone, NotBegun, Pulse
 from skillopt_replay.rollouts import Fault, Outcome, Rollout, Usage
 
 if TYPE_CHECKING:
@@ -29,10 +29,6 @@ _CONNECT_SECONDS = 30.0  # for one that has answered before
 _NAME = "skillopt-sleep"
 _UNHEARD = object()
 _HINT = "install it with: pip install 'skillopt-sleep[dask]'"
-
-
-class NotBegun(ReplayError):
-    """A worker cannot run the job, and has not begun to."""
 
 
 class Size(msgspec.Struct, frozen=True):

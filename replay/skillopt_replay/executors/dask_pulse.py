@@ -7,6 +7,8 @@ import contextlib
 import time
 from typing import TYPE_CHECKING, Any
 
+from skillopt_replay.errors import ReplayError
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable
 
@@ -15,6 +17,10 @@ if TYPE_CHECKING:
 _LOOK_SECONDS = 2.0
 _ANSWER_SECONDS = 10.0
 _GONE_SECONDS = 60.0  # in which a worker, or what starts it again, may come back
+
+
+class NotBegun(ReplayError):
+    """A worker cannot run the job, and has not begun to."""
 
 
 class Gone(Exception):

@@ -11,7 +11,7 @@ from distributed import Event, WorkerPlugin, get_client, get_worker
 
 from skillopt_replay.errors import ReplayError
 from skillopt_replay.executors.contract import Job
-from skillopt_replay.executors.dask import NotBegun
+from skillopt_replay.executors.dask_pulse import NotBegun
 from skillopt_replay.executors.local import run_here
 from skillopt_replay.launchpad import Launchpad
 from skillopt_replay.templates import Templates
