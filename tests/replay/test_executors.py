@@ -141,6 +141,15 @@ async def test_the_run_of_one_who_was_killed_ends_on_the_worker(cluster, tmp_pat
     await until(lambda: any(line.startswith("cancelled") for line in read_log(tmp_path)), 30)
 
 
+async def run_until_it_goes(executor, job):
+    for _ in range(60):
+        rollout = await asyncio.wait_for(executor.run(job), 60)
+        if rollout.error is None:
+            break
+        await asyncio.sleep(1)
+    return rollout
+
+
 async def test_runs_that_no_worker_is_left_for_are_not_waited_for(cluster, tmp_path, make_task, monkeypatch):
     monkeypatch.setattr("skillopt_replay.executors.dask_pulse._GONE_SECONDS", 4.0)
     worker = cluster.add_worker()
@@ -159,12 +168,7 @@ async def test_runs_that_no_worker_is_left_for_are_not_waited_for(cluster, tmp_p
         cluster.add_worker()
         job = Job(task=make_task(id="t4", prompt="0"), skill=None, limits=Limits())
         await until(lambda: cluster.joined() == 2)
-        for _ in range(10):
-            again = await executor.run(job)
-            if again.error is None:
-                break
-            await asyncio.sleep(1)
-        assert again.answer == "HERON t4"
+        assert (await run_until_it_goes(executor, job)).answer == "HERON t4"
 
 
 async def test_runs_whose_scheduler_is_gone_are_not_waited_for(cluster, tmp_path, make_task, monkeypatch):
@@ -178,10 +182,15 @@ async def test_runs_whose_scheduler_is_gone_are_not_waited_for(cluster, tmp_path
         cluster.kill_scheduler()
         first = await asyncio.wait_for(running, 60)
         others = [await asyncio.wait_for(executor.run(job), 60) for _ in range(3)]
-    assert first.untold
-    assert {rollout.fault for rollout in (first, *others)} == {Fault.WORKER}
-    assert not others[-1].untold
-    assert others[-1].usage == Usage(cost_usd=0.0)
+        assert first.untold
+        assert {rollout.fault for rollout in (first, *others)} == {Fault.WORKER}
+        assert not others[-1].untold
+        assert others[-1].usage == Usage(cost_usd=0.0)
+        cluster.start_scheduler_again()
+        cluster.add_worker()
+        job = Job(task=make_task(id="t2", prompt="0"), skill=None, limits=Limits())
+        again = await run_until_it_goes(executor, job)
+    assert (again.answer, again.error) == ("HERON t2", None)
 
 
 async def test_a_worker_with_another_agent_runs_nothing_and_costs_nothing(cluster, tmp_path, make_task):

@@ -45,12 +45,9 @@ class Size(msgspec.Struct, frozen=True):
 class DaskExecutor:
     """Sends jobs to the workers a client is connected to, as many at a time as they have threads."""
 
-    def __init__(
-        self, client: distributed.Client, opener: Opener, *, address: str, size: Size, agent: str
-    ) -> None:
+    def __init__(self, pulse: Pulse, opener: Opener, *, address: str, size: Size, agent: str) -> None:
         """`agent` is the identity that rollouts carry which no worker could make."""
-        self._client = client
-        self._pulse = Pulse(client)
+        self._pulse = pulse
         self._opener = opener
         self._agent = agent
         self._free = asyncio.Semaphore(size.slots)
@@ -69,18 +66,15 @@ class DaskExecutor:
                 return self._fail(job, self._pulse.why, began=False)
             return await self._run(job, f"{_NAME}-{uuid.uuid4().hex}")
 
-    async def watch(self) -> None:
-        """Look after the cluster until cancelled: without this, a run that nobody can end is waited for."""
-        await self._pulse.watch()
-
     async def _run(self, job: Job, key: str) -> Rollout:
         from distributed import Event
 
         from skillopt_replay.executors.dask_worker import run_job
 
-        started, stop = (Event(f"{key}-{what}", client=self._client) for what in ("started", "stop"))
+        client = self._pulse.client
+        started, stop = (Event(f"{key}-{what}", client=client) for what in ("started", "stop"))
         over = [started, stop]
-        future = self._client.submit(
+        future = client.submit(
             run_job,
             msgspec.msgpack.encode(job),
             self._opener,
@@ -164,15 +158,25 @@ async def open_dask(address: str, opener: Opener, *, agent: str) -> AsyncIterato
 
     from skillopt_replay.executors.dask_worker import Workbenches
 
-    async with distributed.Client(address, asynchronous=True, timeout=_CONNECT_SECONDS, name=_NAME) as client:
+    async def connect() -> distributed.Client:
+        client: distributed.Client = await distributed.Client(
+            address, asynchronous=True, timeout=_CONNECT_SECONDS, name=_NAME
+        )
         await client.register_plugin(Workbenches(), name=Workbenches.name)
-        executor = DaskExecutor(client, opener, address=address, size=size, agent=agent)
-        watching = asyncio.ensure_future(executor.watch())
-        try:
-            yield executor
-        finally:
-            watching.cancel()
-            await asyncio.gather(watching, return_exceptions=True)
+        return client
+
+    async def connect_again() -> distributed.Client:
+        await find_workers(address)
+        return await connect()
+
+    pulse = Pulse(await connect(), connect_again)
+    watching = asyncio.ensure_future(pulse.watch())
+    try:
+        yield DaskExecutor(pulse, opener, address=address, size=size, agent=agent)
+    finally:
+        watching.cancel()
+        await asyncio.gather(watching, return_exceptions=True)
+        await pulse.client.close()
 
 
 async def find_workers(address: str) -> Size:
