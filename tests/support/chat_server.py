@@ -154,7 +154,12 @@ def serve(model: ChatModel) -> Iterator[ChatModel]:
         disable_nagle_algorithm = True
 
         def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+            length = int(self.headers["content-length"])
+            data = self.rfile.read(length)
+            if len(data) < length:
+                self.close_connection = True  # who asked was killed while it did
+                return
+            body = json.loads(data)
             status, reply = model.take(body)
             raw = json.dumps(reply).encode()
             self.send_response(status)
