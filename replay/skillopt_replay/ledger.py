@@ -125,7 +125,12 @@ def find_told(result: PricedT) -> Usage | None:
     return None if is_infrastructure_failure(result) and usage == Usage() else usage
 
 
-_WHO = {"rollout": "the target", "optimizer": "the optimizer", "judge": "the judge"}
+_WHO = {
+    "rollout": "the target",
+    "optimizer": "the optimizer",
+    "judge": "the judge",
+    "titler": "the titler",
+}
 _REMEDIES = {
     Fault.SIGN_IN: "sign in again, or set a key that is accepted",
     Fault.MODEL: "name a model that this account may use",

@@ -32,7 +32,7 @@ class PatternFailed(ReplayError):
 async def search(pattern: str, text: str, *, seconds: float = SECONDS) -> bool:
     """Return whether `pattern` matches somewhere in `text`; ^ and $ match at line ends.
 
-    Raises PatternFailed.
+    Raises PatternFailed, and ReplayError when it was killed by another.
     """
     finished = await process.run(
         [sys.executable, "-I", "-S", "-c", _SEARCH],
@@ -43,6 +43,9 @@ async def search(pattern: str, text: str, *, seconds: float = SECONDS) -> bool:
     )
     if finished.timed_out:
         raise PatternFailed(f"the pattern takes more than {seconds:g} s on this answer")
+    if finished.returncode < 0:
+        # By the system, and not by the pattern: nobody knows whether it matches.
+        raise ReplayError(f"the search was killed by signal {-finished.returncode}")
     word, _, rest = finished.stdout.strip().partition(" ")
     if word == "invalid":
         raise PatternFailed(f"the pattern is not a regular expression: {rest}")

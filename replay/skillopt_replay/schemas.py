@@ -62,7 +62,7 @@ async def satisfies(schema: str, text: str, name: str, *, seconds: float = SECON
     """Return whether the JSON in `text` satisfies `schema`, and one line about `name` that says why.
 
     The JSON is the whole text, else its last fenced block that is JSON, else what starts on one of its lines.
-    No reference is fetched. Raises SchemaFailed.
+    No reference is fetched. Raises SchemaFailed, and ReplayError when it was killed by another.
     """
     finished = await process.run(
         [sys.executable, "-I", "-c", _VALIDATE],
@@ -73,6 +73,8 @@ async def satisfies(schema: str, text: str, name: str, *, seconds: float = SECON
     )
     if finished.timed_out:
         raise SchemaFailed(f"the schema takes more than {seconds:g} s on {name}")
+    if finished.returncode < 0:
+        raise ReplayError(f"the validation was killed by signal {-finished.returncode}")
     try:
         word, said = msgspec.json.decode(finished.stdout, type=tuple[str, str])
     except msgspec.DecodeError as error:

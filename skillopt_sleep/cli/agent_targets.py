@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -112,4 +113,4 @@ class RedactingExecutor:
         """Return the rollout, without secrets; see Executor.run."""
         from skillopt_sleep.night.roller import redact_rollout
 
-        return redact_rollout(await self._executor.run(job))
+        return await asyncio.to_thread(redact_rollout, await self._executor.run(job))

@@ -12,6 +12,7 @@ from skillopt_gate.judges import JudgeReport, Trial, assess
 from skillopt_harvesters.records import Session, Turn
 from skillopt_replay.judging.judge import Judge, Undecided
 from skillopt_replay.judging.work import Work
+from skillopt_replay.rollouts import Fault
 from skillopt_replay.tasks import Task
 from skillopt_sleep.clock import now, seconds_between
 from skillopt_sleep.errors import AppError
@@ -65,27 +66,31 @@ def collect_samples(connection: sqlite3.Connection, tasks: Sequence[Task]) -> li
     return list(samples.values())
 
 
-async def examine(judge: Judge, samples: Sequence[Sample], listen: Listener) -> JudgeReport:
-    """Return how the judge does on the samples and on worthless answers.
+async def examine(judge: Judge, samples: Sequence[Sample], listen: Listener) -> tuple[JudgeReport, str]:
+    """Return how the judge does on the samples and on worthless answers, and what kept it from answering.
 
-    A sample it does not decide is left out. Raises CeilingReached.
+    A sample it does not decide is left out. The second is "" unless its service failed.
+    Raises CeilingReached.
     """
     free = asyncio.Semaphore(_AT_A_TIME)
     done = 0
+    failure = ""
 
     async def try_one(sample: Sample) -> Trial | None:
-        nonlocal done
+        nonlocal done, failure
         async with free:
             try:
                 trial = await _try(judge, sample)
-            except Undecided:
+            except Undecided as error:
                 trial = None
+                if error.fault is not Fault.REPLY:
+                    failure = error.message
         done += 1
         listen(Event(stage="judge", done=done, total=len(samples)))
         return trial
 
     trials = await asyncio.gather(*(try_one(sample) for sample in samples))
-    return assess([trial for trial in trials if trial is not None])
+    return assess([trial for trial in trials if trial is not None]), failure
 
 
 async def _try(judge: Judge, sample: Sample) -> Trial:
@@ -111,11 +116,14 @@ async def admit(
 ) -> str:
     """Return "" when the judge may count, else why not, in one line. Asks it only when that is not known.
 
-    A judge that failed is tried again once there are more samples. Raises CeilingReached.
+    A judge that failed is tried again once there are more samples, and one whose service failed the next
+    time. Raises CeilingReached.
     """
     known = find_judge(connection, judge.identity)
     if known is None or _is_old(known) or (not known.report.usable and len(samples) > known.samples):
-        report = await examine(judge, samples, listen)
+        report, failure = await examine(judge, samples, listen)
+        if failure and not report.usable:
+            return f"{judge.identity} could not be tried on your past work: {failure}"
         known = Examined(at=now(), samples=len(samples), report=report)
         save_judge(connection, judge.identity, known)
     if known.report.usable:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 
 import msgspec
@@ -48,7 +49,9 @@ def make_roller(
         job = Job(task=task, skill=skill, limits=limits, sample=repeat, setup=setup)
 
         async def make() -> Rollout:
-            return redact_rollout(await executor.run(job))
+            rollout = await executor.run(job)
+            # Apart, as a long text takes long, and other runs are to be kept to their limits meanwhile.
+            return await asyncio.to_thread(redact_rollout, rollout)
 
         key = replay_key(task, skill, agent.identity, repeat, setup.command if setup else "")
         for _ in range(settings.replay.attempts):

@@ -9,7 +9,7 @@ import msgspec
 
 from skillopt_harvesters.redact import redact
 from skillopt_harvesters.titles import clip_title
-from skillopt_replay.errors import CeilingReached
+from skillopt_replay.errors import CeilingReached, ServiceRefused
 from skillopt_replay.protocols import ChatModel, Completion, Ledger, Message
 from skillopt_replay.reserves import bound_call
 from skillopt_sleep.night.planned import SkillPlan
@@ -43,7 +43,8 @@ async def find_titles(
     """Ask for a title of each skill whose plain title is not among the known.
 
     The model reads the prompts of train tasks alone, redacted; held-out ones are none of its business. A
-    ceiling ends the asking and is told in the notes, as is every answer that cannot be used.
+    ceiling, or a service that refuses, ends the asking and is told in the notes, as is every answer that
+    cannot be used: a night must not fail by its titles.
     """
     found: dict[str, str] = {}
     notes: list[str] = []
@@ -52,7 +53,7 @@ async def find_titles(
             continue
         try:
             completion = await _ask(model, ledger, skill)
-        except CeilingReached as error:
+        except (CeilingReached, ServiceRefused) as error:
             notes.append(f"titles stay plain from {skill.title!r} on: {error.message}")
             break
         title, problem = _read(completion)
@@ -84,7 +85,7 @@ def _read(completion: Completion) -> tuple[str, str]:
     if value is None:
         try:
             value = msgspec.json.decode(completion.text, type=dict)
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, RecursionError):
             return "", "the model's answer is no JSON object"
     title = value.get("title")
     text = clip_title(redact(title)) if isinstance(title, str) else ""

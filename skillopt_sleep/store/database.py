@@ -13,6 +13,9 @@ from skillopt_sleep.errors import AppError, Busy
 from skillopt_sleep.paths import make_private
 from skillopt_sleep.store.migrations import MIGRATIONS
 
+_TIMEOUT_S = 30
+_IMPATIENT_MS = 500
+
 
 def connect(path: Path) -> sqlite3.Connection:
     """Open, or create with mode 0600, the database and bring its schema up to date.
@@ -29,7 +32,7 @@ def connect(path: Path) -> sqlite3.Connection:
     except OSError as error:
         raise _unusable(path, error) from error
     with explained(path):
-        connection = sqlite3.connect(path, timeout=30, isolation_level=None)
+        connection = sqlite3.connect(path, timeout=_TIMEOUT_S, isolation_level=None)
         try:
             connection.row_factory = sqlite3.Row
             connection.execute("pragma journal_mode = wal")
@@ -70,10 +73,26 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
     connection.execute("begin immediate")
     try:
         yield
+        connection.execute("commit")
     except BaseException:
-        connection.execute("rollback")
+        _roll_back(connection)
         raise
-    connection.execute("commit")
+
+
+def _roll_back(connection: sqlite3.Connection) -> None:
+    # What SQLite has rolled back by itself, as on a full disk, has no transaction any more.
+    if connection.in_transaction:
+        connection.execute("rollback")
+
+
+@contextmanager
+def impatient(connection: sqlite3.Connection) -> Iterator[None]:
+    """Give up soon where another program holds the database, for who can wait in a better way."""
+    connection.execute(f"pragma busy_timeout = {_IMPATIENT_MS}")
+    try:
+        yield
+    finally:
+        connection.execute(f"pragma busy_timeout = {_TIMEOUT_S * 1000}")
 
 
 def _migrate(connection: sqlite3.Connection, path: Path) -> None:

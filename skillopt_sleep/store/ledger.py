@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 import time
 from collections.abc import Awaitable, Callable
@@ -17,7 +18,7 @@ from skillopt_replay.protocols import PricedT
 from skillopt_replay.rollouts import Usage
 from skillopt_sleep.clock import now
 from skillopt_sleep.settings import Ceilings
-from skillopt_sleep.store.database import transaction
+from skillopt_sleep.store.database import impatient, transaction
 from skillopt_sleep.store.nights import read_work, save_work
 from skillopt_sleep.store.spending import (
     Spend,
@@ -27,6 +28,9 @@ from skillopt_sleep.store.spending import (
     read_month_margin,
     read_spend,
 )
+
+# How long to wait for the database, in seconds, before what was paid for is given up.
+_WAITS_S = (0.5, 1, 2, 4, 8, 15, 30, 60)
 
 
 class SqliteLedger:
@@ -95,17 +99,20 @@ class SqliteLedger:
             self._close(kind, key, "failed", error=repr(error))
             raise
         else:
-            problem = getattr(result, "error", None)
-            state = "failed" if is_infrastructure_failure(result) else "done"
-            self._close(
-                kind,
-                key,
-                state,
-                usage=find_told(result),
-                result=result,
-                error=problem,
-                priced=estimate.cost_usd is not None,
-            )
+            failed = is_infrastructure_failure(result)
+
+            def keep() -> None:
+                self._close(
+                    kind,
+                    key,
+                    "failed" if failed else "done",
+                    usage=find_told(result),
+                    result=result,
+                    error=getattr(result, "error", None),
+                    priced=estimate.cost_usd is not None,
+                )
+
+            await self._patiently(keep)
         finally:
             self._admission.end((kind, key))
         refused = find_refusal(kind, result)
@@ -148,11 +155,33 @@ class SqliteLedger:
 
         Raises CeilingReached and ServiceRefused.
         """
-        await self._admission.admit(
-            lambda: self._reserve(kind, key, estimate),
-            is_unpriced=lambda: estimate.cost_usd is None and not self.count(kind),
-            refuse=self._refuse,
-        )
+
+        async def admit() -> None:
+            await self._admission.admit(
+                lambda: self._reserve(kind, key, estimate),
+                is_unpriced=lambda: estimate.cost_usd is None and not self.count(kind),
+                refuse=self._refuse,
+            )
+
+        await self._patiently(admit)
+
+    async def _patiently(self, act: Callable[[], Awaitable[None] | None]) -> None:
+        """Do it, once more after a while where the database is locked or the disk is full.
+
+        Calls that are under way were paid for, and are to be kept to their limits meanwhile: so nothing is
+        waited for in SQLite itself.
+        """
+        for wait in (*_WAITS_S, None):
+            try:
+                doing = act()
+                if doing is not None:
+                    await doing
+            except sqlite3.OperationalError:
+                if wait is None:
+                    raise
+                await asyncio.sleep(wait)
+            else:
+                return
 
     def _refuse(self) -> None:
         if self._refused is not None:
@@ -174,7 +203,7 @@ class SqliteLedger:
             raise
 
     def _reserve(self, kind: str, key: str, estimate: Usage) -> None:
-        with transaction(self._connection):
+        with impatient(self._connection), transaction(self._connection):
             bound = find_bound(estimate, find_dearest(self._connection, self._night, kind))
             self._hold(bound)
             # A failed or lost attempt at the same call keeps its row: it was paid for.
@@ -251,7 +280,7 @@ class SqliteLedger:
         priced: bool = True,
     ) -> None:
         usd, tokens = take_told(usage)
-        with transaction(self._connection):
+        with impatient(self._connection), transaction(self._connection):
             self._note_work()
             self._connection.execute(
                 "update calls set state = ?, ended = ?, usd = ?, tokens = ?, result = ?, error = ?,"

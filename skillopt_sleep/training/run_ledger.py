@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from skillopt_replay.errors import ServiceRefused
 from skillopt_replay.exclusive import Exclusive
 from skillopt_replay.ledger import find_refusal, find_told, is_infrastructure_failure
 from skillopt_replay.rollouts import Usage
+from skillopt_sleep.training.contract import TrainingError
 
 if TYPE_CHECKING:
     from skillopt_replay.protocols import PricedT
@@ -50,9 +52,11 @@ class RunLedger:
     ) -> None:
         self._account = Account(max_usd=max_usd, max_tokens=max_tokens, max_calls=max_calls)
         path.parent.mkdir(parents=True, exist_ok=True)
+        self._path = path
         self._connection = sqlite3.connect(path, isolation_level=None)
-        self._connection.executescript("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;" + _SCHEMA)
-        self._connection.execute("UPDATE calls SET state = 'lost' WHERE state = 'started'")
+        with self._explained():
+            self._connection.executescript("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;" + _SCHEMA)
+            self._connection.execute("UPDATE calls SET state = 'lost' WHERE state = 'started'")
         for kind, state, usage in self._connection.execute("SELECT kind, state, usage FROM calls"):
             self._account.add(kind, msgspec.json.decode(usage, type=Usage), is_told=state != "lost")
         self._under_way = Exclusive()
@@ -82,7 +86,7 @@ class RunLedger:
     ) -> PricedT:
         """Return the stored result, or pay for a new one; see Ledger.
 
-        Raises CeilingReached, ServiceRefused.
+        Raises CeilingReached, ServiceRefused, and TrainingError when the file cannot be written.
         """
         async with self._under_way.hold((kind, key)):
             return await self._once(kind, key, estimate, make, result_type)
@@ -137,14 +141,28 @@ class RunLedger:
             raise self._refused
 
     def _begin(self, kind: str, key: str, estimate: Usage) -> int:
-        cursor = self._connection.execute(
-            "INSERT INTO calls (kind, key, state, usage) VALUES (?, ?, 'started', ?)",
-            (kind, key, msgspec.json.encode(estimate)),
-        )
+        with self._explained():
+            cursor = self._connection.execute(
+                "INSERT INTO calls (kind, key, state, usage) VALUES (?, ?, 'started', ?)",
+                (kind, key, msgspec.json.encode(estimate)),
+            )
         return int(cursor.lastrowid or 0)
 
     def _close(self, row_id: int, state: str, usage: Usage, result: bytes | None = None) -> None:
-        self._connection.execute(
-            "UPDATE calls SET state = ?, usage = ?, result = ? WHERE id = ?",
-            (state, msgspec.json.encode(usage), result, row_id),
-        )
+        with self._explained():
+            self._connection.execute(
+                "UPDATE calls SET state = ?, usage = ?, result = ? WHERE id = ?",
+                (state, msgspec.json.encode(usage), result, row_id),
+            )
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Turn SQLite's errors (a damaged file, a full disk) into a TrainingError."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise TrainingError(
+                f"cannot use the ledger {self._path}: {error}",
+                hint="free some disk space and start the same command again: what was finished is kept. When"
+                " the file is damaged for good, move it away: what was paid for is forgotten",
+            ) from error

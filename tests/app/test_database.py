@@ -98,6 +98,20 @@ def test_a_transaction_that_fails_leaves_nothing(tmp_path: Path):
     connection.close()
 
 
+def test_a_transaction_that_cannot_be_committed_is_none_that_others_join(tmp_path: Path):
+    def forbid(action: int, what: str | None, *_: object) -> int:
+        is_commit = action == sqlite3.SQLITE_TRANSACTION and what == "COMMIT"
+        return sqlite3.SQLITE_DENY if is_commit else sqlite3.SQLITE_OK
+
+    with closing(database.connect(tmp_path / "state.db")) as connection:
+        connection.set_authorizer(forbid)
+        with pytest.raises(sqlite3.DatabaseError), database.transaction(connection):
+            connection.execute("insert into nights (id, state, started, plan) values ('a', 'done', '', '')")
+        connection.set_authorizer(None)
+        assert not connection.in_transaction
+        assert connection.execute("select count(*) from nights").fetchone()[0] == 0
+
+
 def test_a_night_that_was_not_closed_is_found_again_with_its_plan(tmp_path: Path):
     connection = connect(tmp_path / "state.db")
     first = begin_night(connection, {"plan": 1}, {"a": "gate", "b": "train"})

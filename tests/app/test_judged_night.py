@@ -6,6 +6,12 @@ import json
 
 import pytest
 
+from skillopt_replay.judging.judge import Undecided
+from skillopt_replay.judging.work import Work
+from skillopt_replay.rollouts import Fault
+from skillopt_sleep.events import ignore
+from skillopt_sleep.night.judging import Sample, admit
+from skillopt_sleep.store.judges import find_judge
 from tests.app.conftest import Sleeper
 from tests.support.chat_server import ChatModel
 from tests.support.transcripts import PACKAGES, write_session
@@ -86,6 +92,33 @@ def test_a_judge_is_tried_once_and_not_every_night(writer: Sleeper, model: ChatM
     writer.night(expect=0)
     again = [request for request in model.judge_requests if "is faster now" in request.user]
     assert len(again) == len(tried)
+
+
+class Silent:
+    """A judge that decides nothing."""
+
+    identity = "silent"
+
+    def __init__(self, fault: Fault) -> None:
+        self._fault = fault
+
+    async def rate(self, *_: object) -> float:
+        raise Undecided("HTTP 503", self._fault)
+
+    compare = rate
+
+
+async def test_a_judge_whose_service_was_down_has_not_failed_and_is_tried_the_next_time(database):
+    samples = [
+        Sample(task=str(n), prompt="p", criterion="c", good=Work(answer="a"), bad=Work(answer="b"))
+        for n in range(8)
+    ]
+    said = await admit(database, Silent(Fault.OVERLOAD), samples, ignore)
+    assert said == "silent could not be tried on your past work: HTTP 503"
+    assert find_judge(database, "silent") is None
+    said = await admit(database, Silent(Fault.REPLY), samples, ignore)
+    assert "is not fit to judge" in said
+    assert find_judge(database, "silent") is not None
 
 
 def test_how_a_judge_did_can_be_looked_at(writer: Sleeper, model: ChatModel):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -65,6 +66,65 @@ async def test_a_finished_call_is_returned_and_not_made_again(connection):
     assert first == second == reply()
     assert calls.made == 1
     assert (ledger.spend().calls, ledger.spend().usd, ledger.spend().tokens) == (1, 0.25, 120)
+
+
+async def test_what_was_paid_for_is_kept_though_another_program_holds_the_database(connection):
+    ledger = make_ledger(connection)
+    path = connection.execute("pragma database_list").fetchone()["file"]
+    holder = sqlite3.connect(path, isolation_level=None)
+    longest = 0.0
+
+    async def let_go() -> None:
+        nonlocal longest
+        until = time.monotonic() + 2.5
+        while time.monotonic() < until:
+            before = time.monotonic()
+            await asyncio.sleep(0.01)
+            longest = max(longest, time.monotonic() - before)
+        holder.execute("rollback")
+
+    async def make() -> Completion:
+        holder.execute("begin immediate")
+        return reply()
+
+    letting = asyncio.ensure_future(let_go())
+    try:
+        await ledger.once("optimizer", "k", ESTIMATE, make, Completion)
+        await letting
+    finally:
+        holder.close()
+    assert await ledger.once("optimizer", "k", ESTIMATE, Calls(), Completion) == reply()
+    assert ledger.spend().usd == 0.25
+    assert longest < 2.0, "runs are kept to their limits meanwhile"
+
+
+async def test_what_was_paid_for_is_kept_though_the_disk_is_full_for_a_while(connection):
+    ledger = make_ledger(connection)
+    long = reply("x" * 1_000_000)
+
+    def limit(pages: int) -> None:
+        connection.execute(f"pragma max_page_count = {pages}")
+
+    async def make() -> Completion:
+        limit(connection.execute("pragma page_count").fetchone()[0])
+        asyncio.get_running_loop().call_later(1.0, limit, 1_000_000)
+        return long
+
+    await ledger.once("optimizer", "k", ESTIMATE, make, Completion)
+    assert await ledger.once("optimizer", "k", ESTIMATE, Calls(), Completion) == long
+
+
+async def test_a_disk_that_stays_full_is_told_and_the_call_goes_on_counting(connection, monkeypatch):
+    monkeypatch.setattr("skillopt_sleep.store.ledger._WAITS_S", (0.1, 0.1))
+    ledger = make_ledger(connection)
+
+    async def make() -> Completion:
+        connection.execute(f"pragma max_page_count = {connection.execute('pragma page_count').fetchone()[0]}")
+        return reply("x" * 1_000_000)
+
+    with pytest.raises(sqlite3.OperationalError, match="full"):
+        await ledger.once("optimizer", "k", ESTIMATE, make, Completion)
+    assert ledger.spend().usd == 1.0
 
 
 async def test_a_call_the_infrastructure_lost_is_paid_for_and_made_again(connection):

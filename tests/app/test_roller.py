@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
+from types import SimpleNamespace
+
 import pytest
 
-from skillopt_replay.rollouts import Called, Outcome, Rollout, RolloutCall, Said
+from skillopt_replay.ledger import MemoryLedger
+from skillopt_replay.rollouts import Called, Outcome, Rollout, RolloutCall, Said, Usage
 from skillopt_replay.sandbox import Endpoint
 from skillopt_replay.tasks import Contains, Task
 from skillopt_sleep.errors import UsageError
-from skillopt_sleep.night.roller import redact_rollout
+from skillopt_sleep.night.roller import make_roller, redact_rollout
 from skillopt_sleep.night.setups import choose_setup
 from skillopt_sleep.settings import Replay, Settings
 
@@ -33,6 +38,27 @@ def test_a_secret_is_masked_wherever_a_run_can_leave_it():
     assert SECRET not in repr(redacted)
     assert redacted.steps[1] == Called(0)
     assert redacted.calls[0].name == "Bash"
+
+
+async def test_what_takes_long_to_redact_keeps_nobody_waiting():
+    answer = "password:" * 20_000
+
+    class Executor:
+        slots = 1
+
+        async def run(self, job):
+            return Rollout(task="1", skill="", agent="a", model="m", outcome=Outcome.FINISHED, answer=answer)
+
+    agent = SimpleNamespace(identity="a", estimate=Usage(1), needs_workspace=False)
+    roll = make_roller(SimpleNamespace(agent=agent, executor=Executor()), MemoryLedger(), Settings())
+    rolling = asyncio.ensure_future(roll(make_task(None), None, 0))
+    longest = 0.0
+    while not rolling.done():
+        before = time.monotonic()
+        await asyncio.sleep(0.01)
+        longest = max(longest, time.monotonic() - before)
+    assert rolling.result().answer == redact_rollout(rolling.result()).answer
+    assert longest < 1.0
 
 
 def test_the_nearest_project_decides_on_the_set_up():

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from skillopt_replay.protocols import Completion, Message
-from skillopt_replay.rollouts import Usage
+from skillopt_replay.rollouts import Fault, Usage
 from skillopt_sleep.night.planned import Place, SkillPlan
 from skillopt_sleep.night.titling import find_titles
 from skillopt_sleep.settings import Ceilings
@@ -31,13 +31,19 @@ class Titler:
     identity = "titler"
     estimate = Usage(100, 20, cost_usd=0.5)
 
-    def __init__(self, text: str = '{"title": "packages by uv"}', error: str | None = None) -> None:
-        self.text, self.error = text, error
+    def __init__(
+        self,
+        text: str = '{"title": "packages by uv"}',
+        error: str | None = None,
+        fault: Fault | None = None,
+    ) -> None:
+        self.text, self.error, self.fault = text, error, fault
         self.asked: list[str] = []
 
     async def complete(self, messages: Sequence[Message], **_: object) -> Completion:
         self.asked.append(messages[-1].content)
-        return Completion(text=self.text, model="m", usage=Usage(10, 2, cost_usd=0.5), error=self.error)
+        usage = Usage(10, 2, cost_usd=0.5)
+        return Completion(text=self.text, model="m", usage=usage, error=self.error, fault=self.fault)
 
 
 @pytest.fixture
@@ -92,6 +98,7 @@ async def test_the_model_reads_redacted_prompts_of_train_tasks_alone(connection)
         ('{"title": "  "}', None, "no title"),
         ('{"title": 7}', None, "no title"),
         (json.dumps({"title": "a\u202eb"}), None, "no title"),
+        ('{"title":' * 5000, None, "no JSON object"),
     ],
 )
 async def test_without_a_usable_answer_the_plain_title_stays_and_that_is_said(connection, text, error, why):
@@ -117,6 +124,16 @@ async def test_a_ceiling_ends_the_asking_and_is_told(connection):
     assert list(titles.found) == ["One"]
     (note,) = titles.notes
     assert "from 'Two' on" in note
+
+
+async def test_a_service_that_refuses_ends_the_asking_and_not_the_night(connection):
+    plans = [make_plan(title) for title in ("One", "Two")]
+    model = Titler("", "HTTP 401", Fault.SIGN_IN)
+    titles = await find_titles(model, make_ledger(connection), plans)
+    assert titles.found == {}
+    (note,) = titles.notes
+    assert "from 'One' on: the titler is refused (sign-in): HTTP 401" in note
+    assert len(model.asked) == 1
 
 
 def test_a_later_title_takes_the_place_of_an_earlier_one(connection):

@@ -317,6 +317,20 @@ class RealSuite:
         if (passing.get("headers")) is not None:
             assert rollout.seconds > 1.0, "no sooner than it was asked to"
 
+    async def test_a_request_that_was_dropped_counts_as_much_as_a_reply(self, run, server):
+        once = play("greet", {"drop": True}, max_uses=1)
+        server.set_script({"plays": [{**once, "name": "once"}, play("greet", do({"say": "HERON at last"}))]})
+        rollout = await run()
+        assert (rollout.outcome, rollout.answer) == (Outcome.FINISHED, "HERON at last"), rollout.error
+        assert plays_of(server) == ["once", "greet"]
+        assert rollout.usage.tokens >= 2 * 1200
+
+    async def test_a_service_that_cannot_be_reached_costs_a_run_nothing(self, run, server):
+        server.stop()
+        rollout = await run(seconds=20.0)
+        assert (rollout.outcome, rollout.fault) == (Outcome.INFRASTRUCTURE, Fault.NETWORK), rollout.error
+        assert (rollout.untold, rollout.usage.tokens, rollout.usage.cost_usd) == (False, 0, 0.0)
+
     async def test_a_reply_cut_after_work_was_done_is_missing_data(self, run, server):
         half = do({"say": "I have made it, and what I made is not all said."}, cut=True)
         server.set_script({"plays": [play("half", do({"shell": "echo made > made"}), half)]})

@@ -97,6 +97,14 @@ async def test_a_check_and_its_negation_are_opposites(check, answer, holds, make
     assert (await score_one(opposite, rollout, workspace)).passed is not holds
 
 
+@pytest.mark.parametrize("end", ["x", "#", "\t", ""])
+async def test_a_line_without_end_is_looked_through_for_headings_in_no_time(end, make_rollout, workspace):
+    answer = f"# Test plan\n# {'#' * 200_000}{end}\nx{' ' * 200_000}{end}\n---"
+    started = time.monotonic()
+    assert (await score_one(SectionPresent(heading="Test plan"), make_rollout(answer), workspace)).passed
+    assert time.monotonic() - started < 5
+
+
 async def test_the_share_of_passed_checks_is_the_soft_score(make_rollout, workspace):
     checks = [
         CommandSucceeds(command="true"),
@@ -119,6 +127,14 @@ async def test_a_broken_pattern_never_passes(negate, make_rollout, workspace):
     result = await score_one(Matches(pattern="(", negate=negate), make_rollout("("), workspace)
     assert not result.passed
     assert "not a regular expression" in result.detail
+
+
+@pytest.mark.parametrize("check", [Matches(pattern="a"), JsonSchema(schema="{}")])
+async def test_a_check_that_the_system_killed_is_no_failed_check(check, make_rollout, workspace, monkeypatch):
+    for place in ("patterns._SEARCH", "schemas._VALIDATE"):
+        monkeypatch.setattr(f"skillopt_replay.{place}", "import os; os.kill(os.getpid(), 9)")
+    with pytest.raises(ReplayError, match="killed by signal 9"):
+        await evaluate([check], make_rollout("{}"), workspace, NoSandbox())
 
 
 async def test_a_pattern_that_takes_for_ever_is_stopped():

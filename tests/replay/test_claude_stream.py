@@ -69,6 +69,13 @@ def over(*events: dict, tokens: int) -> bool:
     return reader.over(Limits(tokens=tokens))
 
 
+def test_a_request_that_nobody_refused_is_not_told_of():
+    reader = StreamReader()
+    feed(reader, INIT, RETRY, {**RETRY, "error_status": None, "error": "unknown"})
+    tally = reader.tally()
+    assert (tally.told, tally.unheard) == (1, 1)
+
+
 @pytest.mark.parametrize("piece", [0, 1, 7, 4096])
 def test_a_good_run_is_told_in_full_however_it_is_cut_into_pieces(piece):
     reading = read(

@@ -244,6 +244,18 @@ def test_a_run_is_stopped_where_the_next_call_would_pass_its_limits(first):
     assert priced.over(Limits(usd=1.0))
 
 
+def test_a_request_that_nobody_refused_is_not_told_of():
+    refused = {"error.message": '"http 500"', "http.response.status_code": "500"}
+    silent = {"error.message": '"error sending request"'}
+    log = (
+        event("api_request", **refused),
+        event("api_request", **silent),
+        event("websocket_request", **silent),
+    )
+    tally = feed(*START, log=log).tally()
+    assert (tally.told, tally.unheard) == (2, 1)
+
+
 def test_a_last_answer_over_the_limit_is_not_taken_away():
     log = (event("api_request"), answered(), asked("x"), event("api_request"), answered())
     reader = feed(*START, say("Done."), log=log)

@@ -426,6 +426,15 @@ def test_no_bytes_break_the_reader(data):
     assert reader.finish().outcome in (None, *Outcome)
 
 
+def test_a_request_that_nobody_refused_is_not_told_of(spent, tmp_path):
+    (tmp_path / "telemetry.jsonl").write_text(span(10, 5) + span(0, 0))
+    reader = StreamReader(spent=spent)
+    for line in (event("model.call_start"), refusal(429), event("model.call_start"), refusal()):
+        reader.feed(json.dumps(line).encode() + b"\n")
+    tally = reader.tally()
+    assert (tally.told, tally.unheard) == (1, 1)
+
+
 @pytest.mark.parametrize(
     ("events", "lost"),
     [

@@ -6,6 +6,8 @@ import asyncio
 import os
 import signal
 import socket
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -16,8 +18,8 @@ from skillopt_replay.executors.contract import Job
 from skillopt_replay.executors.dask import find_workers, open_dask
 from skillopt_replay.executors.local import LocalExecutor
 from skillopt_replay.protocols import Limits
-from skillopt_replay.rollouts import Fault, Outcome
-from tests.support.cluster import Cluster
+from skillopt_replay.rollouts import Fault, Outcome, Usage
+from tests.support.cluster import ROOT, Cluster
 from tests.support.fake_workbench import Opener
 
 
@@ -108,6 +110,100 @@ async def test_a_cancelled_run_ends_on_the_worker(cluster, tmp_path, make_task):
     assert [line.split()[0] for line in read_log(tmp_path)][-1] == "closed"
 
 
+_CLIENT = """
+import asyncio, sys
+from skillopt_replay.executors.contract import Job
+from skillopt_replay.executors.dask import open_dask
+from skillopt_replay.protocols import Limits
+from skillopt_replay.tasks import Contains, Task
+from tests.support.fake_workbench import Opener
+
+async def ask(address, folder):
+    task = Task(id="task-1", family="f", title="t", prompt="60", sessions=("s",), occurrences=1, client="c",
+                skill="greet", group="g", checks=(Contains(text="HERON"),))
+    async with open_dask(address, Opener(folder), agent="fake 1") as executor:
+        await executor.run(Job(task=task, skill=None, limits=Limits()))
+
+asyncio.run(ask(*sys.argv[1:]))
+"""
+
+
+async def test_the_run_of_one_who_was_killed_ends_on_the_worker(cluster, tmp_path):
+    cluster.add_worker()
+    await until(lambda: cluster.joined() == 1)
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ["PYTHONPATH"]])}
+    client = subprocess.Popen([sys.executable, "-c", _CLIENT, cluster.address, str(tmp_path)], env=env)
+    try:
+        await until(lambda: started(tmp_path, "task-1"))
+    finally:
+        client.kill()
+        client.wait()
+    await until(lambda: any(line.startswith("cancelled") for line in read_log(tmp_path)), 30)
+
+
+async def run_until_it_goes(executor, job):
+    for _ in range(60):
+        rollout = await asyncio.wait_for(executor.run(job), 60)
+        if rollout.error is None:
+            break
+        await asyncio.sleep(1)
+    return rollout
+
+
+async def test_runs_that_no_worker_is_left_for_are_not_waited_for(cluster, tmp_path, make_task, monkeypatch):
+    monkeypatch.setattr("skillopt_replay.executors.dask_pulse._GONE_SECONDS", 4.0)
+    worker = cluster.add_worker()
+    await until(lambda: cluster.joined() == 1)
+    async with open_dask(cluster.address, Opener(str(tmp_path)), agent="fake 1") as executor:
+        jobs = [Job(task=make_task(id=f"t{n}", prompt="60"), skill=None, limits=Limits()) for n in range(3)]
+        running = [asyncio.ensure_future(executor.run(job)) for job in jobs]
+        await until(lambda: started(tmp_path, "t0") and started(tmp_path, "t1"))
+        os.kill(worker.pid, signal.SIGKILL)
+        rollouts = await asyncio.wait_for(asyncio.gather(*running), 60)
+        assert {rollout.error for rollout in rollouts} == {"all workers went away"}
+        assert {rollout.fault for rollout in rollouts} == {Fault.WORKER}
+        # Nobody knows what those took that had begun; the one that had not took nothing.
+        assert [rollout.untold for rollout in rollouts] == [True, True, False]
+        assert rollouts[2].usage == Usage(cost_usd=0.0)
+        cluster.add_worker()
+        job = Job(task=make_task(id="t4", prompt="0"), skill=None, limits=Limits())
+        await until(lambda: cluster.joined() == 2)
+        assert (await run_until_it_goes(executor, job)).answer == "HERON t4"
+
+
+async def test_runs_whose_scheduler_is_gone_are_not_waited_for(cluster, tmp_path, make_task, monkeypatch):
+    monkeypatch.setattr("skillopt_replay.executors.dask_pulse._GONE_SECONDS", 4.0)
+    cluster.add_worker()
+    await until(lambda: cluster.joined() == 1)
+    async with open_dask(cluster.address, Opener(str(tmp_path)), agent="fake 1") as executor:
+        job = Job(task=make_task(prompt="60"), skill=None, limits=Limits())
+        running = asyncio.ensure_future(executor.run(job))
+        await until(lambda: started(tmp_path, "task-1"))
+        cluster.kill_scheduler()
+        first = await asyncio.wait_for(running, 60)
+        others = [await asyncio.wait_for(executor.run(job), 60) for _ in range(3)]
+        assert first.untold
+        assert {rollout.fault for rollout in (first, *others)} == {Fault.WORKER}
+        assert not others[-1].untold
+        assert others[-1].usage == Usage(cost_usd=0.0)
+        cluster.start_scheduler_again()
+        cluster.add_worker()
+        job = Job(task=make_task(id="t2", prompt="0"), skill=None, limits=Limits())
+        again = await run_until_it_goes(executor, job)
+    assert (again.answer, again.error) == ("HERON t2", None)
+
+
+async def test_a_worker_with_another_agent_runs_nothing_and_costs_nothing(cluster, tmp_path, make_task):
+    cluster.add_worker()
+    await until(lambda: cluster.joined() == 1)
+    async with open_dask(cluster.address, Opener(str(tmp_path)), agent="fake 2") as executor:
+        rollout = await executor.run(Job(task=make_task(prompt="0"), skill=None, limits=Limits()))
+    assert rollout.fault is Fault.WORKER
+    assert rollout.error == "the worker cannot run it: it has fake 1 instead of fake 2"
+    assert (rollout.untold, rollout.usage) == (False, Usage(cost_usd=0.0))
+    assert started(tmp_path, "task-1") == []
+
+
 async def test_a_worker_that_cannot_open_its_agent_says_why(cluster, tmp_path, make_task):
     cluster.add_worker()
     await until(lambda: cluster.joined() == 1)
@@ -115,6 +211,7 @@ async def test_a_worker_that_cannot_open_its_agent_says_why(cluster, tmp_path, m
         rollout = await executor.run(Job(task=make_task(prompt="0"), skill=None, limits=Limits()))
     assert rollout.outcome is Outcome.INFRASTRUCTURE
     assert "no agent on this machine (install one)" in (rollout.error or "")
+    assert (rollout.untold, rollout.usage) == (False, Usage(cost_usd=0.0))
 
 
 @pytest.mark.parametrize(

@@ -29,12 +29,14 @@ class Told:
     def __init__(self) -> None:
         self.meter = Meter()
         self.failures = 0
+        self.unheard = 0
         self.why = ""
         self.gate: Gate | None = None
 
     def tally(self) -> Tally:
         meter = self.meter
-        return Tally(usage=meter.usage, dearest=meter.dearest, told=meter.replies + self.failures)
+        ended = meter.replies + self.failures
+        return Tally(usage=meter.usage, dearest=meter.dearest, told=ended, unheard=self.unheard)
 
     def halt(self, why: str) -> None:
         self.why = why
@@ -106,6 +108,25 @@ async def test_near_a_limit_requests_go_out_one_by_one():
         told.failures += 1
         done, _ = await asyncio.wait(others, timeout=0.2)
         assert len(done) == 2, "one that failed makes room again"
+
+
+async def test_requests_that_came_to_nothing_are_not_waited_for_and_count_as_they_may_have_been_paid_for():
+    told = Told()
+    async with Gate(told, Limits(usd=0.9)) as gate:
+        for unheard in (1, 2):
+            assert await asyncio.wait_for(ask(gate), 1)
+            told.unheard = unheard
+        assert await asyncio.wait_for(ask(gate), 1)
+        told.meter.add(Usage(1000, cost_usd=0.1))
+        assert gate.find_untold() == 2
+        assert await asyncio.wait_for(ask(gate), 1)
+        told.unheard = 3
+        assert await asyncio.wait_for(ask(gate), 1), "0.1 and three times 0.2"
+        told.unheard = 4
+        last = asyncio.ensure_future(ask(gate))
+        await asyncio.wait_for(gate.stop, 2)
+        assert "what is left may not cover" in told.why
+    assert not await last
 
 
 async def test_a_run_that_waits_too_long_for_what_is_left_is_ended(monkeypatch):

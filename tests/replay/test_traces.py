@@ -6,7 +6,7 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillopt_replay.agents.traces import CUT_MARK, MAX_CALLS, MAX_TRACE, Lines, Trace, cut
+from skillopt_replay.agents.traces import CUT_MARK, MAX_CALLS, MAX_COMMANDS, MAX_TRACE, Lines, Trace, cut
 from skillopt_replay.rollouts import Called, Said
 
 
@@ -47,6 +47,16 @@ def test_a_run_without_end_is_kept_in_bounded_memory():
     assert len(trace.calls) == MAX_CALLS
     said = sum(len(step.text) for step in trace.steps if isinstance(step, Said))
     assert said + sum(len(call.output) for call in trace.calls) <= MAX_TRACE
+
+
+def test_command_lines_are_kept_long_and_bounded_in_all():
+    trace = Trace()
+    trace.call("first", "Bash", command="cat > f <<EOF\n" + "x" * 50_000 + "\nEOF")
+    for number in range(MAX_CALLS):
+        trace.call(str(number), "B" * 1_000_000, command="git log " + "y" * 1_000_000)
+    assert trace.calls[0].command.endswith("x\nEOF")
+    assert trace.calls[1].command.startswith("git log y")
+    assert sum(len(call.command) + len(call.name) for call in trace.calls) < MAX_COMMANDS + MAX_CALLS * 200
 
 
 @given(st.text(), st.integers(0, 60))

@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
+_SCHEDULER = ("dask_scheduler", "--host", "127.0.0.1")
 
 
 class Cluster:
@@ -21,7 +22,7 @@ class Cluster:
         self._children: list[subprocess.Popen[bytes]] = []
         self.workers: list[subprocess.Popen[bytes]] = []
         file = folder / "scheduler.json"
-        self._start("dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(file))
+        self._scheduler = self._start(*_SCHEDULER, "--port", "0", "--scheduler-file", str(file))
         self.address = self._wait_for(file)
 
     def _start(self, program: str, *arguments: str) -> subprocess.Popen[bytes]:
@@ -54,6 +55,13 @@ class Cluster:
         )  # fmt: skip
         self.workers.append(worker)
         return worker
+
+    def kill_scheduler(self) -> None:
+        self._scheduler.kill()
+        self._scheduler.wait()
+
+    def start_scheduler_again(self) -> None:
+        self._scheduler = self._start(*_SCHEDULER, "--port", self.address.rpartition(":")[2])
 
     def joined(self) -> int:
         """Return how many workers the scheduler has taken in, those that left since included."""

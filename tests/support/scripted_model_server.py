@@ -55,6 +55,7 @@ Step keys:
   delay_s   wait before the first byte
   hang_s    send the start of the stream, then wait this long, then drop it
   cut       true: drop the connection in the middle of the stream
+  drop      true: drop the connection without a word
 After the last step of a play, its last step is repeated.
 "{cwd}" in any action string is replaced by the working directory.
 

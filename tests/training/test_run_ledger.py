@@ -9,6 +9,7 @@ import pytest
 from skillopt_replay.errors import CeilingReached, ServiceRefused
 from skillopt_replay.protocols import Completion
 from skillopt_replay.rollouts import Fault, Outcome, Rollout, Usage
+from skillopt_sleep.training.contract import TrainingError
 from skillopt_sleep.training.run_ledger import RunLedger
 
 ESTIMATE = Usage(input_tokens=10, cost_usd=0.5)
@@ -157,3 +158,24 @@ async def test_runs_that_are_killed_one_after_the_other_pass_a_ceiling_by_one_ca
     for one in lives:
         one.cancel()
     await asyncio.gather(*lives, return_exceptions=True)
+
+
+async def test_a_ledger_that_cannot_be_used_is_told_as_what_it_is(tmp_path):
+    (tmp_path / "damaged.db").write_bytes(b"no database" * 1000)
+    with pytest.raises(TrainingError, match=r"cannot use the ledger .*damaged\.db: file is not a database"):
+        RunLedger(tmp_path / "damaged.db")
+    ledger = RunLedger(tmp_path / "calls.db", max_usd=1.0)
+
+    async def make():
+        # Stands for a disk that fills up while a call is under way.
+        pages = ledger._connection.execute("PRAGMA page_count").fetchone()[0]
+        ledger._connection.execute(f"PRAGMA max_page_count = {pages}")
+        return Completion(text="x" * 100_000, model="m", usage=USAGE)
+
+    with pytest.raises(TrainingError, match="disk is full") as caught:
+        await ledger.once("optimizer", "a", ESTIMATE, make, Completion)
+    assert "free some disk space" in caught.value.hint
+    ledger.close()
+    again = RunLedger(tmp_path / "calls.db", max_usd=1.0)
+    assert again.spent.cost_usd == 0.5, "it goes on counting with its bound"
+    again.close()

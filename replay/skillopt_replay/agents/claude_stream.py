@@ -92,6 +92,7 @@ class StreamReader:
         self._text = ""
         self._replies = ReplyCount(price)
         self._refused = 0
+        self._unheard = 0
         self._fault: Fault | None = None
         self._retrying = False
         self._cut = False
@@ -116,7 +117,8 @@ class StreamReader:
     def tally(self) -> Tally:
         """Return what the run has told of its requests; see Metered."""
         replies = self._replies
-        return Tally(usage=replies.priced, dearest=replies.dearest, told=replies.ended + self._refused)
+        told = replies.ended + self._refused
+        return Tally(usage=replies.priced, dearest=replies.dearest, told=told, unheard=self._unheard)
 
     def halt(self, why: str) -> None:
         """Take note that the run is stopped; see Metered."""
@@ -146,9 +148,12 @@ class StreamReader:
             self._model = event.model or ""
         elif event.subtype == "api_retry":
             self._retrying = True
-            self._refused += 1
             self._fault = guess_fault(event.error_status, event.error or "")
             self._lost += self._fault is Fault.CUT
+            if event.error_status is None and self._fault is not Fault.CUT:
+                self._unheard += 1
+            else:
+                self._refused += 1
 
     def _read_reply(self, message: _Message, helper: str | None) -> None:
         if message.model == "<synthetic>":

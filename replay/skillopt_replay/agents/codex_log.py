@@ -26,6 +26,7 @@ FILTER = "error,codex_otel.trace_safe=info,codex_api::sse::responses=debug"  # f
 _EVENTS = "codex_otel.trace_safe"
 # Says what of a reply it drops, and a refusal is among that.
 _DROPPED, _REFUSAL = "codex_api::sse::responses", '"response.refusal.done"'
+_STATUS = "http.response.status_code"
 _ROUTER = "codex_core::tools::router"
 _MAX_LINE = 100_000
 _ENTRY = re.compile(r"\S+ +(?:ERROR|WARN|INFO|DEBUG) ([\w:.]+): (.*)", re.DOTALL)
@@ -39,7 +40,8 @@ class LogReader:
     """Takes the log in pieces. Calls that the stream leaves out go into `trace`.
 
     `price` returns the dollars of one reply of a model, None where it does not know the price.
-    `meter` counts the model's replies so far, `failures` the requests that were refused; `owing` says that it
+    `meter` counts the model's replies so far, `failures` the requests that were refused, `unheard` those that
+    came to nothing without a word of the service; `owing` says that it
     will be called again, to be told what its tools did; `denied` names refused tools; `refused` says that the
     last reply declines; `said` is the end of what else was written.
     """
@@ -52,6 +54,7 @@ class LogReader:
         self.model = ""
         self.meter = Meter()
         self.failures = 0
+        self.unheard = 0
         self.owing = False
         self.denied: list[str] = []
         self.refused = False
@@ -86,7 +89,11 @@ class LogReader:
         event = fields.get("event.name", "")
         if event in ("codex.api_request", "codex.websocket_request"):
             self.owing = self.refused = False
-            self.failures += "error.message" in fields
+            failed = "error.message" in fields
+            # What came to nothing on web sockets is asked again without, and was not paid for.
+            unheard = failed and event == "codex.api_request" and _STATUS not in fields
+            self.unheard += unheard
+            self.failures += failed and not unheard
         elif event == "codex.sse_event" and "input_token_count" in fields:
             self.model = fields.get("model", self.model)
             reply = _count(fields)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from skillopt_replay.agents.codex_log import LogReader, to_usage
-from skillopt_replay.agents.codex_words import fills_context, find_words, read_retry, unwrap
+from skillopt_replay.agents.codex_words import fills_context, find_words, is_cut, read_retry, unwrap
 from skillopt_replay.agents.spending import Tally, find_excess
 from skillopt_replay.agents.traces import MAX_ERROR, Lines, Reading, Trace
 from skillopt_replay.faults import guess_fault
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from skillopt_replay.protocols import Limits
     from skillopt_replay.skills import Skill
 
-_BROKEN = "stream disconnected"
 _NAMES = {"file_change": "apply_patch", "web_search": "web_search", "todo_list": "update_plan"}
 
 
@@ -113,7 +112,7 @@ class StreamReader:
         """Return what the run has told of its requests; see Metered."""
         meter = self.log.meter
         ended = meter.replies + self.log.failures + self._lost
-        return Tally(usage=self._usage, dearest=meter.dearest, told=ended)
+        return Tally(usage=self._usage, dearest=meter.dearest, told=ended, unheard=self.log.unheard)
 
     def halt(self, why: str) -> None:
         """Take note that the run is stopped; see Metered."""
@@ -158,7 +157,7 @@ class StreamReader:
             self._end = Outcome.LIMIT, find_words(message)[:MAX_ERROR], None
             return
         self._note(message)
-        self._lost += _is_cut(message)
+        self._lost += is_cut(message)
         self._end = Outcome.INFRASTRUCTURE, self._error, guess_fault(None, message)
 
     def _note(self, message: str) -> None:
@@ -166,7 +165,7 @@ class StreamReader:
         retry = read_retry(message)
         if retry == "":
             return
-        self._lost += retry is not None and _is_cut(retry)
+        self._lost += retry is not None and is_cut(retry)
         self._error = find_words(retry or message)[:MAX_ERROR]
         self._fault = guess_fault(None, message)
 
@@ -227,11 +226,6 @@ class StreamReader:
             last=self.log.meter.last,
             skipped=self._lines.skipped,
         )
-
-
-def _is_cut(message: str) -> bool:
-    """Whether a reply had begun."""
-    return _BROKEN in message
 
 
 def _shows(skill: Skill, command: str, output: str) -> bool:

@@ -12,6 +12,7 @@ _RETRY = re.compile(r"Reconnecting\.\.\. (?:\d+/\d+|waiting for network) \((.*)\
 _FULL = re.compile(r"context window|context_length_exceeded", re.IGNORECASE)
 # A route without WebSockets says so like this; the client then goes on without them.
 _SOCKET = re.compile(r"\burl: wss?://")
+_BROKEN = "stream disconnected"
 _SHELLS = ("bash", "sh", "zsh", "dash")
 
 
@@ -21,6 +22,11 @@ def read_retry(message: str) -> str | None:
     if match is None:
         return None
     return "" if _SOCKET.search(match[1]) else match[1]
+
+
+def is_cut(message: str) -> bool:
+    """Whether a reply had begun."""
+    return _BROKEN in message
 
 
 def fills_context(message: str) -> bool:

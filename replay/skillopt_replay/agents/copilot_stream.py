@@ -58,7 +58,7 @@ class StreamReader:
         self._turns = 0
         self._owing = False
         self._replied = False
-        self._refusals = self._failures = 0
+        self._refusals = self._failures = self._unheard = 0
         self._streaming = self._asking = False
         self._lost = 0
         self._broken_off = False
@@ -105,8 +105,8 @@ class StreamReader:
         self._spent.read()
         meter = self._spent.meter
         # A failed request is told twice, here at once.
-        told = max(meter.replies, self._failures)
-        return Tally(usage=meter.usage, dearest=meter.dearest, told=told)
+        told = max(meter.replies, self._failures) - self._unheard
+        return Tally(usage=meter.usage, dearest=meter.dearest, told=told, unheard=self._unheard)
 
     def halt(self, why: str) -> None:
         """Take note that the run is stopped; see Metered."""
@@ -161,6 +161,8 @@ class StreamReader:
         if failure.status_code is None and self._streaming:
             self._fault = Fault.CUT
             self._lost += 1
+        elif failure.status_code is None:
+            self._unheard += 1
         self._error = failure.words[:MAX_ERROR] or None
 
     def _take_outcome(self, event: Event) -> None:

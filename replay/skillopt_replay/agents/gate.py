@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import secrets
 import time
 from typing import TYPE_CHECKING, Protocol
@@ -117,6 +118,8 @@ class Gate:
             if (self._let_out, untold) != self._seen:
                 self._seen, self._moved = (self._let_out, untold), time.monotonic()
             waited = time.monotonic() - max(began, self._moved)
+            if untold <= tally.unheard:
+                waited = math.inf  # what is over will tell no more
             if excess is None and not tally.dearest.tokens and waited > _FIRST_SECONDS:
                 break  # it may be no request, or one that the client tells late
             if excess is None and waited > _LATER_SECONDS:

@@ -12,6 +12,7 @@ import msgspec
 from skillopt_replay import process
 from skillopt_replay.agents.gate import Gate, Metered
 from skillopt_replay.agents.spending import count_lost
+from skillopt_replay.agents.traces import cut
 from skillopt_replay.bounds import Bounds
 from skillopt_replay.errors import ReplayError
 from skillopt_replay.faults import guess_fault
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
 _FLOOD_BYTES = 512_000_000
 _SILENT_SHARE = 0.5
+_MAX_NOTE = 500
 _SLOW = 5.0  # seconds in which any client may be silent
 _SIGNALLED = 128  # and the signal's number: what a sandbox makes of a program that was killed
 
@@ -148,8 +150,9 @@ async def run_client(
         reading = reader.finish()  # while the private folder is there: some clients tell more in its files
         # What went out and was never told of is paid for, as it may be: it was under way at the end, or a
         # tool of the run has kept the client from telling it.
-        asking = reading.asking and (gate.was_asked or command == argv)
-        lost = reading.lost + max(asking, gate.find_untold())
+        lost = reading.lost + max(reading.asking, gate.find_untold())
+        if command != argv and not gate.was_asked:
+            lost = 0  # nothing went out
         reading = msgspec.structs.replace(reading, lost=lost)
     except OSError as error:
         return _failed(
@@ -174,7 +177,8 @@ def _report(run: Run, finished: process.Finished, reading: Reading, judge: Judge
     if fault is Fault.REFUSAL:
         # A result, and no lost run: a skill that makes the model refuse must not lose its failures by it.
         outcome, error, fault = Outcome.LIMIT, f"the model refused: {error}", None
-    notes = [f"tools refused: {', '.join(sorted(set(reading.denied)))}"] if reading.denied else []
+    refused = cut(", ".join(sorted(set(reading.denied))), _MAX_NOTE)
+    notes = [f"tools refused: {refused}"] if reading.denied else []
     if reading.skipped:
         notes.append(f"{reading.skipped} lines of the client's output could not be read")
     return Rollout(

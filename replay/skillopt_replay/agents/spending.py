@@ -17,12 +17,14 @@ class Tally(msgspec.Struct, frozen=True, kw_only=True):
     """What a run has told of its requests so far.
 
     `dearest` are the most dollars and the most tokens of any of them, `told` how many have ended, in whatever
-    way (None: requests and what is told do not go together).
+    way (None: requests and what is told do not go together). `unheard` came to nothing without a word of the
+    service: they are over, but nobody can tell whether they were paid for, or whether they went out at all.
     """
 
     usage: Usage = Usage()
     dearest: Amount = Amount()
     told: int | None = None
+    unheard: int = 0
 
 
 class Meter:

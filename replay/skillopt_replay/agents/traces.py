@@ -17,6 +17,10 @@ MAX_CALLS = 2_000
 MAX_TEXT = 4_000
 MAX_ERROR = 2_000
 MAX_TRACE = 400_000
+MAX_NAME = 200
+# Checks look for command lines, so these are kept longer than words are.
+MAX_COMMAND = 64_000
+MAX_COMMANDS = 2_000_000
 _MOST_CODES = 1 << 32
 CUT_MARK = " [...] "
 
@@ -96,6 +100,7 @@ class Trace:
         self._steps: list[Step] = []
         self._under_way: set[str] = set()
         self._room = MAX_TRACE
+        self._room_for_commands = MAX_COMMANDS
 
     @property
     def calls(self) -> tuple[RolloutCall, ...]:
@@ -123,7 +128,10 @@ class Trace:
             return
         self._under_way.add(key)
         self._steps.append(Called(len(self._calls)))
-        self._calls[key] = RolloutCall(name, command, arguments=self._keep(arguments))
+        if command is not None:
+            command = cut(command, min(MAX_COMMAND, self._room_for_commands))
+            self._room_for_commands -= len(command)
+        self._calls[key] = RolloutCall(cut(name, MAX_NAME), command, arguments=self._keep(arguments))
 
     def end(
         self, key: str, *, error: str | None = None, exit_code: int | None = None, output: str = ""

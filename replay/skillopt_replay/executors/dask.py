@@ -7,18 +7,18 @@ machine: the projects have to be at the same path there.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import uuid
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from skillopt_replay.errors import ReplayError, Unavailable
-from skillopt_replay.rollouts import Fault, Outcome, Rollout
+from skillopt_replay.errors import Unavailable
+from skillopt_replay.executors.dask_pulse import Gone, NotBegun, Pulse
+from skillopt_replay.rollouts import Fault, Outcome, Rollout, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Awaitable
 
     import distributed
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 _KNOCK_SECONDS = 2.0  # for a scheduler to let us in
 _CONNECT_SECONDS = 30.0  # for one that has answered before
 _NAME = "skillopt-sleep"
+_UNHEARD = object()
 _HINT = "install it with: pip install 'skillopt-sleep[dask]'"
 
 
@@ -44,11 +45,9 @@ class Size(msgspec.Struct, frozen=True):
 class DaskExecutor:
     """Sends jobs to the workers a client is connected to, as many at a time as they have threads."""
 
-    def __init__(
-        self, client: distributed.Client, opener: Opener, *, address: str, size: Size, agent: str
-    ) -> None:
+    def __init__(self, pulse: Pulse, opener: Opener, *, address: str, size: Size, agent: str) -> None:
         """`agent` is the identity that rollouts carry which no worker could make."""
-        self._client = client
+        self._pulse = pulse
         self._opener = opener
         self._agent = agent
         self._free = asyncio.Semaphore(size.slots)
@@ -63,6 +62,8 @@ class DaskExecutor:
         if not job.task.checks:
             raise ValueError(f"task {job.task.id} has no checks, so it cannot be scored")
         async with self._free:
+            if self._pulse.why:
+                return self._fail(job, self._pulse.why, began=False)
             return await self._run(job, f"{_NAME}-{uuid.uuid4().hex}")
 
     async def _run(self, job: Job, key: str) -> Rollout:
@@ -70,24 +71,39 @@ class DaskExecutor:
 
         from skillopt_replay.executors.dask_worker import run_job
 
-        started, stop = (Event(f"{key}-{what}", client=self._client) for what in ("started", "stop"))
-        future = self._client.submit(
-            run_job, msgspec.msgpack.encode(job), self._opener, key, key=key, pure=False, retries=0
+        client = self._pulse.client
+        started, stop = (Event(f"{key}-{what}", client=client) for what in ("started", "stop"))
+        over = [started, stop]
+        future = client.submit(
+            run_job,
+            msgspec.msgpack.encode(job),
+            self._opener,
+            key,
+            self._agent,
+            key=key,
+            pure=False,
+            retries=0,
         )
         try:
-            data = await future
+            data = await self._pulse.wait(future)
         except asyncio.CancelledError:
             # The worker does not hear of a cancelled future before its run has ended.
-            with contextlib.suppress(Exception):
-                await asyncio.wait_for(asyncio.shield(stop.set()), timeout=5)
+            over.remove(stop)
+            await _ask(stop.set())
             raise
+        except Gone as error:
+            # In this order: a worker notes its start before it looks whether it is to stop.
+            over.remove(stop)
+            began = await _ask(started.is_set()) if await _ask(stop.set()) is not _UNHEARD else _UNHEARD
+            return self._fail(job, str(error), began=began is not False)
+        except NotBegun as error:
+            return self._fail(job, f"the worker cannot run it: {error.message}", began=False)
         except Exception as error:  # noqa: BLE001 - what a cluster can raise is no closed set
-            return self._lost(job, error)
+            return self._fail(job, f"the worker went away: {type(error).__name__}: {str(error)[:300]}")
         finally:
             future.release()
-            for event in (started, stop):
-                with contextlib.suppress(Exception):
-                    await asyncio.wait_for(event.clear(), timeout=5)
+            for event in over:
+                await _ask(event.clear())
         return self._read(job, data)
 
     def _read(self, job: Job, data: Any) -> Rollout:
@@ -107,14 +123,8 @@ class DaskExecutor:
             return self._fail(job, "the worker's result does not answer every check")
         return rollout
 
-    def _lost(self, job: Job, error: Exception) -> Rollout:
-        if isinstance(error, ReplayError):
-            said = f"the worker cannot run it: {error.message}{f' ({error.hint})' if error.hint else ''}"
-        else:
-            said = f"the worker went away: {type(error).__name__}: {str(error)[:300]}"
-        return self._fail(job, said)
-
-    def _fail(self, job: Job, said: str) -> Rollout:
+    def _fail(self, job: Job, said: str, *, began: bool = True) -> Rollout:
+        """Return what became of a run: what it used is not known, or nothing if it never `began`."""
         return Rollout(
             task=job.task.id,
             skill=job.skill.digest if job.skill else "",
@@ -122,10 +132,19 @@ class DaskExecutor:
             model="",
             outcome=Outcome.INFRASTRUCTURE,
             answer="",
+            usage=Usage() if began else Usage(cost_usd=0.0),
             error=said,
             fault=Fault.WORKER,
-            untold=True,
+            untold=began,
         )
+
+
+async def _ask(question: Awaitable[Any]) -> Any:
+    """Return the scheduler's answer, `_UNHEARD` when it gives none in time."""
+    try:
+        return await asyncio.wait_for(question, timeout=5)
+    except Exception:  # noqa: BLE001 - what a cluster can raise is no closed set
+        return _UNHEARD
 
 
 @asynccontextmanager
@@ -139,9 +158,25 @@ async def open_dask(address: str, opener: Opener, *, agent: str) -> AsyncIterato
 
     from skillopt_replay.executors.dask_worker import Workbenches
 
-    async with distributed.Client(address, asynchronous=True, timeout=_CONNECT_SECONDS, name=_NAME) as client:
+    async def connect() -> distributed.Client:
+        client: distributed.Client = await distributed.Client(
+            address, asynchronous=True, timeout=_CONNECT_SECONDS, name=_NAME
+        )
         await client.register_plugin(Workbenches(), name=Workbenches.name)
-        yield DaskExecutor(client, opener, address=address, size=size, agent=agent)
+        return client
+
+    async def connect_again() -> distributed.Client:
+        await find_workers(address)
+        return await connect()
+
+    pulse = Pulse(await connect(), connect_again)
+    watching = asyncio.ensure_future(pulse.watch())
+    try:
+        yield DaskExecutor(pulse, opener, address=address, size=size, agent=agent)
+    finally:
+        watching.cancel()
+        await asyncio.gather(watching, return_exceptions=True)
+        await pulse.client.close()
 
 
 async def find_workers(address: str) -> Size:

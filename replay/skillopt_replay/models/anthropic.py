@@ -15,7 +15,7 @@ from skillopt_replay.models.asking import to_valid
 from skillopt_replay.models.completing import complete_with_room
 from skillopt_replay.models.places import strip_login
 from skillopt_replay.models.remote import RemoteModel
-from skillopt_replay.models.replies import ReplyUnreadable
+from skillopt_replay.models.replies import PASSING, ReplyUnreadable
 from skillopt_replay.models.schemas import describe, simplify
 from skillopt_replay.models.service import Failure, Service
 from skillopt_replay.protocols import Completion
@@ -219,6 +219,6 @@ def _inspect(body: bytes) -> Failure | None:
     try:
         read_message(body)
     except ReplyUnreadable as error:
-        if error.fault is Fault.CUT:
+        if error.fault in PASSING:
             return Failure(str(error), error.fault, transient=True, paid=error.fault is Fault.CUT)
     return None

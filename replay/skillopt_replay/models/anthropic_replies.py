@@ -6,8 +6,9 @@ from typing import Any
 
 import msgspec
 
+from skillopt_replay.faults import find_fault
 from skillopt_replay.models.prices import Price
-from skillopt_replay.models.replies import Reply, ReplyUnreadable, read_tokens
+from skillopt_replay.models.replies import Reply, ReplyUnreadable, read_error, read_tokens
 from skillopt_replay.rollouts import Fault, Usage
 
 TOOL = "reply"
@@ -28,10 +29,11 @@ class _Tokens(msgspec.Struct):
 
 
 class _Message(msgspec.Struct):
-    content: list[_Block]
+    content: list[_Block] | None = None
     model: str = ""
     stop_reason: str | None = None
     usage: Any = None
+    error: Any = None
 
 
 def read_message(body: bytes, *, price: Price | None = None) -> Reply:
@@ -43,6 +45,12 @@ def read_message(body: bytes, *, price: Price | None = None) -> Reply:
         raise ReplyUnreadable(f"the reply is not a message: {error}", fault) from error
     except (RecursionError, UnicodeDecodeError) as error:
         raise ReplyUnreadable(f"the reply is not a message: {error}") from error
+    if message.content is None:
+        if message.error is None:
+            raise ReplyUnreadable("the reply is not a message: it has no content")
+        # A gateway may tell a service's errors with status 200.
+        told = read_error(body)
+        raise ReplyUnreadable(f"the server says: {told.message}", find_fault(0, told.code, told.message))
     handed = next((b.input for b in message.content if b.type == "tool_use" and b.name == TOOL), None)
     value = handed if isinstance(handed, dict) else None
     text = "".join(block.text or "" for block in message.content if block.type == "text")
@@ -60,11 +68,13 @@ def read_message(body: bytes, *, price: Price | None = None) -> Reply:
 
 
 def _count(tokens: _Tokens | None, price: Price | None) -> Usage:
-    if tokens is None:
+    if tokens is None or tokens.input_tokens is None or tokens.output_tokens is None:
+        return Usage()
+    if min(tokens.input_tokens, tokens.output_tokens) < 0:
         return Usage()
     usage = Usage(
-        max(tokens.input_tokens or 0, 0),
-        max(tokens.output_tokens or 0, 0),
+        tokens.input_tokens,
+        tokens.output_tokens,
         max(tokens.cache_read_input_tokens or 0, 0),
         max(tokens.cache_creation_input_tokens or 0, 0),
     )

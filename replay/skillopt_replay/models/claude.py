@@ -12,11 +12,11 @@ import msgspec
 
 from skillopt_replay import process
 from skillopt_replay.agents.claude_cli import CREDENTIAL_FILE, find_address, make_environment
-from skillopt_replay.agents.claude_usage import ModelTokens, Tokens, add_up
 from skillopt_replay.agents.clients import say_address, say_effort
 from skillopt_replay.faults import guess_fault
 from skillopt_replay.folders import PRIVATE_PREFIX, make_folder
 from skillopt_replay.masking import mask
+from skillopt_replay.models.claude_lines import Result, read_lines
 from skillopt_replay.models.completing import conclude, decline
 from skillopt_replay.protocols import Completion
 from skillopt_replay.reserves import bound_prompt
@@ -39,20 +39,6 @@ _KEEP_BYTES = 8_000_000
 _NO_FILES = '{"permissions":{"deny":["Read"]}}'
 # Handing in a structured reply is a turn, and so is the reminder when the model forgot to.
 _TURNS_FREE, _TURNS_SCHEMA = 1, 4
-
-
-class _Result(msgspec.Struct, frozen=True):
-    type: str
-    subtype: str = ""
-    is_error: bool = False
-    result: str | None = None
-    errors: list[Any] | None = None
-    structured_output: Any = None
-    stop_reason: str | None = None
-    api_error_status: int | str | None = None
-    total_cost_usd: float | None = None
-    usage: Tokens | None = None
-    model_usage: dict[str, ModelTokens] | None = msgspec.field(default=None, name="modelUsage")
 
 
 class ClaudeModel:
@@ -155,7 +141,7 @@ class ClaudeModel:
             path.write_bytes(self._credentials.file)
 
     def _command(self, private: Path, schema: Mapping[str, Any] | None) -> list[str]:
-        command = [str(self._cli.binary), "--print", "--output-format", "json"]
+        command = [str(self._cli.binary), "--print", "--output-format", "stream-json", "--verbose"]
         command += ["--tools", "", "--setting-sources", "", "--settings", _NO_FILES, "--strict-mcp-config"]
         command += ["--disable-slash-commands", "--no-session-persistence"]
         command += ["--system-prompt-file", str(private / "system.txt")]
@@ -180,13 +166,13 @@ class ClaudeModel:
         started = time.monotonic() - finished.seconds
         if finished.timed_out:
             return self._failed(f"no reply within {self._seconds:g} s", Fault.NETWORK, started)
-        try:
-            result = msgspec.json.decode(finished.stdout.strip(), type=_Result)
-        except (msgspec.DecodeError, RecursionError):
+        told = read_lines(finished.stdout)
+        result = told.result
+        if result is None:
             said = (finished.stderr or finished.stdout).strip()[-300:] or "it wrote nothing"
             error = f"claude ended with {finished.returncode} and no result: {said}"
             return self._failed(error, guess_fault(None, said), started)
-        usage = add_up(result.model_usage, result.usage, result.total_cost_usd)
+        usage = told.usage
         model = next(iter(result.model_usage or {}), self._model or "")
         problem = _find_problem(result, wants_object=schema is not None)
         if problem is not None:
@@ -245,7 +231,7 @@ def render(messages: Sequence[Message]) -> tuple[str, str]:
     return system, "\n\n".join(f"{names.get(m.role, m.role)}:\n{m.content}" for m in rest)
 
 
-def _find_problem(result: _Result, *, wants_object: bool) -> tuple[str, Fault] | None:
+def _find_problem(result: Result, *, wants_object: bool) -> tuple[str, Fault] | None:
     """Return what went wrong outside the model; a model that never hands in its object is no such thing."""
     if result.subtype == "error_max_turns" and wants_object:
         return None

@@ -16,7 +16,7 @@ from skillopt_replay.agents.codex import name_provider
 from skillopt_replay.agents.codex_cli import CREDENTIAL_FILE
 from skillopt_replay.agents.codex_log import FILTER, LogReader
 from skillopt_replay.agents.codex_route import find_addresses
-from skillopt_replay.agents.codex_words import find_words
+from skillopt_replay.agents.codex_words import find_words, is_cut, read_retry
 from skillopt_replay.agents.spending import count_lost
 from skillopt_replay.agents.traces import Trace
 from skillopt_replay.faults import guess_fault
@@ -70,6 +70,7 @@ class _Spent(msgspec.Struct, frozen=True):
 
 class _Event(msgspec.Struct, frozen=True):
     type: str = ""
+    message: str = ""
     item: _Item | None = None
     usage: _Spent | None = None
     error: _Told | None = None
@@ -236,7 +237,11 @@ class CodexModel:
             said = f"no reply within {self._seconds:g} s"
             return self._failed(said, Fault.NETWORK, finished.seconds, self._count(log, lost=1))
         text, usage, problem = "", None, ""
+        # Where any reply came, the service was there: what broke off before may have been paid for.
+        cut = log.unheard if log.meter.replies else 0
         for event in _decode(finished.stdout):
+            if event.type == "error":
+                cut += is_cut(read_retry(event.message) or "")
             if event.item is not None and event.item.type == "agent_message":
                 text = event.item.text or ""
             if event.type == "turn.completed" and event.usage is not None:
@@ -244,18 +249,19 @@ class CodexModel:
             if event.type == "turn.failed":
                 problem = (event.error and event.error.message) or "no reason given"
         if problem and guess_fault(None, problem) is Fault.REFUSAL:
-            spent = self._priced(usage or log.meter.usage)
+            spent = count_lost(self._priced(usage or log.meter.usage), self._priced(log.meter.last), cut)
             return decline(
                 find_words(problem), model=self._model or "", usage=spent, seconds=finished.seconds
             )
         if problem:
             fault = guess_fault(None, problem)
-            lost = int(fault in (Fault.CUT, Fault.NETWORK))
+            lost = cut + (fault in (Fault.CUT, Fault.NETWORK))
             return self._failed(find_words(problem), fault, finished.seconds, self._count(log, lost=lost))
         if usage is None:
             said = (log.said or finished.stdout).strip()[-300:] or "it wrote nothing"
             error = f"codex ended with {finished.returncode} and no result: {said}"
             return self._failed(error, guess_fault(None, said), finished.seconds, self._count(log, lost=1))
+        usage = count_lost(usage, self._priced(log.meter.last), cut)
         return conclude(
             text, schema, model=self._model or "", usage=usage, seconds=finished.seconds, refused=log.refused
         )

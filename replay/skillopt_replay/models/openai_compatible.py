@@ -16,7 +16,7 @@ from skillopt_replay.models.places import strip_login
 from skillopt_replay.models.presets import PLAIN, Preset
 from skillopt_replay.models.prices import Price
 from skillopt_replay.models.remote import RemoteModel
-from skillopt_replay.models.replies import ReplyUnreadable, read_reply
+from skillopt_replay.models.replies import PASSING, ReplyUnreadable, read_reply
 from skillopt_replay.models.service import Failure, Service
 from skillopt_replay.protocols import Completion
 from skillopt_replay.rollouts import Fault, Usage
@@ -148,15 +148,12 @@ class OpenAICompatible(RemoteModel):
             sent = again
 
 
-_PASSING = (Fault.RATE, Fault.OVERLOAD, Fault.CUT)
-
-
 def _inspect(body: bytes) -> Failure | None:
     """Return the failure in a reply with status 200 that another try may mend."""
     try:
         read_reply(body)
     except ReplyUnreadable as error:
-        if error.fault in _PASSING:
+        if error.fault in PASSING:
             return Failure(str(error), error.fault, transient=True, paid=error.fault is Fault.CUT)
     return None
 

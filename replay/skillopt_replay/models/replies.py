@@ -13,6 +13,8 @@ from skillopt_replay.models.prices import FREE, Price
 from skillopt_replay.rollouts import Fault, Usage
 
 MAX_STARTS = 200
+# What another try may mend, also where a reply with status 200 tells it.
+PASSING = (Fault.RATE, Fault.OVERLOAD, Fault.CUT)
 _FENCE = re.compile(r"```[A-Za-z0-9_-]*[ \t]*\r?\n(.*?)```", re.DOTALL)
 # What a model thinks before it answers. Where the chat template has opened the block, only its end is there.
 _OPENED = re.compile(r"\A\s*(?:<(think|thinking)>|\[(THINK)\])")
@@ -159,11 +161,14 @@ def read_tokens(told: Any, form: type[_Form]) -> _Form | None:
 def _count_tokens(tokens: _Tokens | None, price: Price | None) -> Usage:
     if tokens is None:
         return Usage(cost_usd=0.0 if price == FREE else None)
-    prompt = max(tokens.prompt_tokens or 0, 0)
+    prompt, reply = tokens.prompt_tokens, tokens.completion_tokens
+    if prompt is None or reply is None or min(prompt, reply) < 0:
+        # Half of it is as good as nothing: the rest may be the dearer half.
+        return Usage(cost_usd=0.0 if price == FREE else tokens.cost if price is None else None)
     details = tokens.prompt_tokens_details or _PromptDetails()
     cached = min(max(details.cached_tokens or tokens.prompt_cache_hit_tokens or 0, 0), prompt)
     written = min(max(details.cache_write_tokens or 0, 0), prompt - cached)
-    usage = Usage(prompt - cached - written, max(tokens.completion_tokens or 0, 0), cached, written)
+    usage = Usage(prompt - cached - written, reply, cached, written)
     cost = tokens.cost if price is None else price.cost(usage)
     return msgspec.structs.replace(usage, cost_usd=cost)
 

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     import httpx2
 
 MAX_REPLY_BYTES = 16_000_000
+_MAX_ERROR_BYTES = 100_000
+# A gateway that stopped waiting for a model refused nothing: the model may answer, and be paid, all the same.
+_GAVE_UP = frozenset({504, 524})
 _LOG = logging.getLogger(__name__)
 
 
@@ -147,7 +150,8 @@ class Service:
             absent = isinstance(error, httpx2.ConnectError) and is_loopback(self.url) and not self._answered
             return Failure(f"{self.host}: {_describe(error)}", fault, transient=not absent, paid=not unheard)
         except httpx2.HTTPError as error:
-            return Failure(f"{self.host}: {_describe(error)}", Fault.NETWORK, transient=False)
+            # A reply that came, and cannot be decoded.
+            return Failure(f"{self.host}: {_describe(error)}", Fault.NETWORK, transient=False, paid=True)
 
     async def _exchange(self, body: Mapping[str, Any], received: bytearray) -> bytes | Failure:
         client = self._open()
@@ -155,9 +159,11 @@ class Service:
             self._answered = True
             async for chunk in response.aiter_bytes():
                 received += chunk
-                if len(received) > MAX_REPLY_BYTES:
+                if response.is_success and len(received) > MAX_REPLY_BYTES:
                     message = f"the reply is larger than {MAX_REPLY_BYTES} bytes"
-                    return Failure(message, Fault.REPLY, transient=False)
+                    return Failure(message, Fault.REPLY, transient=False, paid=True)
+                if response.is_error and len(received) > _MAX_ERROR_BYTES:
+                    break
         if response.status_code == 200:
             body_ = bytes(received)
             return (self._inspect(body_) if self._inspect else None) or body_
@@ -175,6 +181,7 @@ class Service:
             wait_s=requested_wait(response.headers),
             status=response.status_code,
             param=told.param,
+            paid=response.is_success or response.status_code in _GAVE_UP,
         )
 
     def _open(self) -> httpx2.AsyncClient:

@@ -11,6 +11,7 @@ from skillopt_replay.models.anthropic import AnthropicModel, messages_url
 from skillopt_replay.models.prices import Price
 from skillopt_replay.models.registry import open_model
 from skillopt_replay.models.retries import Patience
+from skillopt_replay.models.service import MAX_REPLY_BYTES
 from skillopt_replay.protocols import Message
 from skillopt_replay.rollouts import Fault
 
@@ -59,6 +60,14 @@ async def test_cached_tokens_are_told_apart_and_priced(chat_server):
     assert (usage.input_tokens, usage.output_tokens) == (9, 2)
     assert (usage.cache_read_tokens, usage.cache_write_tokens) == (100, 10)
     assert usage.cost_usd == pytest.approx((9 + 20 + 10 + 20) / 1e6)
+
+
+@pytest.mark.parametrize("told", [{"input_tokens": None}, {"output_tokens": None}, {"output_tokens": -5}])
+async def test_a_reply_that_tells_half_of_what_it_used_counts_with_the_most_it_may_have(chat_server, told):
+    async with client(chat_server(say("hi", **told)), price=Price(1.0, 2.0)) as model:
+        done = await model.complete(ASK)
+        most = model.bound(ASK)
+    assert (done.text, done.usage.tokens, done.usage.cost_usd) == ("hi", most.tokens, most.cost_usd)
 
 
 async def test_what_it_thinks_is_never_the_answer(chat_server):
@@ -159,6 +168,9 @@ async def test_overload_is_tried_again_after_the_wait_it_asks_for(chat_server):
         ((0, None, {}), Fault.NETWORK, 3),
         ((200, b'{"type": "message", "content": [', {}), Fault.CUT, 3),
         ((200, {"content": 3}, {}), Fault.REPLY, 1),
+        ((200, {"error": {"type": "overloaded_error", "message": "busy"}}, {}), Fault.OVERLOAD, 3),
+        ((200, {"error": {"message": "Your credit balance is too low"}}, {}), Fault.MONEY, 1),
+        (fail(500, "x" * (MAX_REPLY_BYTES + 1)), Fault.OVERLOAD, 3),
         (say(stop="max_tokens"), Fault.CUT, 2),
         (say("  "), Fault.REPLY, 1),
     ],
@@ -183,6 +195,13 @@ async def test_every_failure_has_its_fault_and_only_what_may_pass_is_tried_again
         ((0, None, {}), 3),
         ((200, b'{"type": "message", "content": [', {}), 3),
         ((200, {"content": 3}, {}), 1),
+        ((200, {"type": "error", "error": {"type": "overloaded_error", "message": "busy"}}, {}), 0),
+        # Answers all the same, and who may have written one.
+        ((201, {"content": [{"type": "text", "text": "hi"}]}, {}), 1),
+        ((200, b"no gzip", {"content-encoding": "gzip"}), 1),
+        ((200, b"x" * (MAX_REPLY_BYTES + 1), {}), 1),
+        (fail(504, "the model took too long"), 3),
+        (fail(500, "x" * (MAX_REPLY_BYTES + 1)), 0),
     ],
 )
 async def test_a_refusal_costs_nothing_and_a_reply_that_was_lost_as_much_as_it_may_have(

@@ -158,6 +158,29 @@ async def test_what_fails_outside_the_model_is_an_error(program, tmp_path, reply
     assert (done.text, done.value, done.fault) == ("", None, fault)
 
 
+RETRY = {"type": "system", "subtype": "api_retry", "error_status": None, "error": "unknown"}
+ANSWER = {"type": "assistant", "message": {"id": "m1", "model": "m-5"}}
+BROKEN = {**GOOD, "is_error": True, "total_cost_usd": 0, "modelUsage": {}}
+
+
+@pytest.mark.parametrize(
+    ("lines", "tokens", "usd"),
+    [
+        ([ANSWER, GOOD], 105, 0.02),
+        ([RETRY, RETRY, ANSWER, GOOD], 315, 0.06),
+        ([{**RETRY, "error_status": 529}, ANSWER, GOOD], 105, 0.02),
+        ([RETRY, ANSWER, {**ANSWER, "message": {"id": "m2"}}, GOOD], 157, 0.03),
+        ([RETRY, {**BROKEN, "result": "Connection was lost (ECONNRESET)"}], 0, None),
+        ([RETRY, {**BROKEN, "result": "Connection refused (ECONNREFUSED)"}], 0, 0.0),
+    ],
+    ids=["none", "broken off", "refused", "two replies", "nothing came", "not reached"],
+)
+async def test_a_request_that_nobody_refused_may_have_been_paid_for(program, tmp_path, lines, tokens, usd):
+    said = "".join(f"{json.dumps(line)}\n" for line in lines)
+    done = await ClaudeModel(program(said), work=tmp_path / "w").complete(ASK)
+    assert (done.usage.tokens, done.usage.cost_usd) == (tokens, pytest.approx(usd) if usd else usd)
+
+
 @pytest.mark.parametrize(
     "reply",
     [

@@ -107,6 +107,26 @@ async def test_the_client_gets_the_question_and_nothing_of_the_user(program, tmp
     assert list((tmp_path / "w").iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    ("broken", "silent", "replies"),
+    [(0, 0, 1), (2, 0, 3), (0, 3, 4), (1, 1, 3)],
+    ids=["none", "cut", "without a word", "both"],
+)
+async def test_a_request_that_nobody_refused_may_have_been_paid_for(
+    program, tmp_path, broken, silent, replies
+):
+    told = "2026-11-29T23:00:15.4Z  INFO codex_otel.trace_safe: event.name="
+    log = [f'{told}"codex.api_request" error.message="error sending request"'] * silent
+    log += [f'{told}"codex.sse_event" input_token_count=100 cached_token_count=60 output_token_count=7']
+    retry = {"type": "error", "message": "Reconnecting... 1/5 (stream disconnected before completion)"}
+    written = "\n".join([*log, ""])
+    write = f"sys.stderr.write({written!r})"
+    cli = program([retry] * broken + say("Three."), before=write)
+    done = await CodexModel(cli, price=Price(10.0, 10.0), work=tmp_path / "w").complete(ASK)
+    assert (done.text, done.usage.tokens) == ("Three.", 107 * replies)
+    assert done.usage.cost_usd == pytest.approx(107 * replies * 10 / 1e6)
+
+
 async def test_its_settings_switch_off_tools_network_chatter_and_history(program, tmp_path):
     await CodexModel(program(say("x")), work=tmp_path / "w").complete(ASK)
     config = tomlkit.parse(note(tmp_path)["config"]).unwrap()

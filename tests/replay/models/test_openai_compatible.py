@@ -390,8 +390,11 @@ async def test_long_prompts_at_once_pass_no_ceiling(chat_server, together):
         {"prompt_tokens": "many"},
         {"prompt_tokens": 12.5, "completion_tokens": 1},
         [1, 2],
+        {"completion_tokens": 5},
+        {"prompt_tokens": 12},
+        {"prompt_tokens": 12, "completion_tokens": -5},
     ],
-    ids=["none", "zero", "negative", "words", "half", "a-list"],
+    ids=["none", "zero", "negative", "words", "half", "a-list", "no-prompt", "no-reply", "negative-reply"],
 )
 @pytest.mark.parametrize("price", [Price(1.0, 2.0), None], ids=["priced", "unpriced"])
 async def test_a_reply_that_does_not_tell_what_it_used_counts_with_the_most_it_may_have(
@@ -414,6 +417,8 @@ async def test_usage_told_in_whole_floats_is_taken(chat_server):
 
 async def test_usage_that_no_call_can_have_ends_no_night(chat_server):
     ledger = MemoryLedger(max_usd=5.0)
-    async with client(chat_server(say("hi", prompt_tokens=1 << 60)), price=Price(1.0, 2.0)) as model:
+    async with client(
+        chat_server(say("hi", prompt_tokens=1 << 60, completion_tokens=1)), price=Price(1.0, 2.0)
+    ) as model:
         await ask_through(ledger, model)
         assert ledger.spent.cost_usd == pytest.approx(model.bound(ASK).cost_usd)

@@ -357,7 +357,7 @@ async def test_an_object_that_is_not_to_the_schema_is_kept_as_text_and_is_no_val
     ],
 )
 async def test_cached_tokens_are_told_apart_however_they_are_called(chat_server, usage, counted):
-    done, _ = await ask(chat_server(say("hi", usage=usage)), "deepseek")
+    done, _ = await ask(chat_server(say("hi", usage={"completion_tokens": 2, **usage})), "deepseek")
     found = done.usage
     assert (found.input_tokens, found.cache_read_tokens, found.cache_write_tokens) == counted
 

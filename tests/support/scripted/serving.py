@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import re
+import socket
 from http.server import BaseHTTPRequestHandler
 
 from tests.support.scripted import anthropic, chat, responses
@@ -198,6 +199,10 @@ class Handler(BaseHTTPRequestHandler):
                 else {"error": dict({"code": err.get("type"), "param": None}, **err)}
             )
             return self._json(step["status"], obj, step.get("headers"))
+        if step.get("drop"):
+            self.close_connection = True
+            self.connection.shutdown(socket.SHUT_RDWR)
+            return None
         parts = [resolve(a, turn, cwd) for a in step.get("do", [])]
         record["reply"] = [list(p[:3]) for p in parts]
         u = usage_of(owner.script, step)
