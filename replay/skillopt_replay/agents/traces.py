@@ -17,6 +17,9 @@ MAX_CALLS = 2_000
 MAX_TEXT = 4_000
 MAX_ERROR = 2_000
 MAX_TRACE = 400_000
+MAX_NAME = 200
+# Of one command line, which may write a whole file, and of all: checks read them word by word.
+MAX_COMMAND, MAX_COMMANDS = 50_000, 1_000_000
 _MOST_CODES = 1 << 32
 CUT_MARK = " [...] "
 
@@ -68,9 +71,11 @@ class Lines:
 
     def feed(self, data: bytes) -> None:
         *lines, rest = data.split(b"\n")
-        for line in lines:
-            self._add(line)
-            self.finish()
+        # What has no end is mostly line ends, each of which would take as long as a line.
+        for number, line in enumerate(lines):
+            if line or not number:
+                self._add(line)
+                self.finish()
         self._add(rest)
 
     def finish(self) -> None:
@@ -96,6 +101,7 @@ class Trace:
         self._steps: list[Step] = []
         self._under_way: set[str] = set()
         self._room = MAX_TRACE
+        self._room_for_commands = MAX_COMMANDS
 
     @property
     def calls(self) -> tuple[RolloutCall, ...]:
@@ -123,7 +129,10 @@ class Trace:
             return
         self._under_way.add(key)
         self._steps.append(Called(len(self._calls)))
-        self._calls[key] = RolloutCall(name, command, arguments=self._keep(arguments))
+        if command is not None:
+            command = cut(command, min(MAX_COMMAND, self._room_for_commands))
+            self._room_for_commands -= len(command)
+        self._calls[key] = RolloutCall(cut(name, MAX_NAME), command, arguments=self._keep(arguments))
 
     def end(
         self, key: str, *, error: str | None = None, exit_code: int | None = None, output: str = ""
