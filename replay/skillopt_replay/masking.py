@@ -135,13 +135,16 @@ def _find_login(name: str, value: str) -> list[str]:
 
 def _mask_pieces(text: str, forms: list[tuple[str, str]]) -> str:
     """Mask at the edges of the text, and where it was cut, the beginning or end of a secret."""
-    if not any(form[:_SHORTEST] in text or form[-_SHORTEST:] in text for form, _ in forms):
-        return text
-    pieces = _EDGES.split(text)
-    for number in range(0, len(pieces), 2):
-        for form, masked in forms:
-            pieces[number] = _mask_ends(pieces[number], form, masked)
-    return "".join(pieces)
+    pieces: list[str] = []
+    for form, masked in forms:
+        head, tail = form[:_SHORTEST], form[-_SHORTEST:]
+        if head not in text and tail not in text:
+            continue
+        pieces = pieces or _EDGES.split(text)
+        for number in range(0, len(pieces), 2):
+            if head in pieces[number] or tail in pieces[number]:
+                pieces[number] = _mask_ends(pieces[number], form, masked)
+    return "".join(pieces) or text
 
 
 def _mask_ends(text: str, form: str, masked: str) -> str:

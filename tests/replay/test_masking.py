@@ -6,6 +6,7 @@ import base64
 import json
 import re
 import textwrap
+import time
 from urllib.parse import quote, quote_plus
 
 import msgspec
@@ -179,6 +180,13 @@ def test_a_variable_that_is_no_text_is_masked_as_it_is_told():
     told = b"it is pass-\xff-word".decode("utf-8", "replace")
     assert mask(Said(told), keep_long([secret])).text == f"it is {MASK}"
     assert mask(Said("nothing"), keep_long(["a lone \ud800 half"])).text == "nothing"
+
+
+def test_a_text_with_many_edges_is_masked_at_once():
+    started = time.process_time()
+    text = mask(Said(f"{PLAIN[:8]} {': ' * 1_000_000}{PLAIN[:10]}"), (PLAIN,)).text
+    assert text.endswith(f": {MASK}")
+    assert time.process_time() - started < 2.0
 
 
 async def test_a_key_that_was_cut_in_a_long_output_is_kept_nowhere(play):
