@@ -70,6 +70,24 @@ async def test_what_a_partial_clone_lacks_starts_no_program_that_its_settings_na
     assert not trap.exists()
 
 
+async def test_submodules_kept_behind_a_link_are_other_repositories(repository, runs, make_task, tmp_path):
+    other = tmp_path / "repositories" / "private"
+    other.mkdir(parents=True)
+    git(other, "init", "-q")
+    (other / "secret.txt").write_text(SECRET)
+    git(other, "add", ".")
+    git(other, "commit", "-q", "-m", "private")
+    (repository / ".git/modules").symlink_to(other.parent)
+    (repository / ".gitmodules").write_text('[submodule "private/.git"]\n\tpath = sub\n\turl = ./x\n')
+    commit = git(other, "rev-parse", "HEAD")
+    git(repository, "update-index", "--add", "--cacheinfo", f"160000,{commit},sub")
+    git(repository, "add", ".gitmodules")
+    git(repository, "commit", "-q", "-m", "submodule")
+    made = await prepare(make_task(project=str(repository)), runs)
+    assert made.notes[1:] == ("submodule sub left out: the project does not hold it",)
+    assert not (made.path / "sub/secret.txt").exists()
+
+
 async def test_a_store_of_large_files_that_links_out_lends_nothing(repository, runs, make_task, tmp_path):
     (tmp_path / "key").write_text(SECRET)
     (repository / ".gitattributes").write_text("*.bin filter=lfs\n")
