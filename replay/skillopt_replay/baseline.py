@@ -28,6 +28,7 @@ MAX_FILE_BYTES = 1_000_000  # larger files are named, not shown
 MAX_FILES = 2_000
 _SECONDS = 60.0
 _QUICK_SECONDS = 15.0
+_OWN = (".gitignore", ".gitattributes", ".gitmodules")
 _CUT = "\n[cut: the diff is longer]\n"
 _SETTINGS = (
     "core.attributesFile=/dev/null", "core.excludesFile=/dev/null", "core.fsmonitor=false",
@@ -176,18 +177,20 @@ def _choose(root: Path, names: list[str]) -> tuple[list[str], list[str], list[st
 
 
 def _remove_traps(baseline: Baseline) -> list[str]:
-    """Remove what git would wait for or choke on where it expects its own small files; return the names."""
+    """Remove what git would wait for, or choke on where it expects its own small files; return the names.
+
+    A pipe may be anywhere: folders can claim to be repositories, and name others as theirs.
+    """
     root = baseline.root
     # Goes before what the run says of its files: an encoding that nobody knows, or that they are not in.
     (baseline.folder / "info" / "attributes").write_text("* !working-tree-encoding\n")
     removed = []
-    for folder, names, files in walk(root):
-        if ".git" in names:
-            names.remove(".git")
-        for name in {".gitignore", ".gitattributes", ".gitmodules"}.intersection(files):
+    for folder, _, files in walk(root):
+        for name in files:
             path = Path(folder, name)
             status = path.lstat()
-            if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_FILE_BYTES:
+            is_large = status.st_size > MAX_FILE_BYTES or not stat.S_ISREG(status.st_mode)
+            if stat.S_ISFIFO(status.st_mode) or (name in _OWN and is_large):
                 path.unlink()
                 removed.append(f"{path.relative_to(root)} (no regular file of its kind)")
     return sorted(removed)

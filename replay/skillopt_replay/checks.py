@@ -51,7 +51,8 @@ _BOUNDS = Bounds(
 )
 WAITS = CheckResult(passed=False, detail="waits for the judge", pending=True)
 NOT_ASKED = CheckResult(passed=False, detail="no judge was asked: a check in code failed")
-_FENCE = re.compile(r"^ {0,3}(```+|~~~+).*?(?:^ {0,3}\1[`~]*[ \t]*$|\Z)", re.DOTALL | re.MULTILINE)
+# Each is matched with one line, and in one way: an answer can be made to be read for ever.
+_FENCE = re.compile(r" {0,3}(```+|~~~+)")
 _HEADING = re.compile(r" {0,3}#{1,6}[ \t]+(.+)")
 _UNDERLINE = re.compile(r"(?:=+|-+)[ \t]*\Z")
 
@@ -142,18 +143,24 @@ def check_text(
 
 
 def _headings(answer: str) -> set[str]:
-    """Return the headings, folded. Line by line: one pattern for all takes hours where a line is long."""
-    lines = _FENCE.sub("", answer).split("\n")
-    found = set()
-    for line, following in zip(lines, [*lines[1:], ""], strict=True):
-        heading = _HEADING.match(line)
-        text = ""
-        if heading:
-            text = heading[1].rstrip(" \t").rstrip("#")
-        elif line[:1].strip() and _UNDERLINE.match(following):
-            text = line
-        found.add(_fold(text.strip(" \t*_"), fold=True))
-    return found - {""}
+    found: list[str] = []
+    fence = before = ""
+    for whole in answer.split("\n"):
+        line = whole.rstrip("\r")
+        mark = _FENCE.match(line)
+        above, before = before, ""
+        if fence:
+            if mark and mark[1].startswith(fence) and not line.strip("`~ \t"):
+                fence = ""
+        elif mark:
+            fence = mark[1]
+        elif heading := _HEADING.match(line):
+            found.append(heading[1].rstrip(" \t").rstrip("#"))
+        elif above and _UNDERLINE.match(line):
+            found.append(above)
+        elif line and not line[0].isspace():
+            before = line
+    return {_fold(text.strip(" \t*_"), fold=True) for text in found} - {""}
 
 
 async def _check_schema(check: JsonSchema, rollout: Rollout, workspace: Path) -> tuple[bool, str]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from skillopt_replay import process
 from skillopt_replay.errors import ReplayError
-from skillopt_replay.folders import PRIVATE_PREFIX, RUN_PREFIX, lies_in
+from skillopt_replay.folders import PRIVATE_PREFIX, RUN_PREFIX, lies_in, walk
 
 MAX_BYTES = 200_000_000
 MAX_FILES = 20_000
@@ -74,7 +74,7 @@ def copy_folder(source: Path, target: Path, *, max_bytes: int = MAX_BYTES, max_f
     target then holds a part.
     """
     bytes_left, files = max_bytes, 0
-    for folder, names, file_names in os.walk(source):
+    for folder, names, file_names in walk(source):
         names[:] = sorted(name for name in names if not _is_left_out(name))
         here = Path(folder)
         there = target / here.relative_to(source)

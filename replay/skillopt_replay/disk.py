@@ -86,18 +86,18 @@ def written_since(
     while waiting and total <= enough:
         folder = waiting.pop()
         with _unless_too_deep():
-            entries = _scan(folder)
-            if entries is None:
+            held = _open(folder, roots)
+            if held is None:
                 if closed is not None:
                     closed.append(folder)
                 if opens:
                     total += _look_into(folder, roots, since, enough - total)
                 continue
-            with entries:
+            with held, os.scandir(held.fileno()) as entries:
                 for entry in entries:
                     with _unless_too_deep():
                         if entry.is_dir(follow_symlinks=False):
-                            waiting.append(entry.path)
+                            waiting.append(f"{folder}/{entry.name}")
                             continue
                         status = entry.stat(follow_symlinks=False)
                         if status.st_ctime >= since:
@@ -173,16 +173,48 @@ def _mapped(pid: int, roots: tuple[str, ...]) -> Iterator[tuple[_File, int]]:
     yield from ends.items()
 
 
-def _scan(folder: str) -> os._ScandirIterator[str] | None:
-    """Return what is in a folder, None when its mode closes it to us."""
+class _Held:
+    """A folder that we hold, whatever becomes of the path that led to it."""
+
+    def __init__(self, folder: str) -> None:
+        self._descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+
+    def __enter__(self) -> _Held:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._descriptor)
+
+    def fileno(self) -> int:
+        return self._descriptor
+
+
+def _open(folder: str, roots: tuple[str, ...]) -> _Held | None:
+    """Return the folder, None when its mode closes it to us.
+
+    Raises OSError when it is not below the roots: the run may have made a link to anywhere of its path.
+    """
     try:
-        entries = os.scandir(folder)
+        held = _Held(folder)
     except PermissionError:
         return None
-    if os.access(folder, os.X_OK):
-        return entries
-    entries.close()
-    return None
+    with contextlib.ExitStack() as closing:
+        closing.enter_context(held)
+        if not _lies_below(f"/proc/self/fd/{held.fileno()}", roots):
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), folder)
+        if not os.access(".", os.X_OK, dir_fd=held.fileno()):
+            return None
+        closing.pop_all()
+    return held
+
+
+def _lies_below(link: str, roots: tuple[str, ...]) -> bool:
+    """Whether what a link of /proc leads to lies below the roots; without a /proc nobody can tell."""
+    try:
+        place = os.readlink(link)  # noqa: PTH115 - for every folder of a run
+    except FileNotFoundError:
+        return not os.path.exists("/proc/self")  # noqa: PTH110
+    return any(f"{place}/".startswith(f"{root}/") for root in roots)
 
 
 def _look_into(folder: str, roots: tuple[str, ...], since: float, enough: int) -> int:
@@ -193,9 +225,8 @@ def _look_into(folder: str, roots: tuple[str, ...], since: float, enough: int) -
     held = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW)
     here = f"/proc/self/fd/{held}"
     try:
-        place = os.readlink(here)  # noqa: PTH115
         status = os.fstat(held)
-        if status.st_uid != os.getuid() or not any(f"{place}/".startswith(f"{root}/") for root in roots):
+        if status.st_uid != os.getuid() or not _lies_below(here, roots):
             return 0
         mode = stat.S_IMODE(status.st_mode)
         os.chmod(here, mode | stat.S_IRUSR | stat.S_IXUSR)  # noqa: PTH101

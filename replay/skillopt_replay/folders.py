@@ -29,6 +29,16 @@ def make_folder(root: Path, prefix: str) -> Path:
         return Path(tempfile.mkdtemp(prefix=prefix, dir=root.resolve()))
 
 
+def make_path(folder: Path) -> None:
+    """Make the folder and all that lead to it, as deep as a path can name: Python's own calls itself."""
+    missing = []
+    while not folder.exists():
+        missing.append(folder)
+        folder = folder.parent
+    for one in reversed(missing):
+        one.mkdir(exist_ok=True)
+
+
 def resolve(path: Path) -> Path:
     """Return the path with all links followed. Raises OSError where links that lead in a circle take part.
 

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 SECONDS = 600.0
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 _BOUNDS = Bounds(memory_bytes=4 << 30)
+# A partial clone fetches by itself what it lacks, by a program that its own settings name.
+_NO_TRANSPORT = {"GIT_ALLOW_PROTOCOL": "", "GIT_NO_LAZY_FETCH": "1"}
+SERVE = " ".join((*(f"{name}={value}" for name, value in _NO_TRANSPORT.items()), "git"))
 
 
 class GitFailed(ReplayError):
@@ -32,7 +35,8 @@ async def run_git(
 ) -> str:
     """Run git in `folder` and return what it printed, without the white space around it if `is_text`.
 
-    Raises GitFailed, also when a list is longer than `keep_bytes`, and Unavailable without git.
+    Only `fetch` reaches other repositories, those on this machine; what it starts to serve them has to begin
+    with SERVE. Raises GitFailed, also when a list is longer than `keep_bytes`, and Unavailable without git.
     """
     finished = await _run(folder, arguments, stdin, seconds, keep_bytes)
     if finished.returncode != 0:
@@ -65,8 +69,10 @@ async def _run(
         "GIT_OPTIONAL_LOCKS": "0",
         "GIT_LFS_SKIP_SMUDGE": "1",
         "GIT_NO_REPLACE_OBJECTS": "1",
-        "GIT_ALLOW_PROTOCOL": "file",
+        **_NO_TRANSPORT,
     }
+    if arguments[0] == "fetch":
+        env["GIT_ALLOW_PROTOCOL"] = "file"
     options = ("-c", "core.hooksPath=/dev/null", "-c", "gc.auto=0", "-c", "maintenance.auto=false")
     try:
         return await process.run(

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import os
 import re
-import shutil
-from typing import TYPE_CHECKING
+import tempfile
+from pathlib import Path
 
 from skillopt_replay.git import run_git
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 MAX_BYTES = 1_000_000_000
 _POINTER = re.compile(
     rb"version https://git-lfs\.github\.com/spec/v1\n(?:ext-.*\n)*oid sha256:([0-9a-f]{64})\nsize (\d+)\n\Z"
 )
 _LONGEST_POINTER = 1024
+_PIECE = 1 << 20
 
 
 async def fill_large_files(folder: Path, git_dir: Path) -> list[str]:
@@ -50,14 +50,34 @@ def _fill(folder: Path, store: Path, paths: list[str]) -> tuple[list[str], list[
         if size > left or not content.is_file() or content.stat().st_size != size:
             missing.append(name)
             continue
+        if not _copy(content, path, oid):
+            missing.append(name)
+            continue
         left -= size
-        mode = path.stat().st_mode
-        # A new file, since the content may be stored read-only, and never a link to the user's own.
-        path.unlink()
-        shutil.copyfile(content, path)
-        path.chmod(mode & 0o777)
         filled.append(name)
     return filled, missing
+
+
+def _copy(content: Path, path: Path, oid: str) -> bool:
+    """Put the content in place of the pointer; return False, and leave that, if it is not what `oid` says.
+
+    A store is a project's own: it may hold links to whatever the user can read.
+    """
+    # A new file, since the content may be stored read-only, and never a link to the user's own.
+    handle, new = tempfile.mkstemp(dir=path.parent)
+    try:
+        digest = hashlib.sha256()
+        with os.fdopen(handle, "wb") as copy, content.open("rb") as stored:
+            while piece := stored.read(_PIECE):
+                digest.update(piece)
+                copy.write(piece)
+        if digest.hexdigest() != oid:
+            return False
+        Path(new).chmod(path.stat().st_mode & 0o777)
+        Path(new).replace(path)
+        return True
+    finally:
+        Path(new).unlink(missing_ok=True)
 
 
 def _read_pointer(path: Path) -> tuple[str, int] | None:

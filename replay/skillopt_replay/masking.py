@@ -6,11 +6,13 @@ Patterns know the keys of known services. What a run prints of any other is know
 from __future__ import annotations
 
 import base64
+import functools
 import json
+import os
 import re
 from enum import Enum
 from typing import TYPE_CHECKING, Any, TypeVar, cast
-from urllib.parse import quote
+from urllib.parse import quote, quote_plus, unquote
 
 import msgspec
 
@@ -18,10 +20,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
 MASK = "[redacted:credential]"
+_ESCAPED = re.compile(r"%[0-9A-F]{2}")
 _URL_SAFE = str.maketrans("+/", "-_")
 _SHORTEST = 8  # anything shorter stands in many texts that have nothing to do with it
 _SECRET_NAME = re.compile(r"key|token|secret|password|passwd|auth|credential|headers|cookie", re.IGNORECASE)
-_USERINFO = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*://[^/@\s]*:([^/@\s]+)@")
+_PROXY_NAME = re.compile(r"proxy\Z", re.IGNORECASE)
+_USERINFO = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*://)?([^/?#\s]+)@")
+# A value can hold several: headers, a file of keys. Words that do not look made by chance are none.
+_BETWEEN = re.compile(r"[\s\"',;:={}\[\]@]+|\\n")
+_MADE_BY_CHANCE = re.compile(r"(?=.*[0-9])(?=.*[A-Za-z]).{16}", re.DOTALL)
+# Where programs break lines, which in a diff begin with a sign, and in JSON end with two characters.
+_BREAK = r"(?:\r?\n[ +-]?|\\n)?"
+_SPACE = r"(?:\s|\\n)[\s+-]*"
 # Where texts are cut: around a mark, or before and after what is told besides.
 _EDGES = re.compile(r"( \[\.\.\.\] |…|\n\[cut: |: | \()")
 T = TypeVar("T")
@@ -36,7 +46,7 @@ def find_secrets(
     """
     found = [value for name, value in env.items() if _SECRET_NAME.search(name)]
     found += _named(route or {})
-    found += [match[1] for value in env.values() if (match := _USERINFO.match(value))]
+    found += [part for name, value in env.items() for part in _find_login(name, value)]
     if file is not None:
         # Names of plans and ways to sign in are shorter than any token.
         found += _strings(msgspec.json.decode(file), 2 * _SHORTEST)
@@ -44,17 +54,17 @@ def find_secrets(
 
 
 def keep_long(values: Iterable[str]) -> tuple[str, ...]:
-    """Return the values that are long enough to be masked, the longest first."""
-    return tuple(sorted({value.strip() for value in values if len(value.strip()) >= _SHORTEST}, key=len))[
-        ::-1
-    ]
+    """Return what of the values is long enough to be masked, the longest first: each, and what it holds."""
+    kept = {value.strip() for value in values if len(value.strip()) >= _SHORTEST}
+    kept |= {word for value in kept for word in _BETWEEN.split(value) if _MADE_BY_CHANCE.match(word)}
+    return tuple(sorted(kept, key=len, reverse=True))
 
 
 def mask(value: T, secrets: tuple[str, ...]) -> T:
     """Return the record with every secret masked in all of its texts.
 
-    Also as JSON, a URL or base64 would write it, the last one wherever in a text it begins, and what is left
-    of one where the text was cut.
+    Also as JSON, a URL or base64 would write it, the last one wherever in a text it begins, where lines were
+    broken, and what is left of one where the text was cut.
     """
     if not secrets:
         return value
@@ -65,8 +75,12 @@ def mask(value: T, secrets: tuple[str, ...]) -> T:
 def _write(secret: str) -> Iterator[str]:
     yield secret
     yield json.dumps(secret)[1:-1]
-    yield quote(secret, safe="")
-    raw = secret.encode("utf-8", "surrogatepass")
+    yield json.dumps(secret, ensure_ascii=False)[1:-1]
+    raw = _encode(secret)
+    yield raw.decode("utf-8", "replace")
+    for written in (quote(raw, safe=""), quote(raw), quote(raw, safe="!'()*"), quote_plus(raw)):
+        yield written
+        yield _ESCAPED.sub(lambda match: match[0].lower(), written)
     for before in range(3):
         # Without the characters that what stands before and after takes part in.
         encoded = base64.b64encode(bytes(before) + raw).decode()
@@ -75,12 +89,22 @@ def _write(secret: str) -> Iterator[str]:
         yield whole.translate(_URL_SAFE)
 
 
+def _encode(secret: str) -> bytes:
+    try:
+        return os.fsencode(secret)  # what is no UTF-8 in a variable
+    except UnicodeEncodeError:
+        return secret.encode("utf-8", "surrogatepass")
+
+
 def _mask(value: Any, forms: list[tuple[str, str]]) -> Any:
     if isinstance(value, Enum):
         return value
     if isinstance(value, str):
         for form, masked in forms:
             value = value.replace(form, masked)
+            head, tail, broken = _find_broken(form)
+            if head in value or tail in value:
+                value = broken.sub(masked, value)
         return _mask_pieces(value, forms)
     if isinstance(value, tuple):
         return tuple(_mask(one, forms) for one in value)
@@ -92,15 +116,35 @@ def _mask(value: Any, forms: list[tuple[str, str]]) -> Any:
     return value
 
 
+@functools.lru_cache(maxsize=1024)
+def _find_broken(form: str) -> tuple[str, str, re.Pattern[str]]:
+    """Return two pieces of a secret, of which most texts hold none, and what finds it in broken lines."""
+    words = form.split()
+    pattern = _SPACE.join(_BREAK.join(map(re.escape, word)) for word in words)
+    return words[0][:_SHORTEST], words[-1][-_SHORTEST:], re.compile(pattern)
+
+
+def _find_login(name: str, value: str) -> list[str]:
+    """Return the password in a URL, or all of the login where it has none, as it is and as it is meant."""
+    match = _USERINFO.match(value)
+    if match is None or not (match[1] or _PROXY_NAME.search(name)):
+        return []
+    user, _, password = match[2].partition(":")
+    return [password or user, unquote(password or user)]
+
+
 def _mask_pieces(text: str, forms: list[tuple[str, str]]) -> str:
     """Mask at the edges of the text, and where it was cut, the beginning or end of a secret."""
-    if not any(form[:_SHORTEST] in text or form[-_SHORTEST:] in text for form, _ in forms):
-        return text
-    pieces = _EDGES.split(text)
-    for number in range(0, len(pieces), 2):
-        for form, masked in forms:
-            pieces[number] = _mask_ends(pieces[number], form, masked)
-    return "".join(pieces)
+    pieces: list[str] = []
+    for form, masked in forms:
+        head, tail = form[:_SHORTEST], form[-_SHORTEST:]
+        if head not in text and tail not in text:
+            continue
+        pieces = pieces or _EDGES.split(text)
+        for number in range(0, len(pieces), 2):
+            if head in pieces[number] or tail in pieces[number]:
+                pieces[number] = _mask_ends(pieces[number], form, masked)
+    return "".join(pieces) or text
 
 
 def _mask_ends(text: str, form: str, masked: str) -> str:

@@ -73,7 +73,14 @@ async def locate(task: Task) -> Origin:
     found = await ask_git(source, "rev-parse", "--show-toplevel", "--git-dir", "--git-common-dir")
     if found is None:
         return Origin(source=source)
-    top, git_dir, common = found.split("\n")
+    try:
+        top, git_dir, common = found.split("\n")
+        inside = source.relative_to(_resolve(top))
+    except ValueError as error:
+        raise ReplayError(
+            f"git does not tell where {source} lies in its repository",
+            hint="its core.worktree leads elsewhere, or its path has a line end in it",
+        ) from error
     commit, note = await _find_commit(source, task)
     return Origin(
         source=source,
@@ -81,7 +88,7 @@ async def locate(task: Task) -> Origin:
         git_dir=(source / git_dir).resolve(),
         # Of a linked worktree the folder that holds its objects is another one's.
         common=(source / common).resolve(),
-        inside=source.relative_to(_resolve(top)),
+        inside=inside,
         commit=commit,
     )
 
@@ -108,7 +115,10 @@ async def _find_commit(source: Path, task: Task) -> tuple[str | None, str]:
 
 
 def _resolve(path: str) -> Path:
-    return Path(path).expanduser().resolve()
+    try:
+        return Path(path).expanduser().resolve()
+    except (RuntimeError, ValueError) as error:
+        raise ReplayError(f"the project {path!r} is no place: {error}") from error
 
 
 def _look(origin: Origin) -> object:
@@ -130,6 +140,6 @@ def _look(origin: Origin) -> object:
             state = (status.st_dev, status.st_ino)
             # Of folders only who they are: what lies in them changes all the time.
             states.append(state if path in (origin.source, origin.git_dir) else (*state, status.st_ctime_ns))
-        except OSError:
-            states.append(None)
+        except (OSError, ValueError):
+            states.append(None)  # gone, or no name that a file can have
     return states

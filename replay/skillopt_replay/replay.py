@@ -72,7 +72,8 @@ async def replay(
         untouched = False
         if agent.needs_workspace and workspace.baseline is not None:
             # Before the checks, whose commands leave files of their own.
-            untouched = templates is not None and await templates.is_untouched(workspace)
+            if templates is not None and sandbox.stamps:
+                untouched = await templates.is_untouched(workspace)
             if not untouched:
                 diff, trouble = await show_changes(workspace.baseline, workspace.hidden)
                 rollout = msgspec.structs.replace(rollout, diff=diff)

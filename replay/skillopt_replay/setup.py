@@ -20,7 +20,7 @@ from skillopt_replay.baseline import renew
 from skillopt_replay.bounds import Bounds
 from skillopt_replay.copying import copy_tree
 from skillopt_replay.errors import ReplayError
-from skillopt_replay.folders import PRIVATE_PREFIX, make_folder, remove_tree, walk
+from skillopt_replay.folders import PRIVATE_PREFIX, make_folder, make_path, remove_tree, walk
 from skillopt_replay.sandbox.reach import Endpoint
 from skillopt_replay.workspace import Workspace, prepare
 
@@ -175,7 +175,7 @@ def _keep(root: Path, before: dict[str, tuple[int, int, int]], kept: Path) -> No
             if before.get(name) == state:
                 continue
             target = new / name
-            target.parent.mkdir(parents=True, exist_ok=True)
+            make_path(target.parent)
             source = root / name
             if source.is_symlink() or source.is_file():
                 shutil.copy2(source, target, follow_symlinks=False)
@@ -192,19 +192,22 @@ def _keep(root: Path, before: dict[str, tuple[int, int, int]], kept: Path) -> No
 
 def _clear_way(kept: Path, root: Path) -> None:
     """Remove from `root` what a copy of `kept` would write through, or could not replace."""
-    with os.scandir(kept) as entries:
-        for entry in entries:
-            there = root / entry.name
-            try:
-                is_folder = stat.S_ISDIR(there.lstat().st_mode)
-            except FileNotFoundError:
-                continue
-            if not is_folder:
-                there.unlink()
-            elif entry.is_dir(follow_symlinks=False):
-                _clear_way(Path(entry.path), there)
-            else:
-                remove_tree(there)
+    waiting = [(kept, root)]
+    while waiting:
+        folder, place = waiting.pop()
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                there = place / entry.name
+                try:
+                    is_folder = stat.S_ISDIR(there.lstat().st_mode)
+                except FileNotFoundError:
+                    continue
+                if not is_folder:
+                    there.unlink()
+                elif entry.is_dir(follow_symlinks=False):
+                    waiting.append((Path(entry.path), there))
+                else:
+                    remove_tree(there)
 
 
 def _prune(folder: Path) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
+from skillopt_replay.folders import walk
 from skillopt_replay.skill_files import SKILL_FILE, PathRefused, SkillFile
 from skillopt_replay.skills import Skill, SkillInvalid
 
@@ -45,7 +45,7 @@ def _name(text: str, fallback: str) -> str:
 def _read_files(folder: Path) -> list[SkillFile]:
     files = []
     size = 0
-    for place, folders, names in os.walk(folder):
+    for place, folders, names in walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in _LEFT_OUT)
         for name in (*names, *folders):
             path = Path(place, name)

@@ -32,7 +32,7 @@ async def fill_submodules(
     notes: list[str] = []
     for path, commit in await _list_links(folder):
         target = folder / path
-        source = _inside(git_dir / "modules", names.get(path, ""))
+        source = _inside(git_dir, names.get(path, ""))
         if source is None or not lies_in(target, folder) or target.is_symlink():
             notes.append(f"submodule {path} left out: the project does not hold it")
             continue
@@ -66,9 +66,12 @@ async def _list_links(folder: Path) -> list[tuple[str, str]]:
     return links
 
 
-def _inside(folder: Path, name: str) -> Path | None:
-    """Return the folder's folder of that name; None when it is not there, or the name leads elsewhere."""
+def _inside(git_dir: Path, name: str) -> Path | None:
+    """Return the submodule of that name; None when it is not there, or the way to it leads elsewhere."""
+    folder = git_dir / "modules"
     path = folder / name
-    if not name or not lies_in(path, folder) or (path := resolve(path)) == resolve(folder):
+    if not lies_in(folder, git_dir) or not lies_in(path, folder):
+        return None
+    if (path := resolve(path)) == resolve(folder):
         return None
     return path if (path / "HEAD").is_file() else None

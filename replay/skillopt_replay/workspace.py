@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,8 +12,8 @@ import msgspec
 from skillopt_replay.baseline import Baseline, keep
 from skillopt_replay.copying import TooLarge, copy_folder, holds_settings
 from skillopt_replay.errors import ReplayError
-from skillopt_replay.folders import RUN_PREFIX, lies_in, make_folder, remove_tree, resolve
-from skillopt_replay.git import run_git
+from skillopt_replay.folders import RUN_PREFIX, lies_in, make_folder, make_path, remove_tree, resolve
+from skillopt_replay.git import SERVE, run_git
 from skillopt_replay.large_files import fill_large_files
 from skillopt_replay.origins import Origin, locate
 from skillopt_replay.submodules import fill_submodules
@@ -110,7 +109,7 @@ async def _fill(folder: Path, origin: Origin, skill: str) -> Workspace:
     if not lies_in(path, folder):
         raise ReplayError(f"{origin.inside} leads out of the project in commit {origin.commit[:12]}")
     if not path.is_dir():
-        path.mkdir(parents=True)
+        make_path(path)
         notes.append(f"{origin.inside} is not in that commit")
     hidden = await _hide_skill(folder, path, skill)
     workspace = Workspace(folder, path, tuple(notes), origin.commit, hidden)
@@ -150,7 +149,7 @@ async def _fetch(folder: Path, source: Path, commit: str) -> None:
         "--update-shallow",
         f"--depth={DEPTH}",
         # A pack that is thrown away within minutes is not worth making small.
-        "--upload-pack=git -c uploadpack.allowAnySHA1InWant=true -c pack.window=0 -c pack.compression=0"
+        f"--upload-pack={SERVE} -c uploadpack.allowAnySHA1InWant=true -c pack.window=0 -c pack.compression=0"
         " upload-pack",
         source.as_uri(),
         commit,
@@ -195,7 +194,7 @@ async def _hide_skill(root: Path, path: Path, name: str) -> tuple[str, ...]:
         if tracked:
             await run_git(root, "update-index", "-z", "--skip-worktree", "--stdin", stdin=tracked.encode())
         if skill.is_dir() and not skill.is_symlink():
-            shutil.rmtree(skill)
+            remove_tree(skill)
         else:
             skill.unlink()
     return tuple(str(place.relative_to(root)) for place in places)

@@ -73,12 +73,10 @@ def explain(function: Callable[P, R]) -> Callable[P, R]:
 
 def say_error(error: Explained) -> None:
     """Print an error with its hint, and the places where both sides changed the same lines."""
-    from skillopt_sleep.review.visible import show as make_visible
-
     _tell(f"error: {error.message}")
     marked = getattr(error, "marked", "")
     for line in _cut_conflicts(marked):
-        _tell(f"  {make_visible(line)}")
+        _tell(f"  {line}")
     if error.hint:
         said, commands = split_commands(error.hint)
         _tell(f"  hint: {said}")
@@ -216,7 +214,10 @@ def _drop_unread() -> None:
 
 
 def _tell(line: str) -> None:
-    sys.stderr.write(line + "\n")
+    from skillopt_sleep.review.visible import show as make_visible
+
+    # An error can hold what a run or a service said.
+    sys.stderr.write(make_visible(line, tab="\t") + "\n")
 
 
 def write_crash() -> str:

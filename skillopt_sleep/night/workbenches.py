@@ -30,6 +30,7 @@ class Unneeded:
     name = "not needed: a chat model runs no commands"
     offline = True
     filters = True
+    stamps = True
 
     def wrap(
         self,

@@ -135,6 +135,7 @@ class _Nothing:
     name = "not needed: nothing is run"
     offline = True
     filters = True
+    stamps = True
 
     def wrap(
         self,

@@ -205,6 +205,29 @@ async def test_pipes_in_place_of_files_that_git_reads_do_not_hold_us(workspace, 
     assert "changed, not shown: sub/.gitattributes (no regular file of its kind)" in diff
 
 
+@pytest.mark.parametrize(
+    ("files", "pipe"),
+    [
+        ({"sub/.git/objects/x": "", "sub/.git/refs/x": ""}, "sub/.git/HEAD"),
+        ({"sub/.git": "gitdir: ../other", "other/objects/x": "", "other/refs/x": ""}, "other/HEAD"),
+        ({"sub/.git/HEAD": "ref: refs/heads/main"}, "sub/.git/commondir"),
+    ],
+    ids=["of its own", "by a link", "by a common folder"],
+)
+async def test_pipes_in_what_only_looks_like_a_repository_hide_nothing(workspace, monkeypatch, files, pipe):
+    monkeypatch.setattr(baseline, "_QUICK_SECONDS", 0.5)
+    monkeypatch.setattr(baseline, "_SECONDS", 5.0)
+    made = await workspace()
+    for name, text in {**files, "README.md": "changed\n", "sub/new.txt": "new\n"}.items():
+        (made.path / name).parent.mkdir(parents=True, exist_ok=True)
+        (made.path / name).write_text(text)
+    os.mkfifo(made.path / pipe)
+    diff, notes = await show_changes(made.baseline, made.hidden)
+    assert notes == ()
+    assert "+changed" in diff
+    assert f"changed, not shown: {pipe} (no regular file of its kind)" in diff
+
+
 async def test_a_copied_folder_and_an_empty_one_have_a_diff_too(tmp_path, make_task):
     plain = tmp_path / "plain"
     plain.mkdir()

@@ -219,6 +219,7 @@ print(watch.look(), "|", watch.look())
 @linux_only
 async def test_no_single_file_grows_beyond_the_bound_not_even_a_hole(tmp_path):
     script = """
+import contextlib
 import os
 handle = os.open("huge", os.O_CREAT | os.O_WRONLY)
 try:
@@ -229,6 +230,41 @@ except OSError as error:
     finished = await run_bounded(tmp_path, script, disk_bytes=1 << 20)
     assert finished.stdout == "File too large\n"
     assert (tmp_path / "huge").stat().st_size == 0
+
+
+class Entries(list):
+    """What was in a folder before something was done to it."""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+
+@linux_only
+def test_a_folder_that_becomes_a_link_while_we_look_leads_us_nowhere(tmp_path, monkeypatch):
+    outside, inside = tmp_path / "outside", tmp_path / "runs"
+    (outside / "deep").mkdir(parents=True)
+    for place in (outside, outside / "deep"):
+        (place / "large").write_bytes(os.urandom(300_000))
+    for name in ("one/deep", "two/deep", "three/deep"):
+        (inside / name).mkdir(parents=True)
+    scan = os.scandir
+
+    def scan_and_swap(folder):
+        found = Entries(scan(folder))
+        for name in ("one", "two", "three"):
+            if not (inside / name).is_symlink():
+                (inside / name).rename(inside / f"{name}-gone")
+                (inside / name).symlink_to(outside)
+        return found
+
+    monkeypatch.setattr(os, "scandir", scan_and_swap)
+    watch = DiskWatch(Bounds(disk_bytes=200_000, folders=(inside,)))
+    watch._since = 0
+    assert watch.look() is None
+    assert written_since([inside], 0, 1 << 40) < 200_000
 
 
 def test_only_what_was_written_since_counts_and_no_link_is_followed(tmp_path):

@@ -81,6 +81,9 @@ async def score_one(check, rollout, workspace, sandbox=None):
         (SectionPresent(heading="Test plan"), "text\n\n## Test Plan ##\n- x", True),
         (SectionPresent(heading="Test plan"), "Test plan\n---------\n", True),
         (SectionPresent(heading="Test plan"), "### **Test plan**", True),
+        (SectionPresent(heading="Test plan"), "# Test plan\r\nx", True),
+        (SectionPresent(heading="Test plan"), "````\n```\nTest plan\n===\n", False),
+        (SectionPresent(heading="Test plan"), "Test plan\n\n---\n", False),
         (SectionPresent(heading="Test plan"), "see the test plan", False),
         (SectionPresent(heading="Test plan"), "```\n# Test plan\n```\n", False),
         (SectionPresent(heading="Test plan"), "```\ncode\n```\n# Test plan\n", True),
@@ -103,6 +106,19 @@ async def test_a_line_without_end_is_looked_through_for_headings_in_no_time(end,
     started = time.monotonic()
     assert (await score_one(SectionPresent(heading="Test plan"), make_rollout(answer), workspace)).passed
     assert time.monotonic() - started < 5
+
+
+@pytest.mark.parametrize(
+    "answer",
+    ["x{spaces}", "# x{spaces}y", "# x{marks}y", "x\n{line}y", "{fences}", "{spaces}# x"],
+)
+def test_no_answer_can_be_made_to_be_read_for_ever(make_rollout, answer):
+    many = 4_000
+    fences = "".join(f"{'`' * number}\n" for number in range(300))
+    text = answer.format(spaces=" " * many, marks=" #" * many, line="-" * many, fences=fences)
+    started = time.process_time()
+    check_text(SectionPresent(heading="Test plan"), make_rollout(text))
+    assert time.process_time() - started < 1.0
 
 
 async def test_the_share_of_passed_checks_is_the_soft_score(make_rollout, workspace):

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from skillopt_replay.agents.command import CommandAgent, find_program
 from skillopt_replay.agents.command_stream import CommandReader
+from skillopt_replay.agents.traces import MAX_CALLS, MAX_NAME
 from skillopt_replay.errors import Unavailable
 from skillopt_replay.folders import RUN_PREFIX, make_folder
 from skillopt_replay.protocols import Limits
@@ -227,6 +228,22 @@ async def test_a_program_that_writes_without_end_has_failed_its_task(
     monkeypatch.setattr(harness, "_FLOOD_BYTES", 5_000_000)
     rollout = await make_agent("yes").run(make_task(), None, workspace, Limits(seconds=30))
     assert (rollout.outcome, rollout.error) == (Outcome.LIMIT, "stopped: output without end")
+
+
+def test_what_an_agent_tells_without_end_is_not_kept_without_end():
+    denied = [{"type": "denied", "name": f"{number}{'x' * 10_000}"} for number in range(3 * MAX_CALLS)]
+    reading = read(*denied, {"type": "usage", "model": "m" * 10_000})
+    assert len(reading.denied) == MAX_CALLS
+    assert max(map(len, (*reading.denied, reading.model))) <= MAX_NAME
+
+
+async def test_tools_that_were_refused_are_named_as_far_as_a_person_reads(make_agent, make_task, workspace):
+    told = "".join(f'{{"type": "denied", "name": "tool-{number:03}"}}\\n' for number in range(200))
+    agent = make_agent(f"""printf '{{"skillopt": 1}}\\n{told}{{"type": "answer", "text": "x"}}\\n'""")
+    rollout = await agent.run(make_task(), None, workspace, Limits())
+    (note,) = rollout.notes
+    assert note.startswith("tools refused: tool-000, tool-001, ")
+    assert note.endswith("tool-019, 180 more")
 
 
 async def test_an_agent_whose_model_refused_has_failed_its_task(make_agent, make_task, workspace):

@@ -384,6 +384,63 @@ print(key > 0 and library.syscall({number[1]}, 11, key, held, 100) > 0 and held.
         library.syscall(number[1], 3, kept)
 
 
+@needs_python
+async def test_the_users_own_keys_by_their_numbers(escape, outside):
+    """They are no secret: there are 2**31 numbers, which a run has time to try."""
+    calls = {"x86_64": (248, 250), "aarch64": (217, 219)}.get(os.uname().machine)
+    if calls is None:
+        pytest.skip("the numbers of the key calls are not known here")
+    import ctypes
+
+    library = ctypes.CDLL(None, use_errno=True)
+    library.syscall.restype = ctypes.c_long
+    kept = library.syscall(calls[0], b"user", b"skillopt-test-user-key", SECRET.encode(), len(SECRET), -4)
+    ring = library.syscall(calls[1], 0, -4, 0)
+    if kept < 0 or ring < 0:
+        pytest.skip("this system keeps no keys")
+    code = f"""
+import ctypes
+library = ctypes.CDLL(None)
+library.syscall.restype = ctypes.c_long
+held = ctypes.create_string_buffer(100)
+print(library.syscall({calls[1]}, 8, {ring}, -3), end=" ")
+print(library.syscall({calls[1]}, 11, {kept}, held, 100), held.value)
+"""
+    try:
+        (outside / "runs/workspace/try.py").write_text(code)
+        finished = await escape(f"{PYTHON} try.py", reach=[Endpoint("model.invalid")])
+        assert finished.stdout == "-1 -1 b''\n", finished
+    finally:
+        library.syscall(calls[1], 9, kept, -4)
+
+
+@needs_python
+async def test_sockets_in_folders_that_a_run_is_shown(escape, outside):
+    shown = outside / "program"
+    (shown / "var").mkdir(parents=True)
+    (shown / "link").symlink_to("var")
+    (outside / "runs/workspace/try.py").write_text(f"""
+import socket
+for name in ("direct", "linked", "with space"):
+    try:
+        socket.socket(socket.AF_UNIX).connect(f"{shown}/var/{{name}}")
+        print("ESCAPED", name)
+    except OSError as error:
+        print(error.strerror)
+""")
+    with contextlib.ExitStack() as opened:
+        for name in ("var/direct", "link/linked", "var/with space"):
+            server = opened.enter_context(socket.socket(socket.AF_UNIX))
+            server.bind(str(shown / name))
+            server.listen()
+        for reach in ((), [Endpoint("model.invalid")]):
+            finished = await escape(f"{PYTHON} try.py", reach=reach, readable=[shown])
+            assert finished.stdout.splitlines() == ["Connection refused"] * 3, finished
+    # What nobody listens on any more is no reason not to start.
+    finished = await escape("echo started", readable=[shown])
+    assert finished.stdout == "started\n"
+
+
 async def test_leaving_programs_with_the_rights_of_their_owner(escape, outside, repository, make_task):
     await escape("cp /bin/sh shell; chmod 6755 shell; mknod null c 1 3; mkfifo pipe; chmod 777 .")
     workspace = await prepare(make_task(project=str(repository)), outside / "runs")

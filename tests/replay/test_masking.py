@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import base64
 import json
-from urllib.parse import quote
+import re
+import textwrap
+import time
+from urllib.parse import quote, quote_plus
 
 import msgspec
 import pytest
@@ -137,6 +140,53 @@ def test_what_is_left_of_a_secret_where_a_text_was_cut_is_masked(kept, mark):
         assert mask(Said(text), (PLAIN,)).text == masked
     inside = f"before {head} after"
     assert mask(Said(inside), (PLAIN,)).text == inside, "words of their own"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "secret"),
+    [
+        ("HTTPS_PROXY", "http://me:pass@word-1@proxy.invalid:3128", "pass@word-1"),
+        ("HTTPS_PROXY", "http://me:pa%40ss%2Fword@proxy.invalid:3128", "pa@ss/word"),
+        ("https_proxy", "me:proxy-word@proxy.invalid:3128", "proxy-word"),
+        ("BASE_URL", "https://a-token-and-no-user@gateway.invalid/v1", "a-token-and-no-user"),
+        ("MY_HEADERS", "X-Team: heron\nAuthorization: Bearer tok3n-of-sixteen", "tok3n-of-sixteen"),
+        ("MY_KEY", '{"type": "account", "key": "k3y-of-sixteen-or-more"}', "k3y-of-sixteen-or-more"),
+        ("MY_KEY", "-----BEGIN-----\\nMIIEvQIBADANBgkqh1\\n-----END-----", "MIIEvQIBADANBgkqh1"),
+    ],
+)
+def test_what_a_variable_holds_beside_other_things_is_secret_by_itself(name, value, secret):
+    assert secret in find_secrets({name: value})
+    assert not find_secrets({"BASE_URL": "https://gateway.invalid/v1/@team/models", "MODEL": "heron-12@beta"})
+
+
+@pytest.mark.parametrize("secret", ["sk/fa ke+key?42>>~~'é\"", "sk-" + "Ab3_" * 30, "word\n" * 4 + "word"])
+def test_a_secret_is_masked_however_programs_write_and_break_it(secret):
+    encoded = base64.encodebytes(secret.encode()).decode()
+    wrapped = textwrap.fill(base64.b64encode(f"me:{secret}".encode()).decode(), 64)
+    texts = [
+        quote(secret), quote_plus(secret), quote(secret, safe="!'()*"),
+        re.sub("%..", lambda found: found[0].lower(), quote(secret, safe="")),
+        json.dumps(secret, ensure_ascii=False), msgspec.json.encode({"a": secret}).decode(), encoded,
+        *(broken.replace("\n", "\n+") for broken in (secret, encoded, wrapped)),
+        json.dumps(f"{wrapped}\n{secret}"),
+    ]  # fmt: skip
+    for text in texts:
+        left = mask(f"it is {text} they say", keep_long([secret])).replace(MASK, "")
+        assert len(left) <= len("it is  they say") + 18, left
+
+
+def test_a_variable_that_is_no_text_is_masked_as_it_is_told():
+    secret = b"pass-\xff-word".decode("utf-8", "surrogateescape")
+    told = b"it is pass-\xff-word".decode("utf-8", "replace")
+    assert mask(Said(told), keep_long([secret])).text == f"it is {MASK}"
+    assert mask(Said("nothing"), keep_long(["a lone \ud800 half"])).text == "nothing"
+
+
+def test_a_text_with_many_edges_is_masked_at_once():
+    started = time.process_time()
+    text = mask(Said(f"{PLAIN[:8]} {': ' * 1_000_000}{PLAIN[:10]}"), (PLAIN,)).text
+    assert text.endswith(f": {MASK}")
+    assert time.process_time() - started < 2.0
 
 
 async def test_a_key_that_was_cut_in_a_long_output_is_kept_nowhere(play):

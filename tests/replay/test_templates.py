@@ -13,13 +13,17 @@ from pathlib import Path
 import pytest
 
 from skillopt_replay import snapshots, templates
+from skillopt_replay.agents.command import CommandAgent, find_program
 from skillopt_replay.baseline import show_changes
 from skillopt_replay.errors import ReplayError
 from skillopt_replay.folders import RUN_PREFIX, clear_leftovers
+from skillopt_replay.protocols import Limits
+from skillopt_replay.replay import replay
 from skillopt_replay.sandbox.contract import Toolchains
 from skillopt_replay.sandbox.none import NoSandbox
 from skillopt_replay.setup import Setup
 from skillopt_replay.templates import Templates
+from tests.replay.test_escapes import PYTHON, needs_python
 
 
 def git(path: Path, *arguments: str) -> str:
@@ -182,6 +186,63 @@ async def test_whatever_a_run_does_in_its_workspace_is_noticed(kept, take, work)
     except OSError as error:
         pytest.skip(f"not possible here: {error}")
     assert not await kept.is_untouched(workspace)
+
+
+# Puts the blocks of a file of its own in the place of another file's: no time tells of it. While pages are
+# being written, the file system says that it is busy.
+MOVE = """
+import fcntl, os, struct, time
+evil = os.environ["TMPDIR"] + "/evil"
+with open(evil, "wb") as file:
+    file.write(b"# EVIL".ljust(4096))
+mine, theirs = os.open(evil, os.O_RDWR), os.open("README.md", os.O_RDWR)
+for _ in range(20):
+    os.fsync(mine); os.fsync(theirs)
+    try:
+        fcntl.ioctl(mine, 0xC028660F, struct.pack("=IIQQQQ", 0, theirs, 0, 0, 1, 0))
+        break
+    except OSError as error:
+        if error.errno != 16: break
+        time.sleep(0.05)
+os.posix_fadvise(theirs, 0, 0, os.POSIX_FADV_DONTNEED)
+"""
+
+
+@needs_python
+@pytest.mark.usefixtures("trusted")
+async def test_blocks_that_a_run_moves_come_to_no_other_run(kept, repository, make_task, confined, tmp_path):
+    text = "# Project".ljust(4096)
+    commit(repository, "README.md", text)
+    program = tmp_path / "program" / "agent"
+    program.parent.mkdir()
+    program.write_text(f"#!{PYTHON}\nprint(open('README.md').read()){MOVE}")
+    program.chmod(0o755)
+    agent = CommandAgent(find_program([str(program)], {}), confined, reach=())
+    task = make_task(project=str(repository))
+    for _ in range(4):
+        rollout = await replay(
+            task, None, agent, root=tmp_path / "runs", sandbox=confined, limits=Limits(), templates=kept
+        )
+        assert rollout.answer == text.strip(), rollout.error
+
+
+@pytest.mark.usefixtures("trusted")
+@pytest.mark.parametrize("stamps", [True, False])
+async def test_a_workspace_is_lent_again_only_where_its_sandbox_lets_times_tell(
+    kept, repository, make_task, tmp_path, monkeypatch, stamps
+):
+    monkeypatch.setattr(NoSandbox, "stamps", stamps)
+    program = tmp_path / "program" / "agent"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\nstat -c %i .\n")
+    program.chmod(0o755)
+    agent = CommandAgent(find_program([str(program)], {}), NoSandbox(), reach=())
+    task = make_task(project=str(repository))
+    rollout = await replay(
+        task, None, agent, root=tmp_path / "runs", sandbox=NoSandbox(), limits=Limits(), templates=kept
+    )
+    ready = [copy.workspace.root.stat().st_ino for copy in kept._ready]
+    assert (int(rollout.answer) in ready) is stamps
 
 
 async def test_what_one_run_changed_no_other_run_gets(kept, take):

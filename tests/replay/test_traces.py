@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+import time
+
 import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillopt_replay.agents.traces import CUT_MARK, MAX_CALLS, MAX_COMMANDS, MAX_TRACE, Lines, Trace, cut
+from skillopt_replay.agents.traces import (
+    CUT_MARK,
+    MAX_CALLS,
+    MAX_COMMAND,
+    MAX_COMMANDS,
+    MAX_NAME,
+    MAX_TRACE,
+    Lines,
+    Trace,
+    cut,
+)
 from skillopt_replay.rollouts import Called, Said
 
 
@@ -57,6 +69,33 @@ def test_command_lines_are_kept_long_and_bounded_in_all():
     assert trace.calls[0].command.endswith("x\nEOF")
     assert trace.calls[1].command.startswith("git log y")
     assert sum(len(call.command) + len(call.name) for call in trace.calls) < MAX_COMMANDS + MAX_CALLS * 200
+
+
+def test_command_lines_and_names_without_end_are_kept_in_bounded_memory():
+    trace = Trace()
+    for number in range(MAX_CALLS):
+        trace.call(str(number), "n" * 10_000, command=f"npm test {'x' * 200_000} npm run lint")
+    kept = [call.command or "" for call in trace.calls]
+    assert kept[0].startswith("npm test x")
+    assert kept[0].endswith("x npm run lint")
+    assert max(map(len, kept)) <= MAX_COMMAND
+    assert sum(map(len, kept)) <= MAX_COMMANDS
+    assert max(len(call.name) for call in trace.calls) <= MAX_NAME
+
+
+def test_line_ends_without_end_take_no_time_of_ours():
+    reader = Lines(lambda _line: True, max_line=20)
+    data = b"\n" * (1 << 18)
+    started = time.process_time()
+    for _ in range(40):
+        reader.feed(data)
+    taken = time.process_time() - started
+    started = time.process_time()
+    for _ in range(40):
+        reader.feed(b"a\n" * (1 << 17))
+    assert taken < (time.process_time() - started) / 2
+    reader.finish()
+    assert reader.skipped == 0
 
 
 @given(st.text(), st.integers(0, 60))

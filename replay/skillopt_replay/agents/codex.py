@@ -18,11 +18,13 @@ from skillopt_replay.agents.codex_sandbox import CodexSandbox
 from skillopt_replay.agents.codex_stream import StreamReader
 from skillopt_replay.agents.driving import ClientAgent
 from skillopt_replay.agents.harness import Launch, run_client
+from skillopt_replay.folders import lies_in, walk
 from skillopt_replay.rollouts import Usage
 from skillopt_replay.sandbox.contract import Toolchains
 from skillopt_replay.sandbox.folders import show_program
 from skillopt_replay.sandbox.none import NoSandbox
 from skillopt_replay.sandbox.reach import reach_of
+from skillopt_replay.skill_files import SKILL_FILE
 from skillopt_replay.skill_folders import write_skill
 from skillopt_replay.workspace import root_of
 
@@ -226,9 +228,7 @@ def _find_skills(workspace: Path) -> list[Path]:
     """Return the project's own skills that the client would offer in `workspace`."""
     root = root_of(workspace)
     folders = [path for path in (workspace, *workspace.parents) if path.is_relative_to(root)]
-    return [
-        file
-        for folder in folders
-        for place in _PROJECT_SKILLS
-        for file in folder.glob(f"{place}/**/SKILL.md")
-    ]
+    places = [folder / place for folder in folders for place in _PROJECT_SKILLS]
+    # A link out of the workspace leads to skills that are none of the project's.
+    inside = (place for place in places if lies_in(place, root))
+    return [Path(at, SKILL_FILE) for place in inside for at, _, names in walk(place) if SKILL_FILE in names]

@@ -30,7 +30,7 @@ _STATUS = "http.response.status_code"
 _ROUTER = "codex_core::tools::router"
 _MAX_LINE = 100_000
 _ENTRY = re.compile(r"\S+ +(?:ERROR|WARN|INFO|DEBUG) ([\w:.]+): (.*)", re.DOTALL)
-_FIELD = re.compile(r'([\w.]+)=("(?:[^"\\]|\\.)*"|\S*)')
+_FIELD = re.compile(r'(?<![\w.])([\w.]+)=("(?:[^"\\]|\\.)*"|\S*)')
 _REFUSED = re.compile(r"rejected|reject command|not allowed|forbidden", re.IGNORECASE)
 # A call that ran and failed has its place in the stream.
 _RAN = "Exit code:"

@@ -46,6 +46,7 @@ class CodexSandbox:
 
     offline = True
     filters = True
+    stamps = False
 
     def __init__(self, cli: Client) -> None:
         self._cli = cli

@@ -20,7 +20,7 @@ from skillopt_replay.agents.command_events import (
     read_opening,
 )
 from skillopt_replay.agents.spending import Tally, find_excess
-from skillopt_replay.agents.traces import MAX_ERROR, Lines, Reading, Trace
+from skillopt_replay.agents.traces import MAX_CALLS, MAX_ERROR, MAX_NAME, Lines, Reading, Trace, cut
 from skillopt_replay.rollouts import Outcome, Usage
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class CommandReader:
         self._first.clear()
         self._opening = read_opening(line)
         if self._opening is not None:
-            self._model = self._opening.model
+            self._model = cut(self._opening.model, MAX_NAME)
             self._lines.feed(rest)
         else:
             self._plain = bytearray()
@@ -110,7 +110,8 @@ class CommandReader:
         elif isinstance(told, Spent):
             self._take_usage(told)
         elif isinstance(told, Denied):
-            self._denied.append(told.name)
+            if len(self._denied) < MAX_CALLS:
+                self._denied.append(cut(told.name, MAX_NAME))
         elif isinstance(told, SkillLoaded):
             self._loaded = True
         else:
@@ -141,7 +142,7 @@ class CommandReader:
                 None if spent.cost_usd is None else max(0.0, spent.cost_usd),
             )
         )
-        self._model = spent.model or self._model
+        self._model = cut(spent.model, MAX_NAME) or self._model
         self._turns += 1
         self._owing = False
 

@@ -12,7 +12,6 @@ import msgspec
 from skillopt_replay import process
 from skillopt_replay.agents.gate import Gate, Metered
 from skillopt_replay.agents.spending import count_lost
-from skillopt_replay.agents.traces import cut
 from skillopt_replay.bounds import Bounds
 from skillopt_replay.errors import ReplayError
 from skillopt_replay.faults import guess_fault
@@ -35,8 +34,8 @@ if TYPE_CHECKING:
 
 _FLOOD_BYTES = 512_000_000
 _SILENT_SHARE = 0.5
-_MAX_NOTE = 500
 _SLOW = 5.0  # seconds in which any client may be silent
+_MAX_NAMED = 20  # tools that were refused
 _SIGNALLED = 128  # and the signal's number: what a sandbox makes of a program that was killed
 
 
@@ -177,8 +176,7 @@ def _report(run: Run, finished: process.Finished, reading: Reading, judge: Judge
     if fault is Fault.REFUSAL:
         # A result, and no lost run: a skill that makes the model refuse must not lose its failures by it.
         outcome, error, fault = Outcome.LIMIT, f"the model refused: {error}", None
-    refused = cut(", ".join(sorted(set(reading.denied))), _MAX_NOTE)
-    notes = [f"tools refused: {refused}"] if reading.denied else []
+    notes = [_say_refused(sorted(set(reading.denied)))] if reading.denied else []
     if reading.skipped:
         notes.append(f"{reading.skipped} lines of the client's output could not be read")
     return Rollout(
@@ -198,6 +196,11 @@ def _report(run: Run, finished: process.Finished, reading: Reading, judge: Judge
         fault=fault,
         notes=tuple(notes),
     )
+
+
+def _say_refused(names: list[str]) -> str:
+    more = [f"{len(names) - _MAX_NAMED} more"] if len(names) > _MAX_NAMED else []
+    return f"tools refused: {', '.join([*names[:_MAX_NAMED], *more])}"
 
 
 def _settle(reading: Reading) -> Usage:

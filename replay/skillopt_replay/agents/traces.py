@@ -18,9 +18,8 @@ MAX_TEXT = 4_000
 MAX_ERROR = 2_000
 MAX_TRACE = 400_000
 MAX_NAME = 200
-# Checks look for command lines, so these are kept longer than words are.
-MAX_COMMAND = 64_000
-MAX_COMMANDS = 2_000_000
+# Of one command line, which may write a whole file, and of all: checks read them word by word.
+MAX_COMMAND, MAX_COMMANDS = 64_000, 1_000_000
 _MOST_CODES = 1 << 32
 CUT_MARK = " [...] "
 
@@ -72,9 +71,11 @@ class Lines:
 
     def feed(self, data: bytes) -> None:
         *lines, rest = data.split(b"\n")
-        for line in lines:
-            self._add(line)
-            self.finish()
+        # What has no end is mostly line ends, each of which would take as long as a line.
+        for number, line in enumerate(lines):
+            if line or not number:
+                self._add(line)
+                self.finish()
         self._add(rest)
 
     def finish(self) -> None:

@@ -1,7 +1,9 @@
-"""Keeps a run to the kinds of sockets that its own network holds: a filter of system calls for bwrap.
+"""Keeps a run from what no namespace holds: a filter of system calls for bwrap.
 
-A namespace of the network does not hold all of them. Those of virtual machines (AF_VSOCK) lead to the host
-that this machine runs on, and to whatever listens for them here.
+That of the network does not hold all kinds of sockets. Those of virtual machines (AF_VSOCK) lead to the host
+that this machine runs on, and to whatever listens for them here. The kernel's keys are one user's wherever he
+is, and who knows the number of one gets at it. And by moving its blocks a file can be changed without its
+times telling, by which it is known that a run has changed nothing.
 """
 
 from __future__ import annotations
@@ -10,17 +12,27 @@ import os
 import struct
 
 _FAMILIES = (1, 2, 10, 16)  # AF_UNIX, AF_INET, AF_INET6, AF_NETLINK
-_LOAD, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06  # of the kernel's packet filter language
-_NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT = 0, 4, 16  # offsets in what the filter sees
+# Of the kernel's packet filter language.
+_LOAD, _AND, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x54, 0x15, 0x35, 0x06
+_NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT, _SECOND_ARGUMENT = 0, 4, 16, 24  # offsets in what the filter sees
 _ALLOW, _ERROR = 0x7FFF0000, 0x00050000
-_ENOSYS, _EAFNOSUPPORT = 38, 97
+_ENOTTY, _ENOSYS, _EAFNOSUPPORT = 25, 38, 97
+# The kind and number of what moves blocks from file to file: of ext4, XFS and F2FS.
+_MOVES, _KIND_AND_NUMBER = (0x660F, 0x586D, 0xF509), 0xFFFF
 _IO_URING_SETUP = 425  # it opens sockets without a system call for each; programs do without it
 _SOCKETCALL = 102  # hides its arguments behind a pointer; what is newer than 2015 does without it
 _X32 = 0x40000000
-# By machine: its architectures with the number of `socket`, and the numbers that are refused.
+# By machine: its architectures with the numbers of `socket` and `ioctl`, and those that are refused. The last
+# three of these are the calls for keys.
 _KNOWN = {
-    "x86_64": ((0xC000003E, 41, (_IO_URING_SETUP,)), (0x40000003, 359, (_SOCKETCALL, _IO_URING_SETUP))),
-    "aarch64": ((0xC00000B7, 198, (_IO_URING_SETUP,)), (0x40000028, 281, (_SOCKETCALL, _IO_URING_SETUP))),
+    "x86_64": (
+        (0xC000003E, 41, 16, (_IO_URING_SETUP, 248, 249, 250)),
+        (0x40000003, 359, 54, (_SOCKETCALL, _IO_URING_SETUP, 286, 287, 288)),
+    ),
+    "aarch64": (
+        (0xC00000B7, 198, 29, (_IO_URING_SETUP, 217, 218, 219)),
+        (0x40000028, 281, 54, (_SOCKETCALL, _IO_URING_SETUP, 309, 310, 311)),
+    ),
 }
 _INSTRUCTION = struct.Struct("=HBBI")
 
@@ -34,20 +46,27 @@ def make_filter(machine: str) -> bytes | None:
         return None
     steps: list[Step] = [(_LOAD, _ARCHITECTURE, "", "")]
     places: dict[str, int] = {}
-    for architecture, _, _ in known:
+    for architecture, *_ in known:
         steps.append((_EQUAL, architecture, f"{architecture}", ""))
     steps.append((_RETURN, _ERROR | _ENOSYS, "", ""))
-    for architecture, socket, refused in known:
+    for architecture, socket, control, refused in known:
         places[f"{architecture}"] = len(steps)
         steps.append((_LOAD, _NUMBER, "", ""))
         # The same machine's calls with short pointers have other numbers, of which nothing is known here.
         steps.append((_AT_LEAST, _X32, "refuse", ""))
         steps += [(_EQUAL, number, "refuse", "") for number in refused]
+        steps.append((_EQUAL, control, "ioctl", ""))
         steps.append((_EQUAL, socket, "socket", "allow"))
     places["socket"] = len(steps)
     steps.append((_LOAD, _FIRST_ARGUMENT, "", ""))
     steps += [(_EQUAL, family, "allow", "") for family in _FAMILIES]
     steps.append((_RETURN, _ERROR | _EAFNOSUPPORT, "", ""))
+    places["ioctl"] = len(steps)
+    steps += [(_LOAD, _SECOND_ARGUMENT, "", ""), (_AND, _KIND_AND_NUMBER, "", "")]
+    steps += [(_EQUAL, move, "unknown", "") for move in _MOVES]
+    steps.append((_RETURN, _ALLOW, "", ""))
+    places["unknown"] = len(steps)
+    steps.append((_RETURN, _ERROR | _ENOTTY, "", ""))
     places["allow"] = len(steps)
     steps.append((_RETURN, _ALLOW, "", ""))
     places["refuse"] = len(steps)

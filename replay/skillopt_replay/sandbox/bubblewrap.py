@@ -13,10 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skillopt_replay.folders import resolve
+from skillopt_replay.launcher.families import make_filter
 from skillopt_replay.sandbox.contract import SYSTEM_PATH, Probe
 from skillopt_replay.sandbox.folders import refuse_homes
 from skillopt_replay.sandbox.launching import find_failure, launch
 from skillopt_replay.sandbox.reach import Endpoint
+from skillopt_replay.sandbox.sockets import find_sockets
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -79,6 +81,11 @@ class Bubblewrap:
         """Whether a run can be kept to the services it is given."""
         return self._network == "model" and self._start(network=True, reach=(_SERVICE,)).returncode == 0
 
+    @property
+    def stamps(self) -> bool:
+        """Whether the calls that change a file without a trace are known for this machine, and refused."""
+        return make_filter(os.uname().machine) is not None
+
     def wrap(
         self,
         argv: Sequence[str],
@@ -108,6 +115,8 @@ class Bubblewrap:
         # Parents first, so that a folder inside another one keeps its own rule.
         for path in sorted(binds, key=lambda path: len(path.parts)):
             command += [binds[path], str(path), str(path)]
+        for path in find_sockets((*map(Path, (*_SYSTEM, *_MERGED)), *binds)):
+            command += ["--ro-bind", os.devnull, str(path)]
         command += ["--remount-ro", "/", "--chdir", str(resolve(cwd)), "--", *argv]
         if is_relayed:
             return launch(command, mode="--inside", reach=reach or (), show=show)

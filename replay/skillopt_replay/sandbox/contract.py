@@ -58,6 +58,11 @@ class Sandbox(Protocol):
         """Whether `reach` is kept: a run gets to those services and to no other."""
         ...
 
+    @property
+    def stamps(self) -> bool:
+        """Whether nothing inside can change a file without the file's times telling."""
+        ...
+
     def wrap(
         self,
         argv: Sequence[str],

@@ -20,6 +20,7 @@ class NoSandbox:
     name = "none"
     offline = False
     filters = False
+    stamps = False
 
     def wrap(
         self,

@@ -51,6 +51,7 @@ class Seatbelt:
     """
 
     offline = True
+    stamps = False
 
     def __init__(self, binary: Path = BINARY, *, network: str = "model") -> None:
         self._binary = binary
