@@ -37,7 +37,7 @@ Key = tuple[object, ...]
 class _Template:
     """`workspace` lies below `folder`, out of reach of every run; it is being copied `users` times now.
 
-    It was lent `lent` times.
+    `spoils`: the copy that came back last cannot be lent again.
     """
 
     key: Key
@@ -46,7 +46,7 @@ class _Template:
     baseline: Baseline
     size: int
     users: int = 0
-    lent: int = 0
+    spoils: bool = False
 
 
 @dataclass(eq=False)
@@ -106,9 +106,8 @@ class Templates:
             return await prepare_with(setup, task, self._root, sandbox, toolchains, origin)
         self._lent[copy.workspace.root] = copy
         await self._trim()
-        template.lent += 1
-        # What was wanted twice is wanted by every arm and sample: the next copy is made while this run works.
-        if template.lent > 1 and not self._has_ready(template) and not self._spares:
+        # It is wanted by every arm and sample: the next copy is made while this run works, if it will need one.
+        if template.spoils and not self._has_ready(template) and not self._spares:
             spare = asyncio.ensure_future(self._make_spare(template))
             self._spares.add(spare)
             spare.add_done_callback(self._spares.discard)
@@ -122,6 +121,8 @@ class Templates:
     async def give_back(self, workspace: Workspace, *, untouched: bool = False) -> tuple[str, ...]:
         """Take the workspace back, lend it again if it is `untouched`; return notes on what stays behind."""
         copy = self._lent.pop(workspace.root, None)
+        if copy is not None:
+            copy.template.spoils = not untouched
         if untouched and copy is not None and self._kept.get(copy.template.key) is copy.template:
             with contextlib.suppress(OSError):
                 return await self._keep_ready(_rename(copy))

@@ -134,6 +134,44 @@ async def test_an_untouched_copy_is_lent_again_under_another_name_and_without_gi
     assert "+new" in (await show_changes(second.baseline, second.hidden))[0]
 
 
+@pytest.fixture
+def copies(monkeypatch):
+    """Counts the copies that are made."""
+    made: list[Path] = []
+    copy = templates.copy_tree
+
+    async def note(source, target):
+        made.append(target)
+        await copy(source, target)
+
+    monkeypatch.setattr(templates, "copy_tree", note)
+    return made
+
+
+async def test_the_next_copy_is_made_while_a_run_works_once_a_run_has_spoiled_its_own(kept, take, copies):
+    first = await take()
+    assert len(copies) == 1
+    await kept.give_back(first)
+    second = await take()
+    await asyncio.gather(*kept._spares)
+    assert len(copies) == 3, "one to work in, and one for the next run"
+    third = await take()
+    assert third.root == copies[2]
+    assert second.root == copies[1]
+
+
+async def test_runs_that_leave_their_copies_as_they_were_have_no_further_ones_made(
+    kept, take, trusted, copies
+):
+    working = [await take(), await take()]
+    for _ in range(3):
+        for workspace in working:
+            await kept.give_back(workspace, untouched=True)
+        working = [await take(), await take()]
+        await asyncio.gather(*kept._spares)
+    assert len(copies) == 2
+
+
 def write_through_a_map(root: Path) -> None:
     with (root / "README.md").open("r+b") as file, mmap.mmap(file.fileno(), 0) as view:
         view[0:1] = b"!"
