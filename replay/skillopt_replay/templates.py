@@ -106,7 +106,7 @@ class Templates:
             return await prepare_with(setup, task, self._root, sandbox, toolchains, origin)
         self._lent[copy.workspace.root] = copy
         await self._trim()
-        # It is wanted by every arm and sample: the next copy is made while this run works, if it will need one.
+        # Every arm and sample wants it: the next copy is made while this run works, if it will need one.
         if template.spoils and not self._has_ready(template) and not self._spares:
             spare = asyncio.ensure_future(self._make_spare(template))
             self._spares.add(spare)
