@@ -62,6 +62,22 @@ async def test_this_machine_runs_no_more_at_a_time_than_its_slots(tmp_path, make
     assert most == 2
 
 
+async def test_what_nobody_has_foreseen_costs_one_run_and_none_of_the_others(tmp_path, make_task):
+    async with Opener(str(tmp_path))() as workbench:
+        workbench.agent.secrets = ("sk-planted-0123456789",)
+        executor = LocalExecutor(workbench, slots=2)
+        prompts = ["0.01", "not a number: sk-planted-0123456789", "0.01"]
+        jobs = [Job(task=make_task(prompt=prompt), skill=None, limits=Limits()) for prompt in prompts]
+        first, fallen, last = await asyncio.gather(*(executor.run(job) for job in jobs))
+        with pytest.raises(ValueError, match="no checks"):
+            await executor.run(Job(task=make_task(checks=()), skill=None, limits=Limits()))
+    assert first.outcome is last.outcome is Outcome.FINISHED
+    assert (fallen.outcome, fallen.score, fallen.untold) == (Outcome.INFRASTRUCTURE, None, True)
+    assert fallen.error.startswith("a fault of SkillOpt-Sleep itself: ValueError: could not convert")
+    assert "(fake_workbench.py, line " in fallen.error
+    assert "planted" not in fallen.error
+
+
 async def test_a_cluster_gives_every_result_though_a_worker_is_killed_in_the_middle(
     cluster, tmp_path, make_task
 ):
