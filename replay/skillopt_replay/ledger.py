@@ -72,7 +72,7 @@ class MemoryLedger:
             number = await self._account.admit(kind, estimate, self._refuse)
             index = self._note(kind, key, estimate)
 
-            def again(usage: Usage | None, why: str, bound: Usage | None) -> None:
+            async def again(usage: Usage | None, why: str, bound: Usage | None) -> None:
                 nonlocal index, number
                 number, spent = self._account.begin_another(number, usage, bound)
                 self._close(index, "failed", spent)
