@@ -135,6 +135,8 @@ _REMEDIES = {
     Fault.SIGN_IN: "sign in again, or set a key that is accepted",
     Fault.MODEL: "name a model that this account may use",
     Fault.MONEY: "top up the account, or use another one",
+    Fault.REPLACED: "start this again, and the Dask workers that runs go to: runs of another version count"
+    " apart",
 }
 
 
