@@ -197,7 +197,7 @@ def _report(run: Run, finished: process.Finished, reading: Reading, judge: Judge
         calls=reading.calls,
         steps=reading.steps,
         usage=_settle(reading),
-        untold=bool(reading.lost) and not reading.last.tokens,
+        untold=bool(reading.lost) and not reading.largest.tokens,
         seconds=finished.seconds,
         skill_loaded=reading.skill_loaded if run.skill else None,
         error=error,
@@ -212,7 +212,7 @@ def _say_refused(names: list[str]) -> str:
 
 
 def _settle(reading: Reading) -> Usage:
-    usage = count_lost(reading.usage, reading.last, reading.lost)
+    usage = count_lost(reading.usage, reading.largest, reading.lost)
     if not (reading.lost or reading.replied or usage.tokens) and usage.cost_usd is None:
         return msgspec.structs.replace(usage, cost_usd=0.0)  # it was never answered, or was refused
     return usage
