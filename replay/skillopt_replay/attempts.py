@@ -10,11 +10,11 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Awaitable, Callable, Iterator
 
     from skillopt_replay.rollouts import Usage
 
-    Take = Callable[[Usage | None, str, Usage | None], None]
+    Take = Callable[[Usage | None, str, Usage | None], Awaitable[None]]
 
 _TAKE: ContextVar[Take | None] = ContextVar("take", default=None)
 
@@ -29,7 +29,7 @@ def listening(take: Take) -> Iterator[None]:
         _TAKE.reset(token)
 
 
-def begin_another(usage: Usage | None, why: str, bound: Usage | None = None) -> bool:
+async def begin_another(usage: Usage | None, why: str, bound: Usage | None = None) -> bool:
     """Say that a request ended, `why` it was not the last, and that another one begins.
 
     `usage` is what it used, None when that is not known, and `bound` what the other one may use at most
@@ -39,5 +39,5 @@ def begin_another(usage: Usage | None, why: str, bound: Usage | None = None) -> 
     take = _TAKE.get()
     if take is None:
         return False
-    take(usage, why, bound)
+    await take(usage, why, bound)
     return True

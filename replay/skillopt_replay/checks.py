@@ -14,7 +14,7 @@ from skillopt_replay import process
 from skillopt_replay.bounds import Bounds
 from skillopt_replay.commands import contains_command
 from skillopt_replay.errors import ReplayError
-from skillopt_replay.folders import PRIVATE_PREFIX, make_folder, remove_tree, resolve
+from skillopt_replay.folders import PRIVATE_PREFIX, make_folder, resolve
 from skillopt_replay.patterns import PatternFailed, search
 from skillopt_replay.protocols import Limits
 from skillopt_replay.rollouts import CheckResult, make_score
@@ -35,6 +35,7 @@ from skillopt_replay.tasks import (
     ToolCalled,
     is_judged,
 )
+from skillopt_replay.trash import discard
 from skillopt_replay.workspace import root_of
 
 if TYPE_CHECKING:
@@ -244,7 +245,8 @@ async def _check_command(
             bounds=msgspec.structs.replace(_BOUNDS, folders=(root, home)),
         )
     finally:
-        remove_tree(home)
+        # What a run's tests leave there may take long, in which other runs are to be kept to their limits.
+        await discard(home)
     broken = find_failure(finished.stderr) if finished.returncode != 0 else None
     # The command can write such a line too; then the sandbox still works.
     if broken and not sandbox.probe().works:

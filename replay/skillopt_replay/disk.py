@@ -10,13 +10,16 @@ import time
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
     from pathlib import Path
 
     from skillopt_replay.bounds import Bounds
 
 _GB = 1e9
 _SHARE = 0.05  # of the time may go into adding up what was written
+_ENTRY = 1024  # bytes that the least file takes, in the tables of a file system or in its memory
+_PARTS = 16  # of the limit, one of which may always be written between two looks, by whomever
+_STEP = 1.0  # seconds by which a clock is set back, and not only kept right
 _DELETED = " (deleted)"
 _File = tuple[int, int]  # its device and number
 
@@ -32,13 +35,25 @@ class DiskWatch:
         self._bounds = bounds
         # What a clock says and what a file system stamps may differ by a tick.
         self._since = time.time() - 0.01
+        self._ahead = _find_lead()
+        self._is_over = False
         self._next = 0.0
         self._closed: list[str] = []
-        self._free = _find_free(bounds.folders)
+        self._free = self._left_free = _find_free(bounds.folders)
+        self._room = bounds.disk_bytes or 0
 
     @property
     def is_due(self) -> bool:
-        return self._bounds.disk_bytes is not None and time.monotonic() >= self._next
+        if self._bounds.disk_bytes is None:
+            return False
+        # Where there are many files a look is seldom: not so seldom that what is left is used up many times.
+        return (
+            time.monotonic() >= self._next or self._left_free - _find_free(self._bounds.folders) > self._room
+        )
+
+    def end(self) -> None:
+        """Have a look that is under way come to its end."""
+        self._is_over = True
 
     def look(self, pids: Collection[int] = ()) -> str | None:
         """Return the excess in words, None while there is none. Takes a moment: for a thread.
@@ -51,16 +66,25 @@ class DiskWatch:
         started = time.monotonic()
         # A project's tests may close a folder for a moment and want it closed; what stays so is looked into.
         opens, self._closed = bool(self._closed), []
+        self._left_free = _find_free(self._bounds.folders)
         try:
             total = written_since(
-                self._bounds.folders, self._since, limit, closed=self._closed, opens=opens
+                self._bounds.folders,
+                self._since,
+                limit,
+                closed=self._closed,
+                opens=opens,
+                is_over=lambda: self._is_over,
             ) + held_open(pids, self._bounds.folders)
             # Others write to the disk as well: what is lost of it counts only where something may be hidden.
-            lost = self._free - _find_free(self._bounds.folders)
-            if total <= limit < lost and may_hide(pids, self._bounds.folders):
+            lost = self._free - self._left_free
+            # What is written by a clock that was set back looks old.
+            hides = _find_lead() < self._ahead - _STEP or may_hide(pids, self._bounds.folders)
+            if total <= limit < lost and hides:
                 total = lost
         except NestedTooDeep:
             return "folders nested deeper than a path can name"
+        self._room = max(limit - total, limit // _PARTS)
         ended = time.monotonic()
         self._next = ended + (ended - started) / _SHARE
         return f"more than {limit / _GB:.1f} GB written to disk" if total > limit else None
@@ -73,17 +97,19 @@ def written_since(
     *,
     closed: list[str] | None = None,
     opens: bool = False,
+    is_over: Callable[[], bool] | None = None,
 ) -> int:
-    """Return the bytes on disk of files below the folders changed after `since`; stops beyond `enough`.
+    """Return the bytes on disk of what was changed below the folders after `since`; stops beyond `enough`.
 
     The time of the last change of any kind counts, which a program cannot set. Links are not followed, and
-    holes in files take no room. Folders of ours that their mode closes to us go into `closed`; with `opens`
-    they are opened for as long as it takes. Raises NestedTooDeep where files may lie that nobody could count.
+    holes in files take no room; but each file, link and folder takes some, however empty. Folders of ours
+    that their mode closes to us go into `closed`; with `opens` they are opened for as long as it takes.
+    `is_over` ends it early. Raises NestedTooDeep where files may lie that nobody could count.
     """
     roots = tuple(os.path.realpath(folder) for folder in folders)
     total = 0
     waiting = [os.fspath(folder) for folder in folders]
-    while waiting and total <= enough:
+    while waiting and total <= enough and not (is_over and is_over()):
         folder = waiting.pop()
         with _unless_too_deep():
             held = _open(folder, roots)
@@ -98,10 +124,9 @@ def written_since(
                     with _unless_too_deep():
                         if entry.is_dir(follow_symlinks=False):
                             waiting.append(f"{folder}/{entry.name}")
-                            continue
                         status = entry.stat(follow_symlinks=False)
                         if status.st_ctime >= since:
-                            total += _room(status)
+                            total += _room(status) + _ENTRY
     return total
 
 
@@ -146,6 +171,11 @@ def _passes_on(pid: int) -> bool:
             if any(line.startswith("scm_fds:") and line.split()[1] != "0" for line in lines):
                 return True
     return False
+
+
+def _find_lead() -> float:
+    """Return by how many seconds the clock leads one that nobody sets."""
+    return time.time() - time.monotonic()
 
 
 def _find_free(folders: Sequence[Path]) -> int:

@@ -72,7 +72,7 @@ class MemoryLedger:
             number = await self._account.admit(kind, estimate, self._refuse)
             index = self._note(kind, key, estimate)
 
-            def again(usage: Usage | None, why: str, bound: Usage | None) -> None:
+            async def again(usage: Usage | None, why: str, bound: Usage | None) -> None:
                 nonlocal index, number
                 number, spent = self._account.begin_another(number, usage, bound)
                 self._close(index, "failed", spent)
@@ -135,6 +135,8 @@ _REMEDIES = {
     Fault.SIGN_IN: "sign in again, or set a key that is accepted",
     Fault.MODEL: "name a model that this account may use",
     Fault.MONEY: "top up the account, or use another one",
+    Fault.REPLACED: "start this again, and the Dask workers that runs go to: runs of another version count"
+    " apart",
 }
 
 

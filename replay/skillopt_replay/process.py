@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import signal
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -165,23 +165,36 @@ async def _wait(child: _Child, tree: Tree, deadline: float, bounds: Bounds) -> s
     """Return when the child exits or has to be ended: "time" at the deadline, or its excess in words."""
     disk = DiskWatch(bounds)
     scope = Scope()
-    ends = [child.exited, child.flooded, child.stopped]
-    while True:
-        left = deadline - time.monotonic()
-        if left <= 0:
-            return _TIME
-        # Most of our own programs, and many a run, have ended before the first look.
-        await asyncio.wait(ends, timeout=min(left, _LOOK_SECONDS), return_when=asyncio.FIRST_COMPLETED)
-        if any(end.done() for end in ends):
-            break
-        running = tree.look()
-        excess = find_excess(bounds, running)
-        if excess is None and bounds.processes is not None:
-            excess = scope.look(tree.pid)
-        if excess is None and disk.is_due:
-            excess = await asyncio.to_thread(disk.look, [process.pid for process in running])
-        if excess is not None:
-            return excess
+    ends: list[asyncio.Future[Any]] = [child.exited, child.flooded, child.stopped]
+    # Among millions of files it takes long, in which all other limits hold.
+    looking: list[asyncio.Future[str | None]] = []
+    try:
+        while True:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                return _TIME
+            # Most of our own programs, and many a run, have ended before the first look.
+            await asyncio.wait(
+                [*ends, *looking], timeout=min(left, _LOOK_SECONDS), return_when=asyncio.FIRST_COMPLETED
+            )
+            if any(end.done() for end in ends):
+                break
+            if looking and looking[0].done():
+                excess = looking.pop().result()
+            else:
+                running = tree.look()
+                excess = find_excess(bounds, running)
+                if excess is None and bounds.processes is not None:
+                    excess = scope.look(tree.pid)
+                if excess is None and not looking and disk.is_due:
+                    pids = [process.pid for process in running]
+                    looking.append(asyncio.ensure_future(asyncio.to_thread(disk.look, pids)))
+            if excess is not None:
+                return excess
+    finally:
+        disk.end()
+        for look in looking:
+            look.cancel()
     # The one that was killed may have been the one that the others lived by.
     return scope.look(tree.pid) if bounds.processes is not None else None
 

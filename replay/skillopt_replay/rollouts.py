@@ -61,6 +61,7 @@ class Fault(str, Enum):
     SIGN_IN = "sign-in"  # the key or account is refused
     MODEL = "model"  # the model is unknown, or not for this account
     MONEY = "money"  # the account is empty or over its quota
+    REPLACED = "replaced"  # the program is another one than the runs before it had, such as after an update
     RATE = "rate"  # too many requests
     OVERLOAD = "overload"  # the service is overloaded or broken
     NETWORK = "network"  # not reached, or silent
@@ -75,7 +76,7 @@ class Fault(str, Enum):
     @property
     def permanent(self) -> bool:
         """Whether waiting does not help and a person has to do something."""
-        return self in (Fault.SIGN_IN, Fault.MODEL, Fault.MONEY)
+        return self in (Fault.SIGN_IN, Fault.MODEL, Fault.MONEY, Fault.REPLACED)
 
 
 class RolloutCall(msgspec.Struct, frozen=True):

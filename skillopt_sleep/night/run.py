@@ -123,6 +123,10 @@ async def run_night(
 def _resumable(error: ServiceRefused, backends: Backends) -> ServiceRefused:
     remedy = backends.remedies.get(error.kind, "") if error.fault is Fault.SIGN_IN else ""
     hint = f"{remedy or error.hint}; then `skillopt-sleep run` goes on with this night and pays nothing twice"
+    if error.fault is Fault.REPLACED:
+        # Its runs are asked for anew, as evidence holds for one version.
+        hint = "`skillopt-sleep run` goes on with this night and the program that is there now; Dask workers"
+        hint += " have to be started again as well"
     return ServiceRefused(error.message, kind=error.kind, fault=error.fault, hint=hint)
 
 

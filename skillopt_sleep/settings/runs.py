@@ -111,8 +111,10 @@ class Replay(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     tokens: Annotated[Positive, Meta(description="tokens one run may use, cached ones included")] = 2_000_000
     answer_tokens: Annotated[Positive, Meta(description="longest answer of a chat target")] = 1024
     processes: Annotated[Positive, Meta(description="processes one run may have at a time")] = 512
-    memory_gb: Annotated[float, Meta(gt=0, description="GB of memory of one run, all its processes")] = 8.0
-    disk_gb: Annotated[float, Meta(gt=0, description="GB one run may write to disk")] = 4.0
+    memory_gb: Annotated[
+        float, Meta(gt=0, le=1e9, description="GB of memory of one run, all its processes")
+    ] = 8.0
+    disk_gb: Annotated[float, Meta(gt=0, le=1e9, description="GB one run may write to disk")] = 4.0
     setup: Annotated[
         str, Meta(description="command that makes a project ready, run once a commit, such as npm ci")
     ] = ""

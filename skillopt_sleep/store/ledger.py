@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
+import contextlib
 import sqlite3
 import time
 from collections.abc import Awaitable, Callable
@@ -17,6 +17,7 @@ from skillopt_replay.ledger import find_refusal, find_told, is_infrastructure_fa
 from skillopt_replay.protocols import PricedT
 from skillopt_replay.rollouts import Usage
 from skillopt_sleep.clock import now
+from skillopt_sleep.patience import keep, patiently
 from skillopt_sleep.settings import Ceilings
 from skillopt_sleep.store.database import impatient, transaction
 from skillopt_sleep.store.nights import read_work, save_work
@@ -28,9 +29,6 @@ from skillopt_sleep.store.spending import (
     read_month_margin,
     read_spend,
 )
-
-# How long to wait for the database, in seconds, before what was paid for is given up.
-_WAITS_S = (0.5, 1, 2, 4, 8, 15, 30, 60)
 
 
 class SqliteLedger:
@@ -86,22 +84,24 @@ class SqliteLedger:
 
         bound = estimate
 
-        def again(usage: Usage | None, why: str, most: Usage | None) -> None:
+        async def again(usage: Usage | None, why: str, most: Usage | None) -> None:
             nonlocal bound
             bound = most or bound
-            self._begin_another(kind, key, bound, usage, why)
+            await patiently(lambda: self._begin_another(kind, key, bound, usage, why))
 
         try:
             with listening(again):
                 result = await make()
         except BaseException as error:
-            # The call may have spent before it died, so its reserve stays counted.
-            self._close(kind, key, "failed", error=repr(error))
+            # The call may have spent before it died, so its reserve stays counted; where the database
+            # refuses that now, it counts as one under way, which is as much.
+            with contextlib.suppress(sqlite3.OperationalError):
+                self._close(kind, key, "failed", error=repr(error))
             raise
         else:
             failed = is_infrastructure_failure(result)
 
-            def keep() -> None:
+            def close() -> None:
                 self._close(
                     kind,
                     key,
@@ -112,7 +112,7 @@ class SqliteLedger:
                     priced=estimate.cost_usd is not None,
                 )
 
-            await self._patiently(keep)
+            await keep(close)
         finally:
             self._admission.end((kind, key))
         refused = find_refusal(kind, result)
@@ -163,25 +163,7 @@ class SqliteLedger:
                 refuse=self._refuse,
             )
 
-        await self._patiently(admit)
-
-    async def _patiently(self, act: Callable[[], Awaitable[None] | None]) -> None:
-        """Do it, once more after a while where the database is locked or the disk is full.
-
-        Calls that are under way were paid for, and are to be kept to their limits meanwhile: so nothing is
-        waited for in SQLite itself.
-        """
-        for wait in (*_WAITS_S, None):
-            try:
-                doing = act()
-                if doing is not None:
-                    await doing
-            except sqlite3.OperationalError:
-                if wait is None:
-                    raise
-                await asyncio.sleep(wait)
-            else:
-                return
+        await patiently(admit)
 
     def _refuse(self) -> None:
         if self._refused is not None:
@@ -194,7 +176,7 @@ class SqliteLedger:
         """
         name, bound = self._admission.pause((kind, key))
         try:
-            with transaction(self._connection):
+            with impatient(self._connection), transaction(self._connection):
                 priced = estimate.cost_usd is not None
                 self._close(kind, key, "failed", usage=usage, error=why, priced=priced)
                 self._reserve(kind, key, estimate)

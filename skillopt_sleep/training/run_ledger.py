@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
@@ -16,11 +17,13 @@ from skillopt_replay.errors import ServiceRefused
 from skillopt_replay.exclusive import Exclusive
 from skillopt_replay.ledger import find_refusal, find_told, is_infrastructure_failure
 from skillopt_replay.rollouts import Usage
+from skillopt_sleep.patience import keep, patiently
 from skillopt_sleep.training.contract import TrainingError
 
 if TYPE_CHECKING:
     from skillopt_replay.protocols import PricedT
 
+_IMPATIENT_MS = 500  # once it is open: who waits for a call can do that in a better way
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS calls (
     id INTEGER PRIMARY KEY,
@@ -57,6 +60,7 @@ class RunLedger:
         with self._explained():
             self._connection.executescript("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;" + _SCHEMA)
             self._connection.execute("UPDATE calls SET state = 'lost' WHERE state = 'started'")
+            self._connection.execute(f"PRAGMA busy_timeout = {_IMPATIENT_MS}")
         for kind, state, usage in self._connection.execute("SELECT kind, state, usage FROM calls"):
             self._account.add(kind, msgspec.json.decode(usage, type=Usage), is_told=state != "lost")
         self._under_way = Exclusive()
@@ -105,20 +109,29 @@ class RunLedger:
         if row is not None:
             return msgspec.json.decode(row[0], type=result_type)
         number = await self._account.admit(kind, estimate, self._refuse)
-        row_id = self._begin(kind, key, self._account.find_estimate(number))
+        try:
+            row_id = await self._begin(kind, key, self._account.find_estimate(number))
+        except BaseException:
+            # It is never made; those that wait for what it takes would wait for ever.
+            self._account.close(number, Usage(cost_usd=0.0))
+            raise
 
-        def again(usage: Usage | None, why: str, bound: Usage | None) -> None:
+        async def again(usage: Usage | None, why: str, bound: Usage | None) -> None:
             nonlocal number, row_id
             number, spent = self._account.begin_another(number, usage, bound)
-            self._close(row_id, "failed" if usage else "lost", spent)
-            row_id = self._begin(kind, key, self._account.find_estimate(number))
+            state = "failed" if usage else "lost"
+            with self._explained():
+                await patiently(lambda: self._close(row_id, state, spent))
+            row_id = await self._begin(kind, key, self._account.find_estimate(number))
 
         try:
             with listening(again):
                 result = await make()
         except BaseException:
-            # What a call that was cut off has cost is not known.
-            self._close(row_id, "lost", self._account.close(number, None))
+            # What a call that was cut off has cost is not known; nor is it of one that stays "started".
+            spent = self._account.close(number, None)
+            with contextlib.suppress(sqlite3.OperationalError):
+                self._close(row_id, "lost", spent)
             raise
         failed = is_infrastructure_failure(result)
         refused = find_refusal(kind, result)
@@ -126,12 +139,10 @@ class RunLedger:
             self._refused = refused
         told = find_told(result)
         spent = self._account.close(number, told)
-        self._close(
-            row_id,
-            "done" if not failed else "lost" if told is None else "failed",
-            spent,
-            None if failed else msgspec.json.encode(result),
-        )
+        state = "done" if not failed else "lost" if told is None else "failed"
+        stored = None if failed else msgspec.json.encode(result)
+        with self._explained():
+            await keep(lambda: self._close(row_id, state, spent, stored))
         if refused is not None:
             raise refused
         return result
@@ -140,20 +151,26 @@ class RunLedger:
         if self._refused is not None:
             raise self._refused
 
-    def _begin(self, kind: str, key: str, estimate: Usage) -> int:
-        with self._explained():
+    async def _begin(self, kind: str, key: str, estimate: Usage) -> int:
+        row_id = 0
+
+        def write() -> None:
+            nonlocal row_id
             cursor = self._connection.execute(
                 "INSERT INTO calls (kind, key, state, usage) VALUES (?, ?, 'started', ?)",
                 (kind, key, msgspec.json.encode(estimate)),
             )
-        return int(cursor.lastrowid or 0)
+            row_id = int(cursor.lastrowid or 0)
+
+        with self._explained():
+            await patiently(write)
+        return row_id
 
     def _close(self, row_id: int, state: str, usage: Usage, result: bytes | None = None) -> None:
-        with self._explained():
-            self._connection.execute(
-                "UPDATE calls SET state = ?, usage = ?, result = ? WHERE id = ?",
-                (state, msgspec.json.encode(usage), result, row_id),
-            )
+        self._connection.execute(
+            "UPDATE calls SET state = ?, usage = ?, result = ? WHERE id = ?",
+            (state, msgspec.json.encode(usage), result, row_id),
+        )
 
     @contextmanager
     def _explained(self) -> Iterator[None]:

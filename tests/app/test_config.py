@@ -43,6 +43,8 @@ def test_a_text_setting_needs_no_quotes(tmp_path: Path):
         ("gate.mode", "lucky", "mode"),
         ("gate.aplha", "0.1", "no setting"),
         ("replay.concurrency", "0", "concurrency"),
+        ("replay.memory_gb", "inf", "memory_gb cannot be inf"),
+        ("replay.disk_gb", "1e300", "disk_gb cannot be"),
         ("mine.across_projects", "sometimes", "not true or false"),
         ("mine.across_projects", "1", "across_projects"),
         ("harvest.clients", "clade", "there is no client 'clade'"),

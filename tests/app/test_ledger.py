@@ -114,8 +114,67 @@ async def test_what_was_paid_for_is_kept_though_the_disk_is_full_for_a_while(con
     assert await ledger.once("optimizer", "k", ESTIMATE, Calls(), Completion) == long
 
 
+async def test_a_call_that_asks_again_waits_for_the_database_without_holding_up_others(connection):
+    ledger = make_ledger(connection)
+    path = connection.execute("pragma database_list").fetchone()["file"]
+    holder = sqlite3.connect(path, isolation_level=None)
+
+    async def make() -> Completion:
+        holder.execute("begin immediate")
+        asyncio.get_running_loop().call_later(1.5, holder.execute, "rollback")
+        assert await begin_another(None, "the reply was cut")
+        return reply()
+
+    call = asyncio.ensure_future(ledger.once("optimizer", "k", ESTIMATE, make, Completion))
+    longest = 0.0
+    while not call.done():
+        before = time.monotonic()
+        await asyncio.sleep(0.01)
+        longest = max(longest, time.monotonic() - before)
+    holder.close()
+    assert await call == reply()
+    assert ledger.spend().usd == 1.25, "the reserve of what was cut, and what came"
+    assert longest < 2.0, "runs are kept to their limits meanwhile"
+
+
+async def test_who_is_stopped_while_the_database_was_held_keeps_what_was_paid_for(connection):
+    ledger = make_ledger(connection)
+    path = connection.execute("pragma database_list").fetchone()["file"]
+    holder = sqlite3.connect(path, isolation_level=None)
+
+    async def make() -> Completion:
+        holder.execute("begin immediate")
+        return reply()
+
+    call = asyncio.ensure_future(ledger.once("optimizer", "k", ESTIMATE, make, Completion))
+    await asyncio.sleep(0.7)  # it has been refused once, and waits
+    holder.execute("rollback")
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    assert await ledger.once("optimizer", "k", ESTIMATE, Calls(), Completion) == reply()
+    holder.close()
+
+
+async def test_a_held_database_does_not_hide_that_a_call_was_stopped(connection):
+    ledger = make_ledger(connection)
+    path = connection.execute("pragma database_list").fetchone()["file"]
+    holder = sqlite3.connect(path, isolation_level=None)
+
+    async def make() -> Completion:
+        holder.execute("begin immediate")
+        raise asyncio.CancelledError
+
+    with pytest.raises(asyncio.CancelledError):
+        await ledger.once("optimizer", "k", ESTIMATE, make, Completion)
+    holder.close()
+    assert (ledger.spend().calls, ledger.spend().usd) == (1, 1.0)
+    await ledger.once("optimizer", "k", ESTIMATE, Calls(reply()), Completion)
+    assert (ledger.spend().calls, ledger.spend().usd) == (2, 1.25)
+
+
 async def test_a_disk_that_stays_full_is_told_and_the_call_goes_on_counting(connection, monkeypatch):
-    monkeypatch.setattr("skillopt_sleep.store.ledger._WAITS_S", (0.1, 0.1))
+    monkeypatch.setattr("skillopt_sleep.patience._WAITS_S", (0.1, 0.1))
     ledger = make_ledger(connection)
 
     async def make() -> Completion:
@@ -269,8 +328,8 @@ async def test_a_call_that_asks_its_service_again_has_a_row_for_each_attempt(con
     ledger = make_ledger(connection, usd=5.0)
 
     async def work() -> Completion:
-        assert begin_another(None, "the reply was cut")
-        assert begin_another(Usage(10, 5, cost_usd=0.1), "it only reasoned")
+        assert await begin_another(None, "the reply was cut")
+        assert await begin_another(Usage(10, 5, cost_usd=0.1), "it only reasoned")
         assert ledger.spend().reserved_usd == 2.0, "what was lost, and what is under way"
         return reply(cost=0.25)
 
@@ -283,7 +342,7 @@ async def test_a_call_that_asks_its_service_again_has_a_row_for_each_attempt(con
     ]
     assert ledger.spend().usd == pytest.approx(1.35)
     assert ledger.usage().cost_usd == pytest.approx(1.35)
-    assert not begin_another(None, "nobody asks")
+    assert not await begin_another(None, "nobody asks")
 
 
 async def test_a_call_may_not_ask_again_where_that_could_pass_a_ceiling(connection):
@@ -291,7 +350,7 @@ async def test_a_call_may_not_ask_again_where_that_could_pass_a_ceiling(connecti
 
     async def work() -> Completion:
         with pytest.raises(CeilingReached):
-            begin_another(None, "the reply was cut")
+            await begin_another(None, "the reply was cut")
         return reply("", cost=1.0, error="the reply was cut")
 
     await ledger.once("optimizer", "k", ESTIMATE, work, Completion)

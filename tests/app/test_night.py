@@ -13,8 +13,10 @@ import time
 from collections import Counter
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from skillopt_replay.rollouts import Rollout
 from skillopt_sleep.config import set_value
 from skillopt_sleep.paths import locate
 from skillopt_sleep.store.candidates import read_rejected_edits
@@ -415,6 +417,35 @@ def test_the_first_lasting_refusal_ends_the_night_and_the_next_run_goes_on_with_
     once = {key for key, times in Counter(paid).items() if times == 1}
     again = [key for key in once if asked[key] > 1 and key not in {r.key for r in refused}]
     assert again == [], "what was answered is not asked again"
+
+
+def test_an_agent_that_is_updated_during_a_night_ends_it_and_the_next_run_goes_on_with_the_new_one(
+    sleeper: Sleeper, model: ChatModel, database, tmp_path: Path
+):
+    sleeper.work()
+    agent, runs = tmp_path / "my-agent", tmp_path / "runs.txt"
+    # Its third run updates it.
+    agent.write_text(
+        f'#!/bin/sh\necho run >> {runs}\n[ $(wc -l < {runs}) -ne 3 ] || echo "# newer" >> "$0"\necho done\n'
+    )
+    agent.chmod(0o755)
+    sleeper.set(target_agent="command", replay_sandbox="none", replay_concurrency=1)
+    sleeper.set(target_command=f'["{agent}"]', optimizer_model=model.spec)
+    done = sleeper.start("run", "--json")
+    _, told = done.communicate(timeout=120)
+    assert done.returncode == 1, told
+    assert f"the target is refused (replaced): {agent} was replaced or removed" in told
+    assert "goes on with this night and the program that is there now" in told
+    assert runs.read_text() == "run\n" * 3
+    night = last_night(database)
+    assert night.state == "running"
+    report = sleeper.night()
+    assert (report["night"], report["state"]) == (night.id, "done")
+    agents = {
+        msgspec.msgpack.decode(row["result"], type=Rollout).agent
+        for row in database.execute("select result from calls where kind = 'rollout' and state = 'done'")
+    }
+    assert len(agents) == 2, "each run counts for the version that made it"
 
 
 # --- when it is interrupted ----------------------------------------------------------------------

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -90,6 +92,69 @@ time.sleep(60)
 """
     finished = await run_bounded(tmp_path, script, disk_bytes=20_000_000, folders=(tmp_path,))
     assert finished.excess == "more than 0.0 GB written to disk"
+
+
+async def test_files_and_folders_take_room_however_empty_they_are(tmp_path):
+    script = """
+import os, time
+for number in range(2_000):
+    os.close(os.open(f"file-{number}", os.O_CREAT | os.O_WRONLY))
+    os.mkdir(f"folder-{number}")
+time.sleep(60)
+"""
+    finished = await run_bounded(tmp_path, script, disk_bytes=3_000_000, folders=(tmp_path,))
+    assert finished.excess == "more than 0.0 GB written to disk"
+
+
+async def test_while_files_without_end_are_counted_the_other_limits_hold(tmp_path, monkeypatch):
+    let_go = threading.Event()
+    monkeypatch.setattr("skillopt_replay.disk.written_since", lambda *_args, **_options: let_go.wait(30))
+    try:
+        finished = await asyncio.wait_for(
+            run_bounded(
+                tmp_path,
+                "import subprocess, time\ntime.sleep(1)\n"
+                "for _ in range(5): subprocess.Popen(['sleep', '60'])\ntime.sleep(60)",
+                processes=4,
+                disk_bytes=1 << 30,
+                folders=(tmp_path,),
+            ),
+            25,
+        )
+    finally:
+        let_go.set()
+    assert finished.excess == "more than 4 processes"
+
+
+def test_looks_that_take_long_are_not_so_seldom_that_what_is_left_is_used_up_unseen(tmp_path, monkeypatch):
+    free = 100_000_000
+    monkeypatch.setattr("skillopt_replay.disk._find_free", lambda _folders: free)
+    watch = DiskWatch(Bounds(disk_bytes=1_000_000, folders=(tmp_path,)))
+    (tmp_path / "first").write_bytes(os.urandom(400_000))
+    assert watch.look() is None
+    watch._next = time.monotonic() + 3600
+    free -= 500_000
+    assert not watch.is_due, "there is room for that"
+    free -= 200_000
+    assert watch.is_due
+    assert watch.look() is None, "others wrote it"
+    watch._next = time.monotonic() + 3600
+    assert not watch.is_due, "it is not looked for again"
+
+
+def test_what_is_written_after_the_clock_was_set_back_is_seen_by_what_the_disk_has_lost(
+    tmp_path, monkeypatch
+):
+    free = 100_000_000
+    monkeypatch.setattr("skillopt_replay.disk._find_free", lambda _folders: free)
+    watch = DiskWatch(Bounds(disk_bytes=1_000_000, folders=(tmp_path,)))
+    (tmp_path / "large").write_bytes(os.urandom(2_000_000))
+    free -= 2_000_000
+    watch._since += 3600  # it looks as old as after the clock was set back by an hour
+    assert watch.look() is None
+    clock = time.time
+    monkeypatch.setattr(time, "time", lambda: clock() - 3600)
+    assert watch.look() == "more than 0.0 GB written to disk"
 
 
 @linux_only

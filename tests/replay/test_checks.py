@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import time
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skillopt_replay import folders
 from skillopt_replay.checks import check_text, evaluate, needs_files
 from skillopt_replay.errors import ReplayError
 from skillopt_replay.patterns import PatternFailed, search
@@ -36,6 +38,33 @@ def workspace(tmp_path):
     path = tmp_path / "runs" / "skillopt-replay-x"
     path.mkdir(parents=True)
     return path
+
+
+async def test_what_a_check_leaves_behind_is_removed_while_others_are_at_work(
+    make_rollout, workspace, monkeypatch
+):
+    rmtree, longest, is_done = folders._try_to_remove, 0.0, False
+
+    def take_long(path):
+        time.sleep(1.0)
+        return rmtree(path)
+
+    async def work() -> None:
+        nonlocal longest
+        while not is_done:
+            before = time.monotonic()
+            await asyncio.sleep(0.01)
+            longest = max(longest, time.monotonic() - before)
+
+    monkeypatch.setattr(folders, "_try_to_remove", take_long)
+    working = asyncio.ensure_future(work())
+    check = CommandSucceeds(command='touch "$TMPDIR/much"')
+    score = await evaluate([check], make_rollout(), workspace, NoSandbox())
+    is_done = True
+    await working
+    assert score.hard == 1.0
+    assert longest < 0.8
+    assert [path.name for path in workspace.parent.iterdir()] == [workspace.name]
 
 
 @pytest.mark.parametrize("left", ["nothing", "a file", "a link out", "a circle", "no way in"])

@@ -16,7 +16,7 @@ from skillopt_replay.agents.claude_code import ClaudeCode
 from skillopt_replay.errors import Unavailable
 from skillopt_replay.folders import RUN_PREFIX, make_folder
 from skillopt_replay.protocols import Limits
-from skillopt_replay.rollouts import Outcome
+from skillopt_replay.rollouts import Fault, Outcome
 from skillopt_replay.sandbox.none import NoSandbox
 from skillopt_replay.skill_files import SkillFile
 from skillopt_replay.skills import Skill, new_skill
@@ -101,6 +101,25 @@ async def test_a_run_without_a_skill(make_agent, make_task, workspace, tmp_path)
     assert noted["plugin"] is None
     assert noted["cwd"] == str(workspace)
     assert [p.name for p in workspace.parent.iterdir()] == [workspace.name]
+
+
+async def test_a_program_that_was_replaced_runs_no_more_in_the_name_of_the_one_that_was_found(
+    make_agent, make_task, workspace, tmp_path
+):
+    agent = make_agent("result()")
+    assert (await agent.run(make_task(), None, workspace, Limits())).outcome is FINISHED
+    program = tmp_path / "program" / "claude"
+    newer = program.with_name("newer")
+    newer.write_text(program.read_text().replace("2.1.332", "2.1.333"))
+    newer.chmod(0o755)
+    newer.replace(program)
+    (tmp_path / "notes.json").unlink()
+    rollout = await agent.run(make_task(), None, workspace, Limits())
+    assert (rollout.outcome, rollout.fault, rollout.usage.cost_usd) == (FAILED, Fault.REPLACED, 0.0)
+    assert rollout.error == f"{program} was replaced or removed while its runs were under way"
+    assert not (tmp_path / "notes.json").exists()
+    assert [p.name for p in workspace.parent.iterdir()] == [workspace.name]
+    assert make_agent("result()").identity == agent.identity, "found anew, it may run again"
 
 
 async def test_the_skill_is_the_only_difference_between_the_arms(make_agent, make_task, workspace, tmp_path):
@@ -365,7 +384,7 @@ async def test_a_client_that_is_gone_is_an_infrastructure_failure(make_agent, ma
     (tmp_path / "program" / "claude").unlink()
     rollout = await agent.run(make_task(), None, workspace, Limits())
     assert rollout.outcome is Outcome.INFRASTRUCTURE
-    assert "does not start" in (rollout.error or "")
+    assert "replaced or removed" in (rollout.error or "")
 
 
 async def test_confined_it_works_in_the_workspace_and_cannot_change_the_skill(

@@ -348,4 +348,4 @@ async def test_a_client_that_is_gone_is_an_infrastructure_failure(make_agent, ma
     (tmp_path / "program" / "codex").unlink()
     rollout = await agent.run(make_task(), None, workspace, Limits())
     assert rollout.outcome is Outcome.INFRASTRUCTURE
-    assert "does not start" in (rollout.error or "")
+    assert "replaced or removed" in (rollout.error or "")

@@ -378,7 +378,7 @@ def test_no_stream_is_too_strange_to_read(events, log, piece):
 def test_requests_that_may_have_been_paid_for_without_a_reply_are_counted(events, log, lost):
     reading = read(*START, *events, log=log, price=lambda model, usage: usage.tokens / 1e6)
     assert reading.lost + reading.asking == lost
-    assert reading.last.cost_usd == (pytest.approx(0.00124) if log else None)
+    assert reading.largest.cost_usd == (pytest.approx(0.00124) if log else None)
 
 
 def test_a_reply_that_declines_is_told_by_the_log_alone():

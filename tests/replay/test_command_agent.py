@@ -163,6 +163,18 @@ def test_programs_that_cannot_be_had_are_explained(tmp_path):
         assert caught.value.hint
 
 
+async def test_a_script_that_is_changed_between_two_runs_is_run_no_more(make_task, workspace, tmp_path):
+    script = tmp_path / "agent.sh"
+    script.write_text("echo one\n")
+    agent = CommandAgent(find_program(["/bin/sh", str(script)], {}), NoSandbox())
+    assert (await agent.run(make_task(), None, workspace, Limits())).answer.strip() == "one"
+    script.write_text("echo more\n")
+    rollout = await agent.run(make_task(), None, workspace, Limits())
+    assert (rollout.outcome, rollout.fault, rollout.answer) == (FAILED, Fault.REPLACED, "")
+    script.unlink()
+    assert (await agent.run(make_task(), None, workspace, Limits())).fault is Fault.REPLACED
+
+
 def test_another_program_script_or_option_is_another_agent(tmp_path):
     agent, script = tmp_path / "agent", tmp_path / "script"
     agent.write_text("#!/bin/sh\n")

@@ -343,8 +343,8 @@ async def test_a_client_that_is_gone_is_an_infrastructure_failure(make_agent, ma
     agent = make_agent("result()")
     (tmp_path / "program" / "copilot").unlink()
     rollout = await agent.run(make_task(), None, workspace, Limits())
-    assert (rollout.outcome, rollout.fault) == (Outcome.INFRASTRUCTURE, Fault.CLIENT)
-    assert "does not start" in (rollout.error or "")
+    assert (rollout.outcome, rollout.fault) == (Outcome.INFRASTRUCTURE, Fault.REPLACED)
+    assert "replaced or removed" in (rollout.error or "")
 
 
 async def test_confined_it_works_in_the_workspace_and_changes_neither_skill_nor_cache(

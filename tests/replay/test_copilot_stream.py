@@ -450,4 +450,4 @@ def test_requests_that_may_have_been_paid_for_without_a_reply_are_counted(spent,
     (tmp_path / "telemetry.jsonl").write_text(span(10, 5) + span(30, 7))
     reading = read(*events, spent=spent)
     assert reading.lost + reading.asking == lost
-    assert (reading.usage.tokens, reading.last.tokens) == (52, 37)
+    assert (reading.usage.tokens, reading.largest.tokens) == (52, 37)

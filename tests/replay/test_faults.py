@@ -100,4 +100,9 @@ def test_a_code_is_known_in_any_case_and_as_a_whole_only():
 
 
 def test_only_what_waiting_does_not_mend_is_permanent():
-    assert {fault for fault in Fault if fault.permanent} == {Fault.SIGN_IN, Fault.MODEL, Fault.MONEY}
+    assert {fault for fault in Fault if fault.permanent} == {
+        Fault.SIGN_IN,
+        Fault.MODEL,
+        Fault.MONEY,
+        Fault.REPLACED,
+    }

@@ -161,8 +161,8 @@ async def test_an_attempt_that_may_take_more_than_the_first_is_held_to_the_ceili
 
     async def work():
         with pytest.raises(CeilingReached):
-            begin_another(Usage(cost_usd=0.5), "it only reasoned", Usage(cost_usd=1.6))
-        assert begin_another(Usage(cost_usd=0.5), "it only reasoned", Usage(cost_usd=1.5))
+            await begin_another(Usage(cost_usd=0.5), "it only reasoned", Usage(cost_usd=1.6))
+        assert await begin_another(Usage(cost_usd=0.5), "it only reasoned", Usage(cost_usd=1.5))
         return paid(1.5)
 
     await ledger.once("replay", "k", ESTIMATE, work, Rollout)

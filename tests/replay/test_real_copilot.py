@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -18,7 +19,7 @@ from skillopt_replay.rollouts import Outcome
 from skillopt_replay.sandbox.contract import Toolchains
 from skillopt_replay.tasks import FileContains
 from tests.conftest import git
-from tests.replay.real_suite import Names, RealSuite, do, error, marks_for, play
+from tests.replay.real_suite import Names, RealSuite, do, error, marks_for, play, plays_of
 
 PROGRAM = os.environ.get("SKILLOPT_TEST_COPILOT", "")
 
@@ -111,3 +112,18 @@ class TestCopilot(RealSuite):
         session = read_file(SOURCES["copilot"], log)[0].session
         assert session.prompts == ("Please leave your log",)
         assert session.kind is Kind.REPLAY
+
+    async def test_the_summaries_that_it_asks_for_by_itself_count_though_it_tells_nothing_of_them(
+        self, run, server
+    ):
+        long = {"input": 120_000, "output": 50}
+        at_work = do({"shell": "true"}, usage=long), do({"shell": "sleep 1"}, usage=long)
+        summary = {"name": "summary", "when": {}, "steps": [do({"say": "It grew."}, usage=long)]}
+        done = {**play("grow long", do({"say": "Done."})), "name": "done"}
+        server.set_script({"plays": [play("grow long", *at_work, max_uses=2), done, summary]})
+        rollout = await run("Please grow long", tokens=10_000_000)
+        assert rollout.outcome is Outcome.FINISHED, rollout.error
+        asked = Counter(plays_of(server))
+        assert asked["grow long"] == 2
+        assert asked["summary"]
+        assert rollout.usage.tokens >= (2 + asked["summary"]) * 120_050

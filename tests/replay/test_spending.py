@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from skillopt_replay.agents.spending import count_lost, find_excess
+from skillopt_replay.agents.spending import Meter, count_lost, find_excess
 from skillopt_replay.protocols import Limits
 from skillopt_replay.rollouts import Usage
 
@@ -31,7 +31,7 @@ def test_each_limit_holds_by_itself(limits, usage, turns, words):
 
 
 @pytest.mark.parametrize(
-    ("usage", "last", "lost", "counted"),
+    ("usage", "largest", "lost", "counted"),
     [
         (Usage(100, 10, cost_usd=0.5), Usage(60, 5, cost_usd=0.3), 0, Usage(100, 10, cost_usd=0.5)),
         (Usage(100, 10, cost_usd=0.5), Usage(60, 5, cost_usd=0.3), 2, Usage(220, 20, cost_usd=1.1)),
@@ -40,9 +40,21 @@ def test_each_limit_holds_by_itself(limits, usage, turns, words):
         (Usage(100, 10, cost_usd=0.5), Usage(60, 5), 1, Usage(160, 15)),
         (Usage(100, 10), Usage(60, 5, cost_usd=0.3), 1, Usage(160, 15)),
     ],
-    ids=["none", "as the last", "no reply yet", "no price", "a price in all only", "a price of one only"],
+    ids=["none", "as the largest", "no reply yet", "no price", "a price in all only", "a price of one only"],
 )
-def test_a_lost_request_counts_as_the_last_reply_or_leaves_the_cost_unknown(usage, last, lost, counted):
-    found = count_lost(usage, last, lost)
+def test_a_lost_request_counts_as_the_largest_reply_or_leaves_the_cost_unknown(usage, largest, lost, counted):
+    found = count_lost(usage, largest, lost)
     assert found == msgspec.structs.replace(counted, cost_usd=found.cost_usd)
     assert found.cost_usd == pytest.approx(counted.cost_usd)
+
+
+def test_the_largest_of_a_runs_replies_is_kept_whatever_comes_after():
+    meter = Meter()
+    for reply in (
+        Usage(10, 5, cost_usd=0.1),
+        Usage(900, 50, cost_usd=0.2),
+        Usage(20, 90, cost_usd=0.4),
+        Usage(3),
+    ):
+        meter.add(reply)
+    assert (meter.largest.tokens, meter.largest.cost_usd) == (950, 0.4)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 
 import pytest
 
@@ -160,7 +161,41 @@ async def test_runs_that_are_killed_one_after_the_other_pass_a_ceiling_by_one_ca
     await asyncio.gather(*lives, return_exceptions=True)
 
 
-async def test_a_ledger_that_cannot_be_used_is_told_as_what_it_is(tmp_path):
+async def test_what_was_paid_for_is_kept_though_the_disk_is_full_for_a_while(tmp_path):
+    ledger = RunLedger(tmp_path / "calls.db")
+
+    def limit(pages: int) -> None:
+        ledger._connection.execute(f"PRAGMA max_page_count = {pages}")
+
+    async def make():
+        limit(ledger._connection.execute("PRAGMA page_count").fetchone()[0])
+        asyncio.get_running_loop().call_later(0.7, limit, 1_000_000)
+        return Completion(text="x" * 100_000, model="m", usage=USAGE)
+
+    await ledger.once("optimizer", "a", ESTIMATE, make, Completion)
+    ledger.close()
+    again, calls = RunLedger(tmp_path / "calls.db"), []
+    assert (await ask(again, "a", calls=calls)).text == "x" * 100_000
+    assert calls == []
+    again.close()
+
+
+async def test_a_call_that_cannot_be_written_down_is_waited_for_by_nobody(tmp_path, monkeypatch):
+    monkeypatch.setattr("skillopt_sleep.patience._WAITS_S", (0.1,))
+    ledger = RunLedger(tmp_path / "calls.db", max_usd=0.9)
+    holder = sqlite3.connect(tmp_path / "calls.db", isolation_level=None)
+    holder.execute("BEGIN IMMEDIATE")
+    asked = [asyncio.ensure_future(ask(ledger, key)) for key in ("a", "b")]
+    with pytest.raises(TrainingError, match="locked"):
+        await asked[0]
+    holder.close()
+    assert (await asyncio.wait_for(asked[1], 30)).text == "b"
+    assert ledger.spent.cost_usd == 0.1
+    ledger.close()
+
+
+async def test_a_ledger_that_cannot_be_used_is_told_as_what_it_is(tmp_path, monkeypatch):
+    monkeypatch.setattr("skillopt_sleep.patience._WAITS_S", (0.1,))
     (tmp_path / "damaged.db").write_bytes(b"no database" * 1000)
     with pytest.raises(TrainingError, match=r"cannot use the ledger .*damaged\.db: file is not a database"):
         RunLedger(tmp_path / "damaged.db")

@@ -221,7 +221,7 @@ class StreamReader:
             idle=self._trace.idle,
             lost=self._lost,
             asking=result is None and self._trace.idle,
-            last=self._replies.last,
+            largest=self._replies.largest,
             skipped=self._lines.skipped,
         )
 

@@ -8,6 +8,7 @@ from typing import TypeAlias
 import msgspec
 
 from skillopt_replay.admission import Amount, find_bound
+from skillopt_replay.agents.spending import find_larger
 from skillopt_replay.rollouts import Usage
 
 Price: TypeAlias = Callable[[str, Usage], float | None]
@@ -75,7 +76,7 @@ class ReplyCount:
         self._open: dict[str | None, str] = {}
         self._written = 0
         self._usd: float | None = 0.0
-        self.usage = self.last = Usage()
+        self.usage = self.largest = Usage()
         self.dearest = Amount()
 
     def __len__(self) -> int:
@@ -103,7 +104,7 @@ class ReplyCount:
         self._replies[key] = msgspec.structs.replace(reply, usd=usd or 0.0)
         self._written += _guess(reply) - told.output_tokens - (_guess(before) - before.usage.output_tokens)
         self.usage = self.usage.plus(told) if is_new else _move(self.usage, before.usage, told)
-        self.last = priced
+        self.largest = find_larger(self.largest, priced)
         self.dearest = find_bound(priced, self.dearest)
         self._open[helper] = key
         return is_new

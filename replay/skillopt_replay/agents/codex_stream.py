@@ -223,7 +223,7 @@ class StreamReader:
             idle=self._trace.idle,
             lost=self._lost,
             asking=asking,
-            last=self.log.meter.last,
+            largest=self.log.meter.largest,
             skipped=self._lines.skipped,
         )
 

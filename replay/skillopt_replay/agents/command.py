@@ -12,6 +12,7 @@ import msgspec
 from skillopt_replay.agents.clients import say_address
 from skillopt_replay.agents.command_stream import CommandReader
 from skillopt_replay.agents.harness import Launch, Run, conclude, run_client
+from skillopt_replay.agents.staying import Staying
 from skillopt_replay.errors import Unavailable
 from skillopt_replay.faults import guess_fault
 from skillopt_replay.masking import keep_long
@@ -112,6 +113,7 @@ class CommandAgent:
         estimate: Usage = TYPICAL,
     ) -> None:
         self._program = program
+        self._staying = Staying(program.files)
         self._sandbox = sandbox
         self._model = model
         self._passed = dict(passed or {})
@@ -143,6 +145,7 @@ class CommandAgent:
             workspace=workspace,
             limits=limits,
             sandbox=self._sandbox,
+            staying=self._staying,
         )
 
         def furnish(private: Path) -> Launch:

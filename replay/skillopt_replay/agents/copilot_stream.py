@@ -234,7 +234,7 @@ class StreamReader:
             idle=self._trace.idle,
             lost=self._lost,
             asking=self._exit_code is None and self._asking,
-            last=self._spent.meter.last,
+            largest=self._spent.meter.largest,
             skipped=self._lines.skipped,
         )
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skillopt_replay.agents.harness import Run
+from skillopt_replay.agents.staying import Staying
 
 if TYPE_CHECKING:
     from skillopt_replay.agents.clients import Client
@@ -35,6 +36,7 @@ class ClientAgent:
     ) -> None:
         """Take the client as found; `title` is its name for people. Raises Unavailable when not signed in."""
         self._cli = cli
+        self._staying = Staying([cli.binary])
         self._credentials = cli.sign_in(title)
         self._sandbox = sandbox
         self._model = model
@@ -67,6 +69,7 @@ class ClientAgent:
             workspace=workspace,
             limits=limits,
             sandbox=self._sandbox,
+            staying=self._staying,
         )
 
     def _find_certificates(self, *names: str) -> list[Path]:

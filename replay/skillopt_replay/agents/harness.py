@@ -12,6 +12,7 @@ import msgspec
 from skillopt_replay import process
 from skillopt_replay.agents.gate import Gate, Metered
 from skillopt_replay.agents.spending import count_lost
+from skillopt_replay.agents.staying import Replaced, Staying
 from skillopt_replay.bounds import Bounds
 from skillopt_replay.errors import ReplayError
 from skillopt_replay.faults import guess_fault
@@ -77,7 +78,10 @@ class Judge(Protocol):
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
-    """One run of one client: `program` is its name for messages, `agent` its identity."""
+    """One run of one client: `program` is its name for messages, `agent` its identity.
+
+    Nothing is run once what `staying` remembers is another program.
+    """
 
     program: str
     agent: str
@@ -87,6 +91,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     workspace: Path
     limits: Limits
     sandbox: Sandbox
+    staying: Staying
 
 
 async def run_client(
@@ -107,7 +112,7 @@ async def run_client(
     root = root_of(run.workspace)
     private = make_folder(root.parent, PRIVATE_PREFIX)
     try:
-        launch = await asyncio.to_thread(_lay_out, private, furnish)
+        launch = await asyncio.to_thread(_lay_out, private, furnish, run.staying)
         argv = run.sandbox.wrap(
             launch.argv,
             writable=[root, private / "home", private / "tmp", *launch.writable],
@@ -153,6 +158,8 @@ async def run_client(
         if command != argv and not gate.was_asked:
             lost = 0  # nothing went out
         reading = msgspec.structs.replace(reading, lost=lost)
+    except Replaced as error:
+        return _failed(run, str(error), Fault.REPLACED, time.monotonic() - started)
     except OSError as error:
         return _failed(
             run, f"{run.program} does not start: {error}", Fault.CLIENT, time.monotonic() - started
@@ -165,7 +172,8 @@ async def run_client(
     return msgspec.structs.replace(rollout, notes=(*rollout.notes, *left))
 
 
-def _lay_out(private: Path, furnish: Callable[[Path], Launch]) -> Launch:
+def _lay_out(private: Path, furnish: Callable[[Path], Launch], staying: Staying) -> Launch:
+    staying.require()
     (private / "home").mkdir()
     (private / "tmp").mkdir()
     return furnish(private)
@@ -189,7 +197,7 @@ def _report(run: Run, finished: process.Finished, reading: Reading, judge: Judge
         calls=reading.calls,
         steps=reading.steps,
         usage=_settle(reading),
-        untold=bool(reading.lost) and not reading.last.tokens,
+        untold=bool(reading.lost) and not reading.largest.tokens,
         seconds=finished.seconds,
         skill_loaded=reading.skill_loaded if run.skill else None,
         error=error,
@@ -204,7 +212,7 @@ def _say_refused(names: list[str]) -> str:
 
 
 def _settle(reading: Reading) -> Usage:
-    usage = count_lost(reading.usage, reading.last, reading.lost)
+    usage = count_lost(reading.usage, reading.largest, reading.lost)
     if not (reading.lost or reading.replied or usage.tokens) and usage.cost_usd is None:
         return msgspec.structs.replace(usage, cost_usd=0.0)  # it was never answered, or was refused
     return usage

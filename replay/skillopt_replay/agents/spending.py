@@ -31,13 +31,13 @@ class Meter:
     """Adds up what a run tells of the replies to its requests."""
 
     def __init__(self) -> None:
-        self.usage = self.last = Usage()
+        self.usage = self.largest = Usage()
         self.replies = 0
         self.dearest = Amount()
 
     def add(self, reply: Usage) -> None:
         """Count a reply that has ended."""
-        self.usage, self.last = self.usage.plus(reply), reply
+        self.usage, self.largest = self.usage.plus(reply), find_larger(self.largest, reply)
         self.replies += 1
         self.dearest = find_bound(reply, self.dearest)
 
@@ -77,15 +77,23 @@ def find_excess(limits: Limits, usage: Usage, turns: int = 0) -> str | None:
     return None
 
 
-def count_lost(usage: Usage, last: Usage, lost: int) -> Usage:
+def find_larger(one: Usage, other: Usage) -> Usage:
+    """Return the usage with more tokens, at the higher price of both."""
+    costs = [usage.cost_usd for usage in (one, other) if usage.cost_usd is not None]
+    larger = max(one, other, key=lambda usage: usage.tokens)
+    return msgspec.structs.replace(larger, cost_usd=max(costs) if costs else None)
+
+
+def count_lost(usage: Usage, largest: Usage, lost: int) -> Usage:
     """Return the usage with that of `lost` requests: paid for, as it may be, with no reply that told it.
 
-    Each counts as much as the `last` reply did. Where there was none nothing is known of them; where its
-    price is not, the cost in all is not either, and counts with the run's bound.
+    Each counts as much as the `largest` reply did: a client that asks for a summary of what has grown too
+    long, for one, sends all of it, and may tell nothing of that. Where there was none nothing is known of
+    them; where its price is not, the cost in all is not either, and counts with the run's bound.
     """
     if not lost:
         return usage
-    is_priced = last.tokens and last.cost_usd is not None and usage.cost_usd is not None
+    is_priced = largest.tokens and largest.cost_usd is not None and usage.cost_usd is not None
     for _ in range(lost):
-        usage = usage.plus(last)
+        usage = usage.plus(largest)
     return usage if is_priced else msgspec.structs.replace(usage, cost_usd=None)

@@ -31,7 +31,8 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
     `replied`: the model answered at least once. `waiting_for_service`: it ended while it waited for the
     service. `idle`: no tool of its was under way, so that only the service could go on; `silent_s` are the
     seconds since it was heard last. `lost` requests were cut: they may have been paid for without a reply
-    that told what they used. `asking`: one was under way at the end; `last` is what the last reply used.
+    that told what they used. `asking`: one was under way at the end. `largest` is what the
+    dearest reply used.
     `skill_loaded` is None when the agent does not tell. `denied` names the tools that were refused;
     `skipped` counts lines that could not be read.
     """
@@ -52,7 +53,7 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
     silent_s: float = 0.0
     lost: int = 0
     asking: bool = False
-    last: Usage = Usage()
+    largest: Usage = Usage()
     skipped: int = 0
 
 

@@ -249,7 +249,7 @@ class CodexModel:
             if event.type == "turn.failed":
                 problem = (event.error and event.error.message) or "no reason given"
         if problem and guess_fault(None, problem) is Fault.REFUSAL:
-            spent = count_lost(self._priced(usage or log.meter.usage), self._priced(log.meter.last), cut)
+            spent = count_lost(self._priced(usage or log.meter.usage), self._priced(log.meter.largest), cut)
             return decline(
                 find_words(problem), model=self._model or "", usage=spent, seconds=finished.seconds
             )
@@ -261,7 +261,7 @@ class CodexModel:
             said = (log.said or finished.stdout).strip()[-300:] or "it wrote nothing"
             error = f"codex ended with {finished.returncode} and no result: {said}"
             return self._failed(error, guess_fault(None, said), finished.seconds, self._count(log, lost=1))
-        usage = count_lost(usage, self._priced(log.meter.last), cut)
+        usage = count_lost(usage, self._priced(log.meter.largest), cut)
         return conclude(
             text, schema, model=self._model or "", usage=usage, seconds=finished.seconds, refused=log.refused
         )
@@ -273,10 +273,10 @@ class CodexModel:
 
     def _count(self, log: LogReader, *, lost: int) -> Usage:
         """Return what a call that failed has used, its `lost` requests included."""
-        usage, last = self._priced(log.meter.usage), self._priced(log.meter.last)
+        usage, largest = self._priced(log.meter.usage), self._priced(log.meter.largest)
         if not (lost or usage.tokens):
             return Usage(cost_usd=0.0)
-        return count_lost(usage, last, lost)
+        return count_lost(usage, largest, lost)
 
     def _failed(
         self,

@@ -30,7 +30,7 @@ async def complete_with_room(
     if room or first.fault is not Fault.CUT or first.error is None or not first.usage.output_tokens:
         return first, room
     try:
-        noted = begin_another(first.usage, first.error, bound(ROOM_TO_THINK))
+        noted = await begin_another(first.usage, first.error, bound(ROOM_TO_THINK))
     except CeilingReached:
         return first, ROOM_TO_THINK
     second = await ask(ROOM_TO_THINK)

@@ -115,7 +115,7 @@ class Service:
                 message = f"{answer.message} (asked to wait {answer.wait_s:.0f} s)"
                 answer, again = msgspec.structs.replace(answer, message=message), False
             if answer.paid:
-                again, noted = _begin_another(answer, again=again)
+                again, noted = await _begin_another(answer, again=again)
                 if not noted and lost is not None:
                     lost.append(answer)
             if not again:
@@ -197,12 +197,12 @@ class Service:
         return self._client
 
 
-def _begin_another(lost: Failure, *, again: bool) -> tuple[bool, bool]:
+async def _begin_another(lost: Failure, *, again: bool) -> tuple[bool, bool]:
     """Return whether there may be another try, and whether a ledger has noted the lost one."""
     if not again:
         return False, False
     try:
-        return True, begin_another(None, lost.message)
+        return True, await begin_another(None, lost.message)
     except CeilingReached:
         return False, False
 
