@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from skillopt_replay.folders import resolve
 from skillopt_replay.launcher.families import make_filter
 from skillopt_replay.sandbox.contract import SYSTEM_PATH, Probe
-from skillopt_replay.sandbox.folders import refuse_homes
+from skillopt_replay.sandbox.folders import find_kept, refuse_homes
 from skillopt_replay.sandbox.launching import find_failure, launch
 from skillopt_replay.sandbox.reach import Endpoint
 from skillopt_replay.sandbox.sockets import find_sockets
@@ -98,7 +98,8 @@ class Bubblewrap:
     ) -> list[str]:
         """Return the command line of the launcher that starts bwrap.
 
-        Folders are bound at their own paths, links resolved.
+        Folders are bound at their own paths, links resolved. Homes and what else is kept from runs are empty,
+        where they lie in what is shown.
         """
         binds = {path.resolve(): "--ro-bind" for path in readable}
         binds.update({path.resolve(): "--bind" for path in writable})
@@ -112,11 +113,17 @@ class Bubblewrap:
         # Relayed, a run gets a hosts file of its own, with the services in reach; there is nobody to ask.
         names = (*([] if is_relayed else ["hosts"]), *(["resolv.conf"] if is_shared else []))
         show = [*self._etc[0], *(f"/etc/{name}" for name in names)]
+        hidden = find_kept((*map(Path, _SYSTEM), *binds)) - binds.keys()
         # Parents first, so that a folder inside another one keeps its own rule.
-        for path in sorted(binds, key=lambda path: len(path.parts)):
-            command += [binds[path], str(path), str(path)]
+        for path in sorted((*binds, *hidden), key=lambda path: len(path.parts)):
+            if path in hidden:
+                command += [*self._sized(_PAGE), "--tmpfs", str(path)]
+            else:
+                command += [binds[path], str(path), str(path)]
         for path in find_sockets((*map(Path, (*_SYSTEM, *_MERGED)), *binds)):
             command += ["--ro-bind", os.devnull, str(path)]
+        for path in hidden:
+            command += ["--remount-ro", str(path)]
         command += ["--remount-ro", "/", "--chdir", str(resolve(cwd)), "--", *argv]
         if is_relayed:
             return launch(command, mode="--inside", reach=reach or (), show=show)
