@@ -31,6 +31,24 @@ def say_hello(name: str | None) -> bytes:
     return outgoing.read()
 
 
+def extend(hello: bytes, kind: int, data: bytes) -> bytes:
+    """Return the hello, one record, with an extension after its others."""
+    body = hello[9:]
+    at = 2 + 32
+    at += 1 + body[at]
+    at += 2 + int.from_bytes(body[at : at + 2], "big")
+    at += 1 + body[at]
+    more = body[at + 2 :] + kind.to_bytes(2, "big") + len(data).to_bytes(2, "big") + data
+    body = body[:at] + len(more).to_bytes(2, "big") + more
+    message = b"\x01" + len(body).to_bytes(3, "big") + body
+    return hello[:3] + len(message).to_bytes(2, "big") + message
+
+
+def name_server(*names: str) -> bytes:
+    listed = b"".join(b"\0" + len(name).to_bytes(2, "big") + name.encode() for name in names)
+    return len(listed).to_bytes(2, "big") + listed
+
+
 @pytest.fixture
 def hear():
     """What is heard of bytes that come in pieces of a size."""
@@ -69,6 +87,9 @@ def test_a_first_message_in_several_records_is_put_together(hear):
     [
         (say_hello("evil.example.com"), "asked for evil.example.com"),
         (say_hello(None), "asked for no name"),
+        (extend(say_hello("api.example.com"), 0xFE0D, b"\0" * 40), "that only the service can read"),
+        (extend(say_hello("api.example.com"), 0, name_server("evil.example.com")), "asked for no name"),
+        (extend(say_hello(None), 0, name_server("api.example.com", "evil.example.com")), "asked for no name"),
         (b"GET / HTTP/1.1\r\nHost: api.example.com\r\n\r\n", "did not speak TLS"),
         (say_hello("api.example.com")[:40], "said nothing more"),
         (b"", "said nothing more"),
@@ -76,7 +97,18 @@ def test_a_first_message_in_several_records_is_put_together(hear):
         ((b"\x16\x03\x01\x40\x00" + b"\x01\xff\xff\xff" + b"x" * (0x4000 - 4)) * 5, "has no end"),
     ],
     # A hello begins with random bytes: as a name it would be another one in each worker.
-    ids=["another-name", "no-name", "no-tls", "cut", "nothing", "empty-hello", "endless"],
+    ids=[
+        "another-name",
+        "no-name",
+        "hidden",
+        "twice",
+        "two-names",
+        "no-tls",
+        "cut",
+        "nothing",
+        "empty-hello",
+        "endless",
+    ],
 )
 def test_another_name_or_none_is_not(hear, data, reason):
     with pytest.raises(OSError, match=reason):
@@ -94,6 +126,12 @@ def test_a_model_in_the_house_may_speak_without_tls(hear):
     assert hear(b"GET / HTTP/1.1\r\n", ("gpu.lan", 8000)) == b"G"
     with pytest.raises(OSError, match="asked for evil"):
         hear(say_hello("evil.lan"), ("gpu.lan", 8000))
+
+
+def test_other_extensions_are_let_through(hear):
+    hello = extend(say_hello(None), 0, name_server("api.example.com"))
+    hello = extend(hello, 0x1234, b"anything")
+    assert hear(hello) == hello
 
 
 @given(st.binary(max_size=300))

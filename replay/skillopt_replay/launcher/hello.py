@@ -10,7 +10,8 @@ import _socket
 
 from skillopt_replay.launcher.upstream import LOOPBACK, Address
 
-_HANDSHAKE, _CLIENT_HELLO, _SERVER_NAME = 22, 1, 0
+_HANDSHAKE, _CLIENT_HELLO = 22, 1
+_SERVER_NAME, _ENCRYPTED_HELLO = 0, 0xFE0D  # extensions
 _LONGEST = 65_536
 _SECONDS = 30.0
 
@@ -41,6 +42,8 @@ def read_opening(connection: _socket.socket, service: Address) -> bytes:
         hello += body
         if len(said) > _LONGEST:
             raise OSError("the first message of TLS has no end")
+    if _ENCRYPTED_HELLO in (list_extensions(hello) or ()):
+        raise OSError("the run sent a name there that only the service can read (ECH)")
     name = find_name(hello)
     if name is None or name.lower().rstrip(".") != host.lower():
         raise OSError(f"the run asked for {name or 'no name'} there")
@@ -49,7 +52,24 @@ def read_opening(connection: _socket.socket, service: Address) -> bytes:
 
 
 def find_name(hello: bytes) -> str | None:
-    """Return the server's name in a ClientHello; None when there is none, or it cannot be read."""
+    """Return the server's name in a ClientHello; None when there is none, or it cannot be read.
+
+    With an encrypted one beside it (ECH), it is not the one that a service goes by.
+    """
+    said = (list_extensions(hello) or {}).get(_SERVER_NAME, b"")
+    # A list of names, of which there is one, of the kind "host name".
+    size = int.from_bytes(said[3:5], "big")
+    if len(said) != 5 + size or int.from_bytes(said[:2], "big") != 3 + size or said[2] != 0:
+        return None
+    try:
+        return said[5:].decode("ascii")
+    except UnicodeDecodeError:
+        return None
+
+
+def list_extensions(hello: bytes) -> dict[int, bytes] | None:
+    """Return the extensions of a ClientHello by their kinds; None when they cannot be read in one way."""
+    found: dict[int, bytes] = {}
     try:
         if hello[0] != _CLIENT_HELLO:
             return None
@@ -61,15 +81,14 @@ def find_name(hello: bytes) -> str | None:
         at += 2
         while at + 4 <= end:
             kind, length = (int.from_bytes(hello[at + i : at + i + 2], "big") for i in (0, 2))
-            if kind == _SERVER_NAME:
-                # A list of names, of which there is one, of the kind "host name".
-                size = int.from_bytes(hello[at + 7 : at + 9], "big")
-                name = hello[at + 9 : at + 9 + size]
-                return name.decode("ascii") if len(name) == size and hello[at + 6] == 0 else None
+            data = hello[at + 4 : at + 4 + length]
+            if kind in found or len(data) < length:
+                return None
+            found[kind] = data
             at += 4 + length
-    except (IndexError, UnicodeDecodeError):
+    except IndexError:
         return None
-    return None
+    return found
 
 
 def _read(connection: _socket.socket, size: int) -> bytes:
