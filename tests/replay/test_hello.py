@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import hashlib
 import socket
 import ssl
 import threading
@@ -13,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillopt_replay.launcher import relay
-from skillopt_replay.launcher.hello import find_name, read_opening
+from skillopt_replay.launcher.hello import OtherName, find_name, follow, read_opening
 
 SERVICE = ("api.example.com", 443)
 
@@ -179,3 +180,54 @@ def test_the_relay_calls_nobody_for_a_connection_that_asks_for_another(monkeypat
             assert good.recv(5) == hello[:5]
         assert called == [SERVICE]
     assert "asked for evil.example.com" in capfd.readouterr().err
+
+
+RETRY_RANDOM = hashlib.sha256(b"HelloRetryRequest").digest()  # RFC 8446, 4.1.3
+
+
+def ask_again(random: bytes = RETRY_RANDOM) -> bytes:
+    """Return the answer of a service to a hello."""
+    body = b"\x03\x03" + random + b"\x00\x13\x01\x00\x00\x00"
+    return (
+        b"\x16\x03\x03" + (len(body) + 4).to_bytes(2, "big") + b"\x02" + len(body).to_bytes(3, "big") + body
+    )
+
+
+@pytest.mark.parametrize("before", [b"", b"\x14\x03\x03\x00\x01\x01", b"\x17\x03\x03\x00\x05early"])
+@pytest.mark.parametrize("name", ["api.example.com", "evil.example.com"])
+def test_a_second_hello_asks_for_the_same_service_or_is_not_passed_on(before, name):
+    (run, near), (far, service) = socket.socketpair(), socket.socketpair()
+    with run, near, far, service:
+        first, second = say_hello("api.example.com"), before + say_hello(name)
+        service.sendall(ask_again() + b"more")
+        run.sendall(second)
+        if name == SERVICE[0]:
+            follow(near, far, SERVICE, first)
+            assert service.recv(10_000) == second
+        else:
+            with pytest.raises(OtherName, match="asked for evil"):
+                follow(near, far, SERVICE, first)
+            service.setblocking(False)
+            with pytest.raises(BlockingIOError):
+                service.recv(1)
+        assert run.recv(10_000) == ask_again()
+
+
+@pytest.mark.parametrize("answer", [ask_again(b"x" * 32), b"\x15\x03\x03\x00\x02\x02\x28", b"\x16\x03", b""])
+def test_after_any_other_answer_nothing_is_waited_for(answer):
+    (run, near), (far, service) = socket.socketpair(), socket.socketpair()
+    with run, near, far, service:
+        service.sendall(answer)
+        service.shutdown(socket.SHUT_WR)
+        follow(near, far, SERVICE, say_hello("api.example.com"))
+        near.close()
+        assert run.recv(10_000) == answer
+
+
+def test_a_client_that_gives_up_instead_of_a_second_hello_is_heard():
+    (run, near), (far, service) = socket.socketpair(), socket.socketpair()
+    with run, near, far, service:
+        service.sendall(ask_again())
+        run.sendall(b"\x15\x03\x03\x00\x02\x02\x28")
+        follow(near, far, SERVICE, say_hello("api.example.com"))
+        assert (service.recv(1) + near.recv(10)) == b"\x15\x03\x03\x00\x02\x02\x28"
