@@ -441,10 +441,12 @@ for name in ("direct", "linked", "with space"):
     assert finished.stdout == "started\n"
 
 
+@pytest.mark.parametrize("name", ["system", "link"])
 async def test_homes_projects_and_settings_that_lie_among_the_systems_own(
-    confined, repository, make_task, tmp_path, monkeypatch
+    confined, repository, make_task, tmp_path, monkeypatch, name
 ):
-    system = tmp_path / "system"
+    system, shown = tmp_path / "system", tmp_path / name
+    (tmp_path / "link").symlink_to("system")
     home, project = system / "service/home", system / "src/app"
     for path in (home / ".ssh/id_ed25519", system / "config/.credentials.json", system / "data/state.db"):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -455,7 +457,7 @@ async def test_homes_projects_and_settings_that_lie_among_the_systems_own(
     (project / "part").mkdir()
     (project / ".env").write_text(SECRET)
     monkeypatch.setenv("HOME", str(home))
-    monkeypatch.setattr(bubblewrap, "_SYSTEM", (*bubblewrap._SYSTEM, str(system)))
+    monkeypatch.setattr(bubblewrap, "_SYSTEM", (*bubblewrap._SYSTEM, str(shown)))
     keep_from_runs([system / "config", system / "data"])
     sandbox = bubblewrap.Bubblewrap(confined.binary)
     runs = home / ".cache/runs"
@@ -467,8 +469,9 @@ async def test_homes_projects_and_settings_that_lie_among_the_systems_own(
         else:
             made = await prepare_with(setup, task, runs, sandbox, Toolchains())
         script = (
-            f"grep -rs {SECRET} {system}; ls -A {home} {project} {project}/.git; cat {system}/tool README.md;"
-            f" echo x > {home}/new; echo x > {project}/new; echo mine > own && cat own"
+            f"cd {shown} && grep -rs {SECRET} .; ls -A service/home src/app src/app/.git;"
+            f" echo x > service/home/new; echo x > src/app/new; cat tool {made.root}/README.md;"
+            f" cd {made.root} && echo mine > own && cat own"
         )
         argv = sandbox.wrap(
             ["/bin/sh", "-c", script], writable=[made.root], readable=[], cwd=made.root, reach=()

@@ -21,7 +21,7 @@ from skillopt_replay.sandbox.reach import Endpoint
 from skillopt_replay.sandbox.sockets import find_sockets
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
 # Programs and libraries. Everything that could be the user's (/home, /root, /mnt, /srv, /var) is left out.
 _SYSTEM = ("/usr", "/opt", "/nix/store", "/gnu/store")
@@ -113,7 +113,7 @@ class Bubblewrap:
         # Relayed, a run gets a hosts file of its own, with the services in reach; there is nobody to ask.
         names = (*([] if is_relayed else ["hosts"]), *(["resolv.conf"] if is_shared else []))
         show = [*self._etc[0], *(f"/etc/{name}" for name in names)]
-        hidden = find_kept((*map(Path, _SYSTEM), *binds)) - binds.keys()
+        hidden = _find_hidden(binds) - binds.keys()
         # Parents first, so that a folder inside another one keeps its own rule.
         for path in sorted((*binds, *hidden), key=lambda path: len(path.parts)):
             if path in hidden:
@@ -243,6 +243,15 @@ def _hide_kernel() -> list[str]:
         if Path("/proc", name).exists():
             options += ["--ro-bind", os.devnull, f"/proc/{name}"]
     return options
+
+
+def _find_hidden(binds: Iterable[Path]) -> set[Path]:
+    """Return the folders that are kept from runs, where they would be seen."""
+    found = find_kept(binds)
+    for folder in map(Path, _SYSTEM):
+        real = folder.resolve()  # some systems have /opt elsewhere
+        found |= {folder / path.relative_to(real) for path in find_kept([real])}
+    return found
 
 
 def _list_few(path: Path) -> list[Path] | None:
