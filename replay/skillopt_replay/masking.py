@@ -46,11 +46,16 @@ def find_secrets(
     """
     found = [value for name, value in env.items() if _SECRET_NAME.search(name)]
     found += _named(route or {})
-    found += [part for name, value in env.items() for part in _find_login(name, value)]
+    found += _find_logins(env)
     if file is not None:
         # Names of plans and ways to sign in are shorter than any token.
         found += _strings(msgspec.json.decode(file), 2 * _SHORTEST)
     return keep_long(found)
+
+
+def find_all(env: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the secrets of variables each of which is one, the passwords in their URLs among them."""
+    return keep_long((*env.values(), *_find_logins(env)))
 
 
 def keep_long(values: Iterable[str]) -> tuple[str, ...]:
@@ -122,6 +127,10 @@ def _find_broken(form: str) -> tuple[str, str, re.Pattern[str]]:
     words = form.split()
     pattern = _SPACE.join(_BREAK.join(map(re.escape, word)) for word in words)
     return words[0][:_SHORTEST], words[-1][-_SHORTEST:], re.compile(pattern)
+
+
+def _find_logins(env: Mapping[str, str]) -> list[str]:
+    return [part for name, value in env.items() for part in _find_login(name, value)]
 
 
 def _find_login(name: str, value: str) -> list[str]:

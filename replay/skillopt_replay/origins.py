@@ -35,6 +35,16 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
     commit: str | None = None
 
     @property
+    def places(self) -> tuple[Path, ...]:
+        """The folders that hold the project as it is now, and its history."""
+        if self.source is None:
+            return ()
+        if self.git_dir is None or self.common is None:
+            return (self.source,)
+        top = self.source.parents[len(self.inside.parts) - 1] if self.inside.parts else self.source
+        return (top, self.git_dir, self.common)
+
+    @property
     def is_fixed(self) -> bool:
         """Whether it gives the same files at any time."""
         return self.source is None or self.git_dir is not None

@@ -21,6 +21,8 @@ from skillopt_replay.bounds import Bounds
 from skillopt_replay.copying import copy_tree
 from skillopt_replay.errors import ReplayError
 from skillopt_replay.folders import PRIVATE_PREFIX, make_folder, make_path, remove_tree, walk
+from skillopt_replay.origins import locate
+from skillopt_replay.sandbox.folders import keep_from_runs
 from skillopt_replay.sandbox.reach import Endpoint
 from skillopt_replay.workspace import Workspace, prepare
 
@@ -57,6 +59,8 @@ async def prepare_with(
     origin: Origin | None = None,
 ) -> Workspace:
     """Make a new workspace under `root`, and set it up if it holds a project; see `prepare` and `set_up`."""
+    origin = origin or await locate(task)
+    keep_from_runs(origin.places)
     workspace = await prepare(task, root, origin)
     if setup is None or not task.project:
         return workspace

@@ -17,6 +17,19 @@ MAX_DESCRIPTION = 1024
 _FRONT = re.compile(r"\A\ufeff?---[ \t]*\r?\n(.*?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
 
 
+# What YAML's own types are made of raises these for what they cannot hold.
+_UNREADABLE = (yaml.YAMLError, ValueError, LookupError, TypeError, AttributeError, RecursionError)
+
+
+class _Loader(yaml.SafeLoader):
+    """Takes no references: a few lines of those can name more values than any memory holds."""
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        if self.check_event(yaml.AliasEvent):
+            raise yaml.YAMLError("it refers to another part of itself")
+        return super().compose_node(parent, index)
+
+
 class SkillInvalid(ReplayError):
     """The document is no legal SKILL.md; the message says where."""
 
@@ -59,8 +72,9 @@ class Skill(msgspec.Struct, frozen=True):
         if not match:
             raise SkillInvalid(f"skill {self.name}: no front matter", hint="it must start with a --- line")
         try:
-            value = yaml.safe_load(match.group(1))
-        except yaml.YAMLError as error:
+            value = yaml.load(match.group(1), Loader=_Loader)  # noqa: S506 - a safe loader
+            str(value)  # of a number without end it raises here, and not where it is told
+        except _UNREADABLE as error:
             raise SkillInvalid(f"skill {self.name}: the front matter is not YAML: {error}") from error
         if not isinstance(value, dict):
             raise SkillInvalid(f"skill {self.name}: the front matter is not a mapping")

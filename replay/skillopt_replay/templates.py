@@ -15,6 +15,7 @@ from skillopt_replay.copying import copy_tree
 from skillopt_replay.errors import ReplayError
 from skillopt_replay.folders import PRIVATE_PREFIX, RUN_PREFIX, make_folder, remove_tree
 from skillopt_replay.origins import Origins
+from skillopt_replay.sandbox.folders import keep_from_runs
 from skillopt_replay.setup import prepare_with
 from skillopt_replay.snapshots import TICK_SECONDS, Snapshot, after_rename, is_untouched, take_snapshot
 from skillopt_replay.trash import Trash
@@ -81,6 +82,7 @@ class Templates:
     ) -> Workspace:
         """Return a workspace for the task as `prepare` makes it, set up. Raises ReplayError and OSError."""
         origin = await self._origins.find(task)
+        keep_from_runs(origin.places)
         setup = setup if origin.source else None
         if not origin.is_fixed or (setup is not None and origin.commit is None):
             return await prepare_with(setup, task, self._root, sandbox, toolchains, origin)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -12,7 +13,7 @@ import typer
 from skillopt_sleep.cli.frame import NOTHING_TO_DO, STOPPED, Json, explain, show
 from skillopt_sleep.config import load
 from skillopt_sleep.errors import AppError
-from skillopt_sleep.paths import locate
+from skillopt_sleep.paths import HOME_VARIABLE, locate
 from skillopt_staging.proposals import State
 
 
@@ -65,7 +66,12 @@ def _has_screen() -> bool:
 
 def run_now(skill: str) -> None:
     """Work a night for one skill in this terminal. Raises AppError when it fails."""
-    command = [sys.executable, "-m", "skillopt_sleep", "run", "--skill", skill]
-    done = subprocess.run(command, check=False)
+    from skillopt_sleep.service.definition import find_program
+
+    env = dict(os.environ)
+    if env.get(HOME_VARIABLE):
+        env[HOME_VARIABLE] = str(Path(env[HOME_VARIABLE]).expanduser().absolute())
+    # Python may look for modules where it is started: that is some project, whose names are anybody's.
+    done = subprocess.run(find_program(["run", "--skill", skill]), env=env, cwd="/", check=False)
     if done.returncode not in {0, NOTHING_TO_DO, STOPPED}:
         raise AppError(f"the night ended with {done.returncode}", hint="skillopt-sleep status tells more")

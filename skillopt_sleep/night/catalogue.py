@@ -46,6 +46,8 @@ def _read_folder(folder: Path) -> Iterator[tuple[Skill, Path]]:
             continue  # ours, written for the agents: there is nothing to learn for it
         path = folder / name / FILE
         try:
+            if not path.is_file():
+                continue  # a pipe would be waited for
             with path.open("rb") as file:
                 text = file.read(_LONGEST).decode("utf-8", "replace")
         except (OSError, ValueError):

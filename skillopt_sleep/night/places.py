@@ -44,6 +44,8 @@ def make_locator(env: Mapping[str, str] | None = None) -> Callable[[Sequence[Tas
 def read_live(live: Path) -> str:
     """Return the text of a live skill file, "" when there is none. Line ends are kept as they are."""
     try:
+        if live.exists() and not live.is_file():
+            raise AppError(f"the skill {live} is no file", hint="mend or remove it")
         return live.read_bytes().decode("utf-8")
     except FileNotFoundError:
         return ""

@@ -76,6 +76,8 @@ def _follow(mark: Path) -> Path | None:
 
 def _read(path: Path) -> bytes:
     try:
+        if not path.is_file():
+            return b""  # a pipe would be waited for
         with path.open("rb") as file:
             return file.read(4096)
     except (OSError, ValueError):

@@ -12,7 +12,7 @@ from skillopt_replay.errors import Unavailable
 from skillopt_replay.executors.contract import Workbench
 from skillopt_replay.models.prices import Price, find_price, make_price
 from skillopt_replay.rollouts import Usage
-from skillopt_replay.sandbox import Probe, Toolchains, choose, open_toolchains
+from skillopt_replay.sandbox import Probe, Toolchains, choose, keep_from_runs, list_moved, open_toolchains
 from skillopt_sleep.agents import BY_NAME, CHAT, COMMAND, AgentKind, Wishes
 from skillopt_sleep.night.choosing import LOCAL
 from skillopt_sleep.paths import Paths, make_private
@@ -66,6 +66,7 @@ async def open_workbench(
             await model(settings.target.model or LOCAL), max_tokens=settings.replay.answer_tokens
         )
         return Workbench(agent=chat, sandbox=Unneeded(), root=make_private(paths.replays))
+    keep_from_runs((*_list_ours(paths), *list_moved(env)))
     asked = settings.replay.sandbox, settings.replay.network
     toolchains = find_toolchains(settings, paths, env)
     if agent == COMMAND:
@@ -81,8 +82,11 @@ async def open_workbench(
 
 def find_toolchains(settings: Settings, paths: Paths, env: Mapping[str, str]) -> Toolchains:
     """Return what runs may read besides the system. Raises ReplayError for what they must not."""
-    ours = (paths.config.parent, paths.data, paths.cache, paths.log)
-    return open_toolchains(settings.replay.toolchains, env, ours)
+    return open_toolchains(settings.replay.toolchains, env, _list_ours(paths))
+
+
+def _list_ours(paths: Paths) -> tuple[Path, ...]:
+    return (paths.config.parent, paths.data, paths.cache, paths.log)
 
 
 def check_agent(agent: str, settings: Settings, env: Mapping[str, str]) -> str:

@@ -104,9 +104,21 @@ def lint(text: str, *, folder: str, client: str = "claude") -> tuple[Warned, ...
 def _decode(front: str) -> dict[str, object] | Warned:
     import yaml
 
+    # What YAML's own types are made of raises these for what they cannot hold.
+    unreadable = (yaml.YAMLError, ValueError, LookupError, TypeError, AttributeError, RecursionError)
+
+    class Loader(yaml.SafeLoader):
+        """Takes no references: a few lines of those can name more values than any memory holds."""
+
+        def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+            if self.check_event(yaml.AliasEvent):
+                raise yaml.YAMLError("it refers to another part of itself")
+            return super().compose_node(parent, index)
+
     try:
-        value = yaml.safe_load(front)
-    except yaml.YAMLError as error:
+        value = yaml.load(front, Loader=Loader)  # noqa: S506 - a safe loader
+        str(value)  # of a number without end it raises here, and not where it is told
+    except unreadable as error:
         reason = " ".join(str(error).split())
         return Warned("front-matter", f"the front matter is not YAML, quote values with colons: {reason}")
     if not isinstance(value, dict):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -31,14 +32,19 @@ _KEPT = {
     "GIT_CEILING_DIRECTORIES",
     "GIT_DISCOVERY_ACROSS_FILESYSTEM",
 }
+# Programs that a project's own settings name are not started behind the user's back. A partial clone fetches
+# by itself what it lacks, by one of them; another tells git which files have changed.
+_NO_TRANSPORT = {"GIT_ALLOW_PROTOCOL": "", "GIT_NO_LAZY_FETCH": "1"}
 # reference-transaction hooks run even for update-ref, hence the path that holds none.
 _SETTINGS = (
     f"core.hooksPath={os.devnull}",
+    "core.fsmonitor=false",
     "i18n.commitEncoding=UTF-8",
     "gc.auto=0",
     "maintenance.auto=false",
 )
 _BUSY = ("File exists", "Another git process", "could not lock", "Resource temporarily unavailable")
+_LACKING = re.compile(r"lazy fetching disabled|transport '[^']*' not allowed")
 _MOVED = ("but expected", "reference already exists", "unable to resolve reference")
 
 
@@ -70,11 +76,13 @@ def run_git(
     data: bytes = b"",
     env: Mapping[str, str] | None = None,
     ok: tuple[int, ...] = (0,),
+    index: bool = False,
     as_user: bool = False,
 ) -> tuple[int, bytes]:
     """Run git in `folder` with `data` on its input; return its exit status and output.
 
-    `as_user` lets it use the index, and run hooks and sign as the user has it configured.
+    It starts no program that the repository's settings name, and sees the index only with `index`. `as_user`
+    lets it use the index, fetch, and run hooks and sign as the user has it configured.
 
     Raises StagingError with git's own words when the status is not in `ok`, Busy when another process
     holds what it needs, NeedsDecision when a ref has moved since it was read.
@@ -84,6 +92,8 @@ def run_git(
         raise StagingError(f"there is no folder {folder}", hint="was the project moved or deleted?")
     ours = {"GIT_TERMINAL_PROMPT": "0", "GIT_NO_REPLACE_OBJECTS": "1", **(env or {})}
     if not as_user:
+        ours |= _NO_TRANSPORT
+    if not (as_user or index):
         # Names no file: a command that would read an index sees an empty one, never the user's.
         ours["GIT_INDEX_FILE"] = str(folder / ".skillopt-no-index")
     # GitPython always passes the whole environment on, so what must not get through is unset by env(1).
@@ -123,6 +133,11 @@ def _explain(folder: Path, command: str, errors: str) -> StagingError:
         )
     if "not a git repository" in errors:
         return NoRepository(f"{folder} is not in a git repository", hint="run git init there")
+    if _LACKING.search(errors):
+        return StagingError(
+            f"{folder} is a partial clone that lacks what git {command} needs: {errors}",
+            hint="git show HEAD:FILE has it fetched, for one file; then retry",
+        )
     if any(word in errors for word in _MOVED):
         return NeedsDecision(
             f"a branch in {folder} has moved meanwhile: {errors}", hint="look at it, then retry"
@@ -155,8 +170,8 @@ class Repository:
         return os.fsdecode(run_git(self.root, *arguments, ok=(0, 1))[1]).removesuffix("\n")
 
     def peek(self, *arguments: str) -> str:
-        """Return what git printed with the user's own index and settings; "" when it refused."""
-        status, output = run_git(self.root, *arguments, ok=tuple(range(256)), as_user=True)
+        """Return what git printed with the user's own index; "" when it refused."""
+        status, output = run_git(self.root, *arguments, ok=tuple(range(256)), index=True)
         return "" if status else os.fsdecode(output).removesuffix("\n")
 
     def resolve(self, name: str) -> str:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from skillopt_replay.skills import new_skill
+import pytest
+
+from skillopt_replay.skills import Skill, SkillInvalid, find_problems, new_skill
 from skillopt_sleep.night.catalogue import find_skills
 
 
@@ -54,3 +56,27 @@ def test_a_home_that_is_a_project_too_has_its_skills_once(tmp_path: Path):
     write(tmp_path / ".claude" / "skills", "release")
     found = find_skills([str(tmp_path)], env={}, home=tmp_path)
     assert [(one.name, one.project) for one in found] == [("release", None)]
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize(
+    "field",
+    [
+        "a: &a [x, x]\nb: &b [*a, *a]\ndescription: *b",
+        "description: 0x" + "f" * 20_000,
+        "description: " + "[" * 20_000,
+        "description: 2001-99-99",
+        "description: !!bool neither",
+        "description: !!timestamp never",
+    ],
+    ids=["references", "number", "nested", "date", "bool", "time"],
+)
+def test_front_matter_that_is_made_to_be_read_for_ever_is_none(tmp_path: Path, field: str):
+    path = tmp_path / ".claude/skills/bad/SKILL.md"
+    path.parent.mkdir(parents=True)
+    path.write_text(f"---\nname: bad\n{field}\n---\n\nDo it.\n")
+    assert [(one.name, one.description) for one in find_skills([], env={}, home=tmp_path)] == [("bad", "")]
+    skill = Skill("bad", path.read_text())
+    with pytest.raises(SkillInvalid, match="is not YAML"):
+        skill.front_matter  # noqa: B018 - reading it is the point
+    assert len(find_problems(skill)) == 1

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 
 import pytest
 
+from skillopt_replay.tasks import Task
+from skillopt_sleep.errors import AppError
+from skillopt_sleep.night.catalogue import find_skills
+from skillopt_sleep.night.places import make_locator
 from skillopt_sleep.night.projects import Projects
 from tests.conftest import git
 
@@ -98,3 +103,22 @@ def test_what_is_remembered_holds_when_the_repository_is_gone(repository: Path, 
     shutil.rmtree(repository / ".git")
     folder = repository / "src"
     assert find(folder, private_home, {str(folder): str(repository)}) == str(repository)
+
+
+@pytest.mark.timeout(30)
+def test_pipes_in_a_project_are_not_waited_for(repository: Path, private_home: Path, tmp_path: Path):
+    skill = repository / ".claude/skills/tidy/SKILL.md"
+    skill.parent.mkdir(parents=True)
+    os.mkfifo(skill)
+    assert find_skills([str(repository)], env={"HOME": str(private_home)}, home=private_home) == []
+    task = Task(
+        id="t", family="f", title="T", prompt="p", sessions=("s",), occurrences=2, client="claude",
+        skill="tidy", group="g", checks=(), project=str(repository),
+    )  # fmt: skip
+    with pytest.raises(AppError, match="is no file"):
+        make_locator({"HOME": str(private_home)})([task])
+    linked = tmp_path / "linked"
+    (linked / "own").mkdir(parents=True)
+    (linked / ".git").write_text("gitdir: own")
+    os.mkfifo(linked / "own/commondir")
+    assert Projects({}, home=private_home).find_root(str(linked)) == str(linked)

@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import stat
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
+from skillopt_sleep.cli.review import run_now
 from skillopt_sleep.errors import AppError, UsageError
+from skillopt_sleep.paths import HOME_VARIABLE
 from skillopt_sleep.records import FileChange
 from skillopt_sleep.review.acting import resolve
 from skillopt_sleep.review.app import ReviewApp
@@ -302,3 +305,18 @@ async def test_a_click_on_a_hunks_line_leaves_it_out_and_one_inside_makes_it_the
         await pilot.click(view, offset=(10, view._starts[2]))
         await settle(pilot)
         assert view.left_out == {2}
+
+
+def test_a_night_at_once_takes_no_modules_from_the_project_it_is_asked_for_in(
+    private_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+):
+    project = tmp_path / "hostile"
+    project.mkdir()
+    for name in ("typer", "msgspec", "skillopt_sleep"):
+        (project / f"{name}.py").write_text(f"open({str(tmp_path / 'SPRUNG')!r}, 'w'); raise SystemExit(0)")
+    monkeypatch.chdir(project)
+    monkeypatch.setenv(HOME_VARIABLE, "own")
+    with pytest.raises(AppError, match="the night ended with"):
+        run_now("no-such-skill")
+    assert not (tmp_path / "SPRUNG").exists()
+    assert (project / "own/state.db").exists(), capfd.readouterr()

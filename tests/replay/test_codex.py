@@ -20,6 +20,7 @@ from skillopt_replay.errors import Unavailable
 from skillopt_replay.folders import RUN_PREFIX, make_folder
 from skillopt_replay.protocols import Limits
 from skillopt_replay.rollouts import Fault, Outcome, Usage
+from skillopt_replay.sandbox import folders
 from skillopt_replay.sandbox.none import NoSandbox
 from skillopt_replay.skills import new_skill
 
@@ -88,6 +89,17 @@ def make_agent(tmp_path):
 
 def notes_of(tmp_path: Path) -> dict:
     return json.loads((tmp_path / "notes.json").read_text())
+
+
+def test_its_own_sandbox_shows_nothing_that_is_kept_from_runs(tmp_path, monkeypatch):
+    work = tmp_path / "work"
+    (work / "inside").mkdir(parents=True)
+    monkeypatch.setattr(folders, "_kept", {Path("/usr/lib"), Path("/usr/share"), work / "inside"})
+    sandbox = CodexSandbox(Client(binary=tmp_path / "codex", version="0.171.0", credentials=None))
+    given = sandbox.permissions(writable=[work], readable=[Path("/usr/share")])
+    rules = given["permissions"]["replay"]["filesystem"]
+    assert rules["/usr/lib"] == rules[str(work / "inside")] == "none"
+    assert (rules["/usr/share"], rules[str(work)]) == ("read", "write")
 
 
 async def test_a_run_without_a_skill(make_agent, make_task, workspace, tmp_path):

@@ -25,10 +25,10 @@ from skillopt_replay.bounds import Bounds
 from skillopt_replay.checks import evaluate
 from skillopt_replay.errors import ReplayError
 from skillopt_replay.launchpad import Launchpad
-from skillopt_replay.sandbox import SYSTEM_PATH, Endpoint, Toolchains
+from skillopt_replay.sandbox import SYSTEM_PATH, Endpoint, Toolchains, bubblewrap, keep_from_runs
 from skillopt_replay.sandbox.folders import show_program
 from skillopt_replay.sandbox.none import NoSandbox
-from skillopt_replay.setup import Setup
+from skillopt_replay.setup import Setup, prepare_with
 from skillopt_replay.tasks import CommandSucceeds, FileContains
 from skillopt_replay.templates import Templates
 from skillopt_replay.workspace import prepare
@@ -439,6 +439,52 @@ for name in ("direct", "linked", "with space"):
     # What nobody listens on any more is no reason not to start.
     finished = await escape("echo started", readable=[shown])
     assert finished.stdout == "started\n"
+
+
+@pytest.mark.parametrize("name", ["system", "link"])
+async def test_homes_projects_and_settings_that_lie_among_the_systems_own(
+    confined, repository, make_task, tmp_path, monkeypatch, name
+):
+    system, shown = tmp_path / "system", tmp_path / name
+    (tmp_path / "link").symlink_to("system")
+    home, project = system / "service/home", system / "src/app"
+    for path in (home / ".ssh/id_ed25519", system / "config/.credentials.json", system / "data/state.db"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(SECRET)
+    (system / "tool").write_text("of the system")
+    project.parent.mkdir()
+    repository.rename(project)
+    (project / "part").mkdir()
+    (project / ".env").write_text(SECRET)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setattr(bubblewrap, "_SYSTEM", (*bubblewrap._SYSTEM, str(shown)))
+    keep_from_runs([system / "config", system / "data"])
+    sandbox = bubblewrap.Bubblewrap(confined.binary)
+    runs = home / ".cache/runs"
+    task = make_task(project=str(project / "part"))
+    for setup in (None, Setup(command="true")):
+        templates = Templates(runs, slots=1)
+        if setup is None:
+            made = await templates.take(task, setup, sandbox, Toolchains())
+        else:
+            made = await prepare_with(setup, task, runs, sandbox, Toolchains())
+        script = (
+            f"cd {shown} && grep -rs {SECRET} .; ls -A service/home src/app src/app/.git;"
+            f" echo x > service/home/new; echo x > src/app/new; cat tool {made.root}/README.md;"
+            f" cd {made.root} && echo mine > own && cat own"
+        )
+        argv = sandbox.wrap(
+            ["/bin/sh", "-c", script], writable=[made.root], readable=[], cwd=made.root, reach=()
+        )
+        finished = await process.run(argv, cwd=made.root, env={"PATH": SYSTEM_PATH}, seconds=20)
+        assert SECRET not in finished.stdout, finished
+        assert "of the system# Project\nmine\n" in finished.stdout, finished
+        assert not {"README.md", "part", ".env", "HEAD"} & set(finished.stdout.split()), finished
+        assert finished.stderr.count("Read-only file system") == 2, finished
+        await made.dispose()
+        await templates.close()
+    assert not (home / "new").exists()
+    assert not (project / "new").exists()
 
 
 async def test_leaving_programs_with_the_rights_of_their_owner(escape, outside, repository, make_task):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import hashlib
 import socket
 import ssl
 import threading
@@ -13,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillopt_replay.launcher import relay
-from skillopt_replay.launcher.hello import find_name, read_opening
+from skillopt_replay.launcher.hello import OtherName, find_name, follow, read_opening
 
 SERVICE = ("api.example.com", 443)
 
@@ -29,6 +30,24 @@ def say_hello(name: str | None) -> bytes:
     with contextlib.suppress(ssl.SSLWantReadError):
         client.do_handshake()
     return outgoing.read()
+
+
+def extend(hello: bytes, kind: int, data: bytes) -> bytes:
+    """Return the hello, one record, with an extension after its others."""
+    body = hello[9:]
+    at = 2 + 32
+    at += 1 + body[at]
+    at += 2 + int.from_bytes(body[at : at + 2], "big")
+    at += 1 + body[at]
+    more = body[at + 2 :] + kind.to_bytes(2, "big") + len(data).to_bytes(2, "big") + data
+    body = body[:at] + len(more).to_bytes(2, "big") + more
+    message = b"\x01" + len(body).to_bytes(3, "big") + body
+    return hello[:3] + len(message).to_bytes(2, "big") + message
+
+
+def name_server(*names: str) -> bytes:
+    listed = b"".join(b"\0" + len(name).to_bytes(2, "big") + name.encode() for name in names)
+    return len(listed).to_bytes(2, "big") + listed
 
 
 @pytest.fixture
@@ -69,6 +88,9 @@ def test_a_first_message_in_several_records_is_put_together(hear):
     [
         (say_hello("evil.example.com"), "asked for evil.example.com"),
         (say_hello(None), "asked for no name"),
+        (extend(say_hello("api.example.com"), 0xFE0D, b"\0" * 40), "that only the service can read"),
+        (extend(say_hello("api.example.com"), 0, name_server("evil.example.com")), "asked for no name"),
+        (extend(say_hello(None), 0, name_server("api.example.com", "evil.example.com")), "asked for no name"),
         (b"GET / HTTP/1.1\r\nHost: api.example.com\r\n\r\n", "did not speak TLS"),
         (say_hello("api.example.com")[:40], "said nothing more"),
         (b"", "said nothing more"),
@@ -76,7 +98,18 @@ def test_a_first_message_in_several_records_is_put_together(hear):
         ((b"\x16\x03\x01\x40\x00" + b"\x01\xff\xff\xff" + b"x" * (0x4000 - 4)) * 5, "has no end"),
     ],
     # A hello begins with random bytes: as a name it would be another one in each worker.
-    ids=["another-name", "no-name", "no-tls", "cut", "nothing", "empty-hello", "endless"],
+    ids=[
+        "another-name",
+        "no-name",
+        "hidden",
+        "twice",
+        "two-names",
+        "no-tls",
+        "cut",
+        "nothing",
+        "empty-hello",
+        "endless",
+    ],
 )
 def test_another_name_or_none_is_not(hear, data, reason):
     with pytest.raises(OSError, match=reason):
@@ -94,6 +127,12 @@ def test_a_model_in_the_house_may_speak_without_tls(hear):
     assert hear(b"GET / HTTP/1.1\r\n", ("gpu.lan", 8000)) == b"G"
     with pytest.raises(OSError, match="asked for evil"):
         hear(say_hello("evil.lan"), ("gpu.lan", 8000))
+
+
+def test_other_extensions_are_let_through(hear):
+    hello = extend(say_hello(None), 0, name_server("api.example.com"))
+    hello = extend(hello, 0x1234, b"anything")
+    assert hear(hello) == hello
 
 
 @given(st.binary(max_size=300))
@@ -141,3 +180,54 @@ def test_the_relay_calls_nobody_for_a_connection_that_asks_for_another(monkeypat
             assert good.recv(5) == hello[:5]
         assert called == [SERVICE]
     assert "asked for evil.example.com" in capfd.readouterr().err
+
+
+RETRY_RANDOM = hashlib.sha256(b"HelloRetryRequest").digest()  # RFC 8446, 4.1.3
+
+
+def ask_again(random: bytes = RETRY_RANDOM) -> bytes:
+    """Return the answer of a service to a hello."""
+    body = b"\x03\x03" + random + b"\x00\x13\x01\x00\x00\x00"
+    return (
+        b"\x16\x03\x03" + (len(body) + 4).to_bytes(2, "big") + b"\x02" + len(body).to_bytes(3, "big") + body
+    )
+
+
+@pytest.mark.parametrize("before", [b"", b"\x14\x03\x03\x00\x01\x01", b"\x17\x03\x03\x00\x05early"])
+@pytest.mark.parametrize("name", ["api.example.com", "evil.example.com"])
+def test_a_second_hello_asks_for_the_same_service_or_is_not_passed_on(before, name):
+    (run, near), (far, service) = socket.socketpair(), socket.socketpair()
+    with run, near, far, service:
+        first, second = say_hello("api.example.com"), before + say_hello(name)
+        service.sendall(ask_again() + b"more")
+        run.sendall(second)
+        if name == SERVICE[0]:
+            follow(near, far, SERVICE, first)
+            assert service.recv(10_000) == second
+        else:
+            with pytest.raises(OtherName, match="asked for evil"):
+                follow(near, far, SERVICE, first)
+            service.setblocking(False)
+            with pytest.raises(BlockingIOError):
+                service.recv(1)
+        assert run.recv(10_000) == ask_again()
+
+
+@pytest.mark.parametrize("answer", [ask_again(b"x" * 32), b"\x15\x03\x03\x00\x02\x02\x28", b"\x16\x03", b""])
+def test_after_any_other_answer_nothing_is_waited_for(answer):
+    (run, near), (far, service) = socket.socketpair(), socket.socketpair()
+    with run, near, far, service:
+        service.sendall(answer)
+        service.shutdown(socket.SHUT_WR)
+        follow(near, far, SERVICE, say_hello("api.example.com"))
+        near.close()
+        assert run.recv(10_000) == answer
+
+
+def test_a_client_that_gives_up_instead_of_a_second_hello_is_heard():
+    (run, near), (far, service) = socket.socketpair(), socket.socketpair()
+    with run, near, far, service:
+        service.sendall(ask_again())
+        run.sendall(b"\x15\x03\x03\x00\x02\x02\x28")
+        follow(near, far, SERVICE, say_hello("api.example.com"))
+        assert (service.recv(1) + near.recv(10)) == b"\x15\x03\x03\x00\x02\x02\x28"

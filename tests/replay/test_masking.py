@@ -90,6 +90,16 @@ def test_of_a_sign_in_the_key_the_header_and_the_password_of_a_proxy_are_secret(
     assert sorted(signed_in.secrets) == ["key-of-mine", "proxy-word", "team-secret", "t" * 40]
 
 
+def test_what_a_program_of_the_users_own_is_passed_is_secret_with_the_passwords_in_it():
+    passed = {
+        "DATABASE": "postgres://app:pass-word@db.invalid/shop",
+        "REGION": "eu",
+        "PLAN": "of-the-large-kind",
+    }
+    agent = CommandAgent(find_program(["/bin/true"], {}), NoSandbox(), passed=passed)
+    assert sorted(agent.secrets) == ["of-the-large-kind", "pass-word", passed["DATABASE"]]
+
+
 def test_short_values_are_left_alone_and_the_longest_is_masked_first():
     assert keep_long(["eu", "", "  12345678 ", "123456789"]) == ("123456789", "12345678")
     assert find_secrets({"REGION_KEY": "eu"}) == ()

@@ -147,5 +147,5 @@ async def test_the_model_is_reached_by_name_and_no_other_name_by_the_same_way(
     (call,) = rollout.calls
     assert "Could not resolve host: evil.example.test" in call.output
     # The model's own name leads a command no further: only the client speaks to it.
-    assert "curl: (35) " in call.output, "cut off, in words that differ with the moment it happens"
+    assert "curl: (35) " in call.output, "hung up on, before its first message was read or after"
     assert f"127.0.64.1 {NAME}\n0" in call.output, "its own hosts file, and no proxy"

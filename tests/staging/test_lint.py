@@ -117,3 +117,20 @@ def test_what_codex_cannot_list_together_is_told():
     many = {f"skill-{number}": "d" * 400 for number in range(25)}
     assert [one.code for one in lint_listing(many, client="codex")] == ["listing"]
     assert lint_listing(many, client="claude") == ()
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize(
+    "field",
+    [
+        "a: &a [x, x]\nb: &b [*a, *a]\ndescription: *b",
+        "description: 0x" + "f" * 20_000,
+        "description: " + "[" * 20_000,
+        "description: 2001-99-99",
+        "description: !!bool neither",
+        "description: !!timestamp never",
+    ],
+    ids=["references", "number", "nested", "date", "bool", "time"],
+)
+def test_front_matter_that_is_made_to_be_read_for_ever_warns(field):
+    assert codes(f"---\nname: tidy-tests\n{field}\n---\n\nRun them all.\n") == ["front-matter"]

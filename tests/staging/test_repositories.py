@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import os
 import subprocess
+from pathlib import Path
 
 import pytest
 
+from skillopt_staging.apply import apply, preview, revert
 from skillopt_staging.branches import discard, read, read_note
 from skillopt_staging.errors import NeedsDecision, NoRepository, StagingError
+from skillopt_staging.rebasing import rebase
+from skillopt_staging.targets import project_target
 
 PATH = ".claude/skills/tidy-tests/SKILL.md"
 BASE = (
@@ -295,3 +299,67 @@ def test_a_read_only_git_folder_gives_a_plain_error(repository, skill, propose):
             propose()
     finally:
         (repository / ".git").chmod(0o700)
+
+
+@pytest.fixture
+def lay_traps(repository, git, tmp_path):
+    """Have the project name programs wherever its settings can; return where those tell of a start."""
+
+    def lay() -> Path:
+        sprung = tmp_path / "sprung"
+        sprung.mkdir()
+
+        def trap(name: str) -> str:
+            program = tmp_path / f"trap-{name}"
+            program.write_text(f"#!/bin/sh\ntouch '{sprung}/{name}'\nexit 1\n")
+            program.chmod(0o755)
+            return str(program)
+
+        settings = {
+            "core.repositoryFormatVersion": "1", "extensions.partialClone": "origin",
+            "remote.origin.url": repository.as_uri(), "remote.origin.promisor": "true",
+            "remote.origin.uploadpack": trap("uploadpack"), "core.fsmonitor": trap("fsmonitor"),
+            "core.sshCommand": trap("ssh"), "core.editor": trap("editor"), "core.pager": trap("pager"),
+            "core.askPass": trap("askpass"), "credential.helper": trap("helper"),
+            "commit.gpgSign": "true", "gpg.program": trap("gpg"), "log.showSignature": "true",
+            "diff.external": trap("diff"), "diff.trap.textconv": trap("textconv"),
+            "merge.trap.driver": trap("merge"), "filter.trap.clean": trap("clean"),
+            "filter.trap.smudge": trap("smudge"), "filter.trap.process": trap("process"),
+        }  # fmt: skip
+        for name, value in settings.items():
+            git(repository, "config", name, value)
+        (repository / ".git/info/attributes").write_text("* filter=trap diff=trap merge=trap\n")
+        for name in ("reference-transaction", "post-index-change", "pre-commit", "post-commit"):
+            (repository / ".git/hooks").mkdir(exist_ok=True)
+            (repository / ".git/hooks" / name).symlink_to(trap(name))
+        return sprung
+
+    return lay
+
+
+def test_nothing_that_a_projects_settings_name_is_started(repository, skill, propose, lay_traps, tmp_path):
+    sprung = lay_traps()
+    project_target(repository, "tidy-tests")
+    skill.write_bytes(BASE.replace("\n", "\r\n").encode())
+    staged = propose()
+    read_note(staged)
+    preview(staged)
+    skill.write_text(BASE.replace("Install first.", "Install it first."))
+    staged = rebase(staged, message="Sharpen", note="{}").staged
+    revert(staged, apply(staged))
+    discard(staged)
+    assert [path.name for path in sprung.iterdir()] == []
+
+
+def test_what_a_partial_clone_lacks_is_not_fetched_behind_the_users_back(
+    repository, skill, git, propose, lay_traps
+):
+    staged = propose()
+    skill.write_text(BASE.replace("Install first.", "Install it first."))
+    sprung = lay_traps()
+    missing = git(repository, "rev-parse", f"HEAD:{PATH}")
+    (repository / ".git/objects" / missing[:2] / missing[2:]).unlink()
+    for try_it in (lambda: read(staged), lambda: preview(staged), lambda: apply(staged)):
+        with pytest.raises(StagingError, match="is a partial clone that lacks what git cat-file needs"):
+            try_it()
+    assert [path.name for path in sprung.iterdir()] == []

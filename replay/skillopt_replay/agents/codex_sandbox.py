@@ -12,7 +12,7 @@ import msgspec
 
 from skillopt_replay.folders import resolve
 from skillopt_replay.sandbox.contract import SYSTEM_PATH, Probe
-from skillopt_replay.sandbox.folders import refuse_homes, show_program
+from skillopt_replay.sandbox.folders import find_kept, refuse_homes, show_program
 from skillopt_replay.sandbox.launching import launch
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from skillopt_replay.sandbox.reach import Endpoint
 
 PROFILE = "replay"
+_MINIMAL = (Path("/usr"), Path("/etc"))  # what Codex shows of the system, and people keep things in
 _PROBE_SECONDS = 20.0
 _SECRET = "to be read by nobody"  # noqa: S105 - planted
 # Writes where it may, and says what it got that it should not have.
@@ -78,7 +79,8 @@ class CodexSandbox:
         rules = {path.resolve(): "read" for path in (show_program(self._cli.binary), *readable)}
         rules.update({path.resolve(): "write" for path in writable})
         refuse_homes(rules)
-        shown = {str(path): rule for path, rule in rules.items()}
+        hidden = find_kept((*_MINIMAL, *rules)) - rules.keys()
+        shown = {str(path): rule for path, rule in (rules | dict.fromkeys(hidden, "none")).items()}
         return {
             "default_permissions": PROFILE,
             "permissions": {PROFILE: {"filesystem": {":minimal": "read", **shown}}},

@@ -8,7 +8,7 @@ import socket
 import threading
 
 from skillopt_replay.launcher import tree
-from skillopt_replay.launcher.hello import read_opening
+from skillopt_replay.launcher.hello import follow, read_opening
 from skillopt_replay.launcher.relay import free, join, tell
 from skillopt_replay.launcher.upstream import LOOPBACK, dial, strip_proxies
 
@@ -65,7 +65,9 @@ def _answer(connection: socket.socket, allowed: set[Address]) -> None:
                 connection.settimeout(None)
                 connection.sendall(b"HTTP/1.1 200 Connected\r\n\r\n")
                 try:
-                    far.sendall(read_opening(connection, service))
+                    opening = read_opening(connection, service)
+                    far.sendall(opening)
+                    follow(connection, far, service, opening)
                 except OSError as error:
                     tell(service, error)
                     return

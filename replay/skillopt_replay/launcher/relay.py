@@ -8,7 +8,7 @@ import sys
 
 from skillopt_replay.launcher import speaker
 from skillopt_replay.launcher.gate import Speech
-from skillopt_replay.launcher.hello import read_opening
+from skillopt_replay.launcher.hello import OtherName, follow, read_opening
 from skillopt_replay.launcher.upstream import dial
 
 TYPE_CHECKING = False  # the module typing takes longer to load than all of ours
@@ -48,9 +48,10 @@ def _pass_on(connection: _socket.socket, service: Address) -> None:
         opening = read_opening(connection, service)
         far = dial(service)
         far.sendall(opening)
+        follow(connection, far, service, opening)
         join(connection, far)
     except OSError as error:
-        if far is None:
+        if far is None or isinstance(error, OtherName):
             tell(service, error)
     finally:
         if far is not None:

@@ -73,6 +73,8 @@ class Server:
             stdout=asyncio.subprocess.PIPE,
             stderr=self._log,
             env=_child_environment(os.environ),
+            # Python looks for modules where it is started: that is some project, whose names are anybody's.
+            cwd="/",
             start_new_session=True,
         )
         deadline = time.monotonic() + self._settings.ready_s

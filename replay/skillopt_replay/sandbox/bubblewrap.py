@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING
 from skillopt_replay.folders import resolve
 from skillopt_replay.launcher.families import make_filter
 from skillopt_replay.sandbox.contract import SYSTEM_PATH, Probe
-from skillopt_replay.sandbox.folders import refuse_homes
+from skillopt_replay.sandbox.folders import find_kept, refuse_homes
 from skillopt_replay.sandbox.launching import find_failure, launch
 from skillopt_replay.sandbox.reach import Endpoint
 from skillopt_replay.sandbox.sockets import find_sockets
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
 # Programs and libraries. Everything that could be the user's (/home, /root, /mnt, /srv, /var) is left out.
 _SYSTEM = ("/usr", "/opt", "/nix/store", "/gnu/store")
@@ -98,7 +98,8 @@ class Bubblewrap:
     ) -> list[str]:
         """Return the command line of the launcher that starts bwrap.
 
-        Folders are bound at their own paths, links resolved.
+        Folders are bound at their own paths, links resolved. Homes and what else is kept from runs are empty,
+        where they lie in what is shown.
         """
         binds = {path.resolve(): "--ro-bind" for path in readable}
         binds.update({path.resolve(): "--bind" for path in writable})
@@ -112,11 +113,17 @@ class Bubblewrap:
         # Relayed, a run gets a hosts file of its own, with the services in reach; there is nobody to ask.
         names = (*([] if is_relayed else ["hosts"]), *(["resolv.conf"] if is_shared else []))
         show = [*self._etc[0], *(f"/etc/{name}" for name in names)]
+        hidden = _find_hidden(binds) - binds.keys()
         # Parents first, so that a folder inside another one keeps its own rule.
-        for path in sorted(binds, key=lambda path: len(path.parts)):
-            command += [binds[path], str(path), str(path)]
+        for path in sorted((*binds, *hidden), key=lambda path: len(path.parts)):
+            if path in hidden:
+                command += [*self._sized(_PAGE), "--tmpfs", str(path)]
+            else:
+                command += [binds[path], str(path), str(path)]
         for path in find_sockets((*map(Path, (*_SYSTEM, *_MERGED)), *binds)):
             command += ["--ro-bind", os.devnull, str(path)]
+        for path in hidden:
+            command += ["--remount-ro", str(path)]
         command += ["--remount-ro", "/", "--chdir", str(resolve(cwd)), "--", *argv]
         if is_relayed:
             return launch(command, mode="--inside", reach=reach or (), show=show)
@@ -236,6 +243,15 @@ def _hide_kernel() -> list[str]:
         if Path("/proc", name).exists():
             options += ["--ro-bind", os.devnull, f"/proc/{name}"]
     return options
+
+
+def _find_hidden(binds: Iterable[Path]) -> set[Path]:
+    """Return the folders that are kept from runs, where they would be seen."""
+    found = find_kept(binds)
+    for folder in map(Path, _SYSTEM):
+        real = folder.resolve()  # some systems have /opt elsewhere
+        found |= {folder / path.relative_to(real) for path in find_kept([real])}
+    return found
 
 
 def _list_few(path: Path) -> list[Path] | None:

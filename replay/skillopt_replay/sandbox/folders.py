@@ -12,6 +12,7 @@ from skillopt_replay.errors import ReplayError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+_kept: set[Path] = set()
 # Folders in which people keep single programs beside others that are no business of a run.
 _SHARED = ("bin", ".bin", "sbin", "scripts", "Downloads", "Desktop", "versions")
 
@@ -36,6 +37,22 @@ def refuse_homes(paths: Iterable[Path]) -> None:
                 f"{path} holds the home folder, so no run may be given it",
                 hint="name the folder that is needed in it",
             )
+
+
+def keep_from_runs(folders: Iterable[Path]) -> None:
+    """Have no run of this process see these folders from now on, wherever they lie.
+
+    Not all that is private lies in a home: in /opt and /usr, which runs see, people keep projects, and
+    services have their homes.
+    """
+    _kept.update(folders)
+
+
+def find_kept(shown: Iterable[Path]) -> set[Path]:
+    """Return the folders that are kept from runs, homes among them, links resolved, in what is shown."""
+    places = tuple(shown)
+    found = {path.resolve() for path in (*_kept, *homes())}
+    return {path for path in found if path.is_dir() and any(place in path.parents for place in places)}
 
 
 def homes() -> set[Path]:

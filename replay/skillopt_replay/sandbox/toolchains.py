@@ -70,12 +70,16 @@ def _resolve(text: str, env: Mapping[str, str]) -> Path:
     return resolved
 
 
+def list_moved(env: Mapping[str, str]) -> list[Path]:
+    """Return the places of sign-ins and settings that the environment names."""
+    return [Path(env[name]) for name in _MOVED if env.get(name)]
+
+
 def _list_private(env: Mapping[str, str], private: Iterable[Path]) -> list[Path]:
     kept = [Path(place) for place in _SYSTEM]
     kept += [home / place for home in homes() for place in _PRIVATE]
     kept += [Path(env["HOME"]) / place for place in _PRIVATE if env.get("HOME")]
-    kept += [Path(env[name]) for name in _MOVED if env.get(name)]
-    return [path.resolve() for path in (*kept, *private)]
+    return [path.resolve() for path in (*kept, *list_moved(env), *private)]
 
 
 def _find_secret(folder: Path) -> str | None:

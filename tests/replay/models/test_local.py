@@ -67,6 +67,19 @@ async def test_it_starts_answers_and_leaves_nothing_behind(fake_runtime, model_f
     assert await gone(told["pid"])
 
 
+async def test_a_project_that_it_is_started_in_lends_it_no_modules(
+    fake_runtime, model_file, tmp_path, monkeypatch
+):
+    project = tmp_path / "project"
+    project.mkdir()
+    for name in ("argparse", "json", "xllamacpp"):
+        (project / f"{name}.py").write_text(f"open({str(tmp_path / 'SPRUNG')!r}, 'w'); raise SystemExit(3)")
+    monkeypatch.chdir(project)
+    async with local(model_file) as model:
+        assert (await model.complete(ask("hello"))).error is None
+    assert not (tmp_path / "SPRUNG").exists()
+
+
 async def test_the_server_never_spins_and_sees_no_secrets(fake_runtime, model_file, monkeypatch):
     monkeypatch.setenv("OMP_WAIT_POLICY", "ACTIVE")
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-1")
