@@ -40,6 +40,7 @@ from skillopt_replay.agents.codex import Codex  # noqa: E402
 from skillopt_replay.agents.codex_cli import find_codex  # noqa: E402
 from skillopt_replay.agents.copilot import Copilot  # noqa: E402
 from skillopt_replay.agents.copilot_cli import find_copilot  # noqa: E402
+from skillopt_replay.agents.staying import Staying  # noqa: E402
 from skillopt_replay.executors.contract import Job, Workbench  # noqa: E402
 from skillopt_replay.executors.local import LocalExecutor  # noqa: E402
 from skillopt_replay.protocols import Agent, Limits  # noqa: E402
@@ -152,8 +153,10 @@ async def note_start(agent: Agent, executor: LocalExecutor, job: Job, folder: Pa
     run_process, lay_out = process.run, harness._lay_out
     laid: list[tuple[harness.Launch, Path]] = []
 
-    def note_launch(private: Path, furnish: Callable[[Path], harness.Launch]) -> harness.Launch:
-        launch = lay_out(private, furnish)
+    def note_launch(
+        private: Path, furnish: Callable[[Path], harness.Launch], staying: Staying
+    ) -> harness.Launch:
+        launch = lay_out(private, furnish, staying)
         copy = folder / "private"
         shutil.copytree(private, copy, symlinks=True)
         laid.append((launch, private))
