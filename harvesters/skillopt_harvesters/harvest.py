@@ -216,6 +216,11 @@ class Harvest:
             with open_regular(path, buffering=HEAD, advance=advance) as file:
                 marks = source.stat(path)
                 change = compare(cursor, marks, file)
+                if cursor is not None and change is Change.UNCHANGED:
+                    # Looked at, and not read: from now on it is known by its new marks.
+                    kept = msgspec.structs.replace(cursor, ctime_ns=marks.ctime_ns)
+                    yield Harvested(session=None, cursor=kept, change=change)
+                    return
                 if cursor is not None:
                     resume = self._resume(source, path, cursor, change)
                 else:
