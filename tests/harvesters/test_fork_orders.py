@@ -9,11 +9,14 @@ from functools import partial
 
 import pytest
 
+from skillopt_sleep.store.index import READER
 from tests.harvesters.conftest import Transcript
 from tests.harvesters.rollouts import Rollout
 from tests.support.copilot_events import Events
 from tests.support.indexes import Index
 from tests.support.pi_session import PiSession
+
+DONE = {"type": "text", "text": "done"}
 
 
 @pytest.fixture
@@ -112,6 +115,45 @@ def test_a_fork_may_begin_with_the_prompt_its_original_ends_with(private_home, i
         index.harvest()
     prompts, calls, _ = count(index)
     assert (prompts, calls) == (Counter(["one", "again", "again"]), 1)
+
+
+@pytest.mark.parametrize("order", [1, -1])
+@pytest.mark.parametrize("copied", [0, 1, 3])
+def test_two_agents_of_one_id_count_each_for_itself_and_what_is_copied_once(
+    private_home, index, monkeypatch, order, copied
+):
+    """Ids of agents are short, so that two may meet; and forks keep those of the agents they copy."""
+    projects = private_home / ".claude" / "projects" / "-home-user-project"
+    one, other = (
+        Transcript(projects / session / "subagents", session="agent-a3eca1f", isSidechain=True)
+        for session in ("one", "other")
+    )
+    say(one, "a1")
+    other.records += one.records[:copied]
+    other.parent = other.records[-1]["uuid"] if copied else None
+    say(other, "b1")
+    calls = 2
+
+    def harvest():
+        index.harvest()
+        sessions = index.sessions.values()
+        assert sum(len(turn.tool_calls) for session in sessions for turn in session.turns) == calls
+        assert sum(session.tokens.output for session in sessions) == 5 * (calls + len(answers))
+
+    answers = [record for record in one.records if record["message"].get("content") == [DONE]]
+    answers += [record for record in other.records[copied:] if record["message"].get("content") == [DONE]]
+    for agent in (one, other)[::order]:
+        agent.write()
+        index.harvest()
+    harvest()
+    for module in ("skillopt_sleep.store.index", "skillopt_sleep.store.cursors"):
+        monkeypatch.setattr(f"{module}.READER", READER + 1)
+    harvest()
+    for agent in (one, other):
+        agent.call(command="ls")
+        agent.write()
+        calls += 1
+        harvest()
 
 
 def count(index):

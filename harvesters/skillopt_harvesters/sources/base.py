@@ -63,8 +63,9 @@ class Source(Protocol):
 
     A source whose files may be forks, or damaged at their beginning, or are only appended to, also has
     `find_fork`, `find_damage` and `appends`, as `LinedSource` declares them; one with a session in each file
-    has its `identify`. One that keeps a session in several files has `has_others`: it reads a file that it
-    does not recognise as well, for what the others have.
+    has its `identify`, and `name_apart` if two sessions may have one name. One that keeps a session in
+    several files has `has_others`: it reads a file that it does not recognise as well, for what the others
+    have.
     """
 
     @property
