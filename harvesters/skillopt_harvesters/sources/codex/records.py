@@ -279,4 +279,5 @@ NOISE = frozenset(
     [f"event_msg/{name}" for name in _NOISE_EVENTS.split()]
     + [f"response_item/{name}" for name in [*_NOISE_ITEMS.split(), "additional_tools", "other"]]
     + ["world_state", "inter_agent_communication", "inter_agent_communication_metadata", "state"]
+    + ["dynamic_tools_updated", "security_risk_score"]
 )
