@@ -33,6 +33,7 @@ class FileCursor(msgspec.Struct, frozen=True, kw_only=True):
     inode: int
     size: int
     mtime_ns: int
+    ctime_ns: int = 0
     offset: int
     prefix_hash: str
     session: str = ""
@@ -41,7 +42,7 @@ class FileCursor(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def marks(self) -> Marks:
         """What tells that the file changed."""
-        return Marks(self.inode, self.size, self.mtime_ns)
+        return Marks(self.inode, self.size, self.mtime_ns, self.ctime_ns)
 
 
 class Cursors(Mapping[str, FileCursor]):
@@ -75,13 +76,13 @@ class Change(str, Enum):
 
 
 def changed(path: Path, cursor: FileCursor | None, marks: Marks | None = None) -> Change:
-    """Compare a file with its cursor. Opens it only when its size, time or inode differ.
+    """Compare a file with its cursor. Opens it only when its size, times or inode differ.
 
     `marks` are the file's own unless given. Raises OSError when the file is there but cannot be read.
     """
     try:
         now = marks or stat_file(path)
-        if cursor is None or now == cursor.marks or not _may_have_grown(cursor, now):
+        if cursor is None or now == cursor.marks:
             return compare(cursor, now, None)
         with path.open("rb", buffering=0) as file:
             return compare(cursor, now, file)
@@ -95,6 +96,10 @@ def compare(cursor: FileCursor | None, now: Marks, file: BinaryIO | None) -> Cha
         return Change.NEW
     if now == cursor.marks:
         return Change.UNCHANGED
+    if is_touched(cursor, now):
+        # Its rights or names changed, or somebody wrote it and set its time back.
+        stands = file is not None and cursor.offset == now.size > 0 and is_prefix(file, cursor)
+        return Change.UNCHANGED if stands else Change.REWRITTEN
     if file is None or not _may_have_grown(cursor, now):
         return Change.REWRITTEN
     return Change.APPENDED if is_prefix(file, cursor) else Change.REWRITTEN
@@ -103,6 +108,13 @@ def compare(cursor: FileCursor | None, now: Marks, file: BinaryIO | None) -> Cha
 def is_prefix(file: BinaryIO, cursor: FileCursor) -> bool:
     """Tell whether what was read of a file is what it begins with."""
     return hash_prefix(file, cursor.offset) == cursor.prefix_hash
+
+
+def is_touched(cursor: FileCursor, now: Marks) -> bool:
+    """Tell whether a file has its size and time still, but something about it changed."""
+    return now.ctime_ns != cursor.ctime_ns and now == msgspec.structs.replace(
+        cursor.marks, ctime_ns=now.ctime_ns
+    )
 
 
 def _may_have_grown(cursor: FileCursor, now: Marks) -> bool:
@@ -127,6 +139,7 @@ def make_cursor(path: Path, marks: Marks, file: BinaryIO, reading: Reading | Non
         inode=marks.inode,
         size=marks.size,
         mtime_ns=marks.mtime_ns,
+        ctime_ns=marks.ctime_ns,
         offset=offset,
         prefix_hash=hash_prefix(file, offset),
         session=reading.session.id if reading and reading.session else "",

@@ -348,7 +348,8 @@ class SessionDraft(msgspec.Struct):
 
 def _is_repeated(last: TurnDraft, turn: TurnDraft) -> bool:
     """Tell whether a turn has the prompt of the last one, which may have been redacted since."""
-    if last.command != turn.command:
+    # A fork may begin with the prompt that the session it copies ends with.
+    if last.command != turn.command or last.copied != turn.copied:
         return False
     if last.prompt == turn.prompt:
         return True

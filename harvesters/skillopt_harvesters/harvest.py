@@ -216,6 +216,11 @@ class Harvest:
             with open_regular(path, buffering=HEAD, advance=advance) as file:
                 marks = source.stat(path)
                 change = compare(cursor, marks, file)
+                if cursor is not None and change is Change.UNCHANGED:
+                    # Looked at, and not read: from now on it is known by its new marks.
+                    kept = msgspec.structs.replace(cursor, ctime_ns=marks.ctime_ns)
+                    yield Harvested(session=None, cursor=kept, change=change)
+                    return
                 if cursor is not None:
                     resume = self._resume(source, path, cursor, change)
                 else:
@@ -311,6 +316,11 @@ class Harvest:
         own = identify(path)
         name = (cursor.session if cursor else "") or own
         stored = self._recall(source.name, name)
+        apart = _name_apart(source, path) if name == own else ""
+        if apart:
+            was_apart = self._claims.marks_of(f"{source.name}/{apart}")
+            if was_apart or (stored is not None and not _was_at(stored.path, path)):
+                return go_on_as(source, path, apart)
         is_ours = cursor is None if stored is None else _was_at(stored.path, path)
         # Without a state what was read was not kept.
         stands = cursor is not None and cursor.state != b"" and is_prefix(file, cursor)
@@ -380,6 +390,12 @@ class Harvest:
 def _was_at(stored: str, path: Path) -> bool:
     """Tell whether a file may be the one that something was read from: it is, or was moved."""
     return stored == str(path) or (os.path.basename(stored) == path.name and is_gone(stored))  # noqa: PTH119
+
+
+def _name_apart(source: Source, path: Path) -> str:
+    """Return what a session is called when another one has its name; "" where names are never given twice."""
+    name: Callable[[Path], str] | None = getattr(source, "name_apart", None)
+    return name(path) if name else ""
 
 
 def _is_copy(session: Session) -> bool:

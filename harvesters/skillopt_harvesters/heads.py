@@ -5,7 +5,7 @@ from __future__ import annotations
 from io import BytesIO
 from typing import TYPE_CHECKING, BinaryIO
 
-from skillopt_harvesters.salvage import mend
+from skillopt_harvesters.salvage import is_json, mend
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 HEAD = 64 * 1024
 _STEP = 1024 * 1024
 _MAX_SKIPPED = 128 * 1024 * 1024
+_MAX_LINE = 2 * 1024 * 1024 * 1024
+# Few long lines that are no records are looked behind, so many times; another program's text has many.
+_FEW, _MANY = 3, 16
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
 
@@ -20,7 +23,7 @@ def find_head(file: BinaryIO, head: bytes, recognise: Callable[[bytes], bool]) -
     """Return a head that is recognised: a file's own, or else what its damage hides; None when there is none.
 
     A file that was emptied under a client that went on writing begins with NULs, as many as there were bytes
-    before. A first line may be longer than the head, and a record broken by raw line ends.
+    before. The first lines may be no records or longer than the head, and a record broken by raw line ends.
     """
     if recognise(head):
         return head
@@ -32,9 +35,12 @@ def find_head(file: BinaryIO, head: bytes, recognise: Callable[[bytes], bool]) -
     mended = b"\n".join([*lines, *(line.rstrip(b"\r\n") for line in rest)]) + b"\n" * head.endswith(b"\n")
     if mended != head and recognise(mended):
         return mended
-    if len(head) == HEAD and b"\n" not in head:
+    for _ in range(_MANY):
+        if len(head) < HEAD or head.count(b"\n") > _FEW or any(map(is_json, head.split(b"\n")[:-1])):
+            break
         head = _read_behind_line(file)
-        return head if head and recognise(head) else None
+        if head and recognise(head):
+            return head
     return None
 
 
@@ -57,7 +63,8 @@ def _read_behind_padding(file: BinaryIO) -> bytes:
 
 
 def _read_behind_line(file: BinaryIO) -> bytes:
-    for _ in range(0, _MAX_SKIPPED, _STEP):
+    """Return what is behind the line that a file stands in, however long it is up to 2 GiB."""
+    for _ in range(0, _MAX_LINE, _STEP):
         block = file.readline(_STEP)
         if not block or block.endswith(b"\n"):
             return file.read(HEAD)

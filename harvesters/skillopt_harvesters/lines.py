@@ -47,7 +47,8 @@ class LineReader:
     kept, and counted in `overlong`; `opening` is how the latest of them began. A whole record that starts
     with one of `noise` is counted in `noise_lines` and not handed out. A last line without a newline is
     handed out only when it is a whole object; else it stays unread, and `offset` says where the next reading
-    may go on. So does a last record that seems to be broken, when more may come: see `wait`.
+    may go on. `is_unended` tells that it is too long already. A last record that seems to be broken stays
+    unread as well, when more may come: see `wait`.
     """
 
     def __init__(
@@ -58,6 +59,7 @@ class LineReader:
         self.noise = noise
         self.offset = offset
         self.overlong = 0
+        self.is_unended = False
         self.opening = b""
         self.noise_lines = 0
         self._prefix = _find_prefix(noise)
@@ -149,6 +151,7 @@ class LineReader:
                 if held == len(buffer):
                     # What was read from it may still be in use, so it cannot be made longer.
                     buffer = buffer + bytearray(min(len(buffer), self.limit + 1 - len(buffer)))
+        self.is_unended = dropped > 0
         if held and not dropped and is_whole(bytes(buffer[:held]).strip(PADDING)):
             yield self._advance(buffer, 0, held)
         if len(buffer) == _BUFFER and not _BUFFERS:

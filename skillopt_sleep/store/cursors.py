@@ -69,7 +69,7 @@ def save_cursors(connection: sqlite3.Connection, cursors: Iterable[FileCursor]) 
             (
                 cursor.path,
                 # As text, since inodes and the times of clocks that jump may have more than 63 bits.
-                f"{cursor.inode}:{cursor.size}:{cursor.mtime_ns}",
+                f"{cursor.inode}:{cursor.size}:{cursor.mtime_ns}:{cursor.ctime_ns}",
                 cursor.offset,
                 cursor.prefix_hash,
                 cursor.session,
@@ -95,6 +95,7 @@ def _unpack(row: sqlite3.Row) -> FileCursor:
         inode=marks.inode,
         size=marks.size,
         mtime_ns=marks.mtime_ns,
+        ctime_ns=marks.ctime_ns,
         offset=row["offset"],
         prefix_hash=row["prefix_hash"],
         session=row["session"],
@@ -103,5 +104,4 @@ def _unpack(row: sqlite3.Row) -> FileCursor:
 
 
 def _unpack_marks(text: str) -> Marks:
-    inode, size, mtime = text.split(":")
-    return Marks(int(inode), int(size), int(mtime))
+    return Marks(*map(int, text.split(":")))

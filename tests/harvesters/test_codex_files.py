@@ -118,6 +118,19 @@ def test_only_rollouts_are_candidates_and_a_compressed_copy_of_one_is_none(home)
     assert names == ["rollout-a.jsonl", "rollout-c.jsonl", "rollout-b.jsonl.zst"]
 
 
+def test_a_long_last_line_without_an_end_is_told_of_a_compressed_file_as_well(rollout, home, run):
+    rollout.write()
+    text = rollout.path.read_bytes()
+    packed = rollout.path.with_name(rollout.path.name + ".zst")
+    packed.write_bytes(pack(text + b'{"type":"x","x":"' + b"x" * (17 << 20) + b'"}'))
+    rollout.path.unlink()
+    _, [session], stats = run()
+    assert (session.prompts, session.skipped) == (("write the parser",), 1)
+    assert [warning.rpartition(": ")[2] for warning in stats.warnings] == [
+        "1 line too long to be a record was skipped"
+    ]
+
+
 @pytest.mark.parametrize(
     "head",
     [

@@ -149,6 +149,32 @@ def test_an_agents_file_may_name_its_parent_and_hold_its_own_work_only(parent, t
     assert (session.prompts, session.before, session.tokens.input) == (("no, the other way",), None, 7)
 
 
+@pytest.mark.parametrize("order", [1, -1])
+def test_an_agents_own_records_begin_where_the_client_says_though_the_clock_was_set_back(
+    parent, tmp_path, order
+):
+    source = {"subagent": {"thread_spawn": {"parent_thread_id": parent.id}}}
+    first = 2 + len(parent.lines)
+    child = Rollout(
+        tmp_path,
+        ms=START - HOUR,
+        source=source,
+        forked_from_id=parent.id,
+        subagent_history_start_ordinal=first,
+    )
+    copy(parent, child)
+    child.event("thread_settings_applied", thread_id=child.id)
+    go_on(child)
+    for number, line in enumerate(child.lines):
+        child.lines[number] = line.replace(b'","type"', b'","ordinal":%d,"type"' % number, 1)
+    claims = MemoryClaims()
+    one, other = (session.read(claims) for session in (parent, child)[::order])
+    first, second = (one, other)[::order]
+    assert first.prompts == ("one", "two", "one")
+    assert (second.kind, second.tokens.input) == (Kind.SUBAGENT, 7)
+    assert sum(len(turn.tool_calls) for turn in second.turns) == 0
+
+
 def test_turns_whose_ids_hold_no_time_are_dated_by_their_beginning(tmp_path):
     parent = Rollout(tmp_path, ms=START)
     for text in ("one", "two"):

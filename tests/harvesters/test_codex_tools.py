@@ -423,6 +423,17 @@ def test_a_counter_that_starts_again_is_counted_on(rollout):
     assert rollout.read().tokens.output == 66
 
 
+def test_a_counter_that_starts_again_with_a_larger_call_is_counted_on(rollout):
+    """A session of one call that is resumed: the next one holds all of it, and more."""
+    rollout.spend(1000, 50)
+    rollout.count(rollout.spent, [1000, 50, 0])
+    rollout.spent = [0, 0, 0]
+    rollout.spend(1500, 60)
+    rollout.count(rollout.spent, [1500, 60, 0])
+    rollout.spend(1600, 1)
+    assert (rollout.read().tokens.input, rollout.read().tokens.output) == (4100, 111)
+
+
 def test_an_older_sum_that_comes_late_counts_nothing(rollout):
     rollout.spend(1000, 50)
     rollout.spend(1000, 50)

@@ -612,9 +612,11 @@ def test_a_record_written_with_blanks_is_found_behind_one_that_tells_nothing(rol
     r = rollout()
     r.add("world_state", {"full": True, "state": {}})
     whole = r.lines.pop()
+    r.add("dynamic_tools_updated", {"tools": []})
     r.event("user_message", message="run the tests")
     r.lines[-1] = whole + json.dumps(json.loads(r.lines[-1])).encode()
-    assert r.read().prompts == ("run the tests",)
+    session = r.read()
+    assert (session.prompts, session.skipped) == (("run the tests",), 0)
 
 
 def test_a_record_glued_to_a_torn_one_is_found(rollout):

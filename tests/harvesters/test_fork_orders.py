@@ -5,11 +5,18 @@ from __future__ import annotations
 import itertools
 import os
 from collections import Counter
+from functools import partial
 
 import pytest
 
+from skillopt_sleep.store.index import READER
+from tests.harvesters.conftest import Transcript
+from tests.harvesters.rollouts import Rollout
+from tests.support.copilot_events import Events
 from tests.support.indexes import Index
 from tests.support.pi_session import PiSession
+
+DONE = {"type": "text", "text": "done"}
 
 
 @pytest.fixture
@@ -51,6 +58,102 @@ def test_every_prompt_and_token_counts_once_in_whatever_order_forks_are_harveste
         os.utime(files[number].write(), (number, number))
         index.harvest()
     assert count(index) == (Counter(["a1", "a2", "a3", "b1", "c1", "d1"]), 6, 6 * (5 + 5))
+
+
+def make_claude(home):
+    folder = home / ".claude" / "projects" / "-home-user-project"
+    original, again = Transcript(folder), Transcript(folder, day=2)
+    original.user("one")
+    original.user("again")
+    again.records = [{**record, "sessionId": again.id} for record in original.records]
+    again.parent = original.parent
+    again.user("again")
+    again.call(command="ls")
+    return [original.write, again.write]
+
+
+def make_codex(home):
+    folder = home / ".codex" / "sessions" / "2026" / "11" / "18"
+    original = Rollout(folder)
+    for prompt in ("one", "again"):
+        original.begin()
+        original.prompt(prompt)
+    original.event("turn_aborted", turn_id=original.task, reason="interrupted")
+    again = Rollout(folder, ms=original.ms + 3_600_000, forked_from_id=original.id)
+    again.lines += [line.replace(line[14:38], again.time.encode(), 1) for line in original.lines]
+    again.begin()
+    again.prompt("again")
+    again.call("ls")
+    return [original.write, again.write]
+
+
+def make_copilot(home):
+    folder = home / ".copilot" / "session-state"
+    original, again = Events(), Events(day=2)
+    original.user("one")
+    original.user("again")
+    again.records += original.records[1:]
+    again.user("again")
+    again.call()
+    return [partial(session.write, folder) for session in (original, again)]
+
+
+def make_pi(home):
+    folder = home / ".pi" / "agent" / "sessions" / "--home-user-project--"
+    original = PiSession()
+    original.user("one")
+    original.user("again")
+    again = fork_pi(original, 2, hour=12)
+    say_pi(again, "again")
+    return [partial(session.write, folder) for session in (original, again)]
+
+
+@pytest.mark.parametrize("make", [make_claude, make_codex, make_copilot, make_pi])
+def test_a_fork_may_begin_with_the_prompt_its_original_ends_with(private_home, index, make):
+    for write in make(private_home):
+        write()
+        index.harvest()
+    prompts, calls, _ = count(index)
+    assert (prompts, calls) == (Counter(["one", "again", "again"]), 1)
+
+
+@pytest.mark.parametrize("order", [1, -1])
+@pytest.mark.parametrize("copied", [0, 1, 3])
+def test_two_agents_of_one_id_count_each_for_itself_and_what_is_copied_once(
+    private_home, index, monkeypatch, order, copied
+):
+    """Ids of agents are short, so that two may meet; and forks keep those of the agents they copy."""
+    projects = private_home / ".claude" / "projects" / "-home-user-project"
+    one, other = (
+        Transcript(projects / session / "subagents", session="agent-a3eca1f", isSidechain=True)
+        for session in ("one", "other")
+    )
+    say(one, "a1")
+    other.records += one.records[:copied]
+    other.parent = other.records[-1]["uuid"] if copied else None
+    say(other, "b1")
+    calls = 2
+
+    def harvest():
+        index.harvest()
+        sessions = index.sessions.values()
+        assert sum(len(turn.tool_calls) for session in sessions for turn in session.turns) == calls
+        assert sum(session.tokens.output for session in sessions) == 5 * (calls + len(answers))
+
+    answers = [record for record in one.records if record["message"].get("content") == [DONE]]
+    answers += [record for record in other.records[copied:] if record["message"].get("content") == [DONE]]
+    for agent in (one, other)[::order]:
+        agent.write()
+        index.harvest()
+    harvest()
+    for module in ("skillopt_sleep.store.index", "skillopt_sleep.store.cursors"):
+        monkeypatch.setattr(f"{module}.READER", READER + 1)
+    harvest()
+    for agent in (one, other):
+        agent.call(command="ls")
+        agent.write()
+        calls += 1
+        harvest()
 
 
 def count(index):

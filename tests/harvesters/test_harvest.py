@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -23,6 +24,7 @@ from skillopt_harvesters import (
     read_file,
 )
 from skillopt_harvesters.walk import walk_files
+from tests.support.indexes import Index
 
 RECORDED = sorted((Path(__file__).parents[1] / "data" / "transcripts" / "claude").rglob("*.jsonl"))
 
@@ -132,6 +134,53 @@ def test_a_file_written_anew_is_noticed(transcript, run):
     replaced.write_text(text + "{}\n")
     replaced.replace(t.path)
     assert changed(t.path, cursor) is Change.REWRITTEN
+
+
+@pytest.mark.parametrize("place", [0, -1])
+def test_a_file_written_anew_with_its_size_and_time_is_noticed(tmp_path, private_home, transcript, place):
+    t = session_of(transcript, "one", *["x" * 9000] * 2, "two")
+    index = Index(tmp_path / "state.db", private_home)
+    index.harvest()
+    status = t.path.stat()
+    [*_, last] = [record for record in t.records if record["type"] == "user"]
+    changing = last if place else t.records[0]
+    for name in ("six", "ten", "nil"):
+        changing["message"]["content"] = name
+        with t.path.open("r+") as file:
+            file.writelines(json.dumps(record) + "\n" for record in t.records)
+        os.utime(t.path, ns=(status.st_atime_ns, status.st_mtime_ns))
+        now = t.path.stat()
+        assert (now.st_ino, now.st_size, now.st_mtime_ns) == (
+            status.st_ino,
+            status.st_size,
+            status.st_mtime_ns,
+        )
+        report = index.harvest()
+        assert (report.files_read, report.warnings) == (1, ())
+        assert index.sessions[t.id].prompts[place] == name
+
+
+def test_a_file_whose_rights_or_names_changed_is_looked_at_once_and_not_read(
+    tmp_path, private_home, transcript, monkeypatch
+):
+    t = session_of(transcript, "one", "two")
+    index = Index(tmp_path / "state.db", private_home)
+    index.harvest()
+    before = index.sessions
+    t.path.chmod(0o400)
+    os.link(t.path, tmp_path / "elsewhere")
+    report = index.harvest()
+    assert (report.files_read, report.bytes_read, report.sessions) == (0, 0, 0)
+    assert index.sessions == before
+    with monkeypatch.context() as patched:
+        patched.setattr(sys.modules["skillopt_harvesters.harvest"], "open_regular", None)
+        assert index.harvest().warnings == ()
+    t.path.chmod(0o600)
+    t.user("three")
+    t.write()
+    report = index.harvest()
+    assert (report.files_read, report.turns) == (1, 3)
+    assert report.bytes_read < t.path.stat().st_size / 2
 
 
 def test_a_torn_last_record_is_read_when_it_is_whole(transcript, run):

@@ -70,6 +70,24 @@ def test_a_first_line_longer_than_what_is_looked_at_costs_that_line(index, write
     assert prompts(index) == [("ask",)]
 
 
+@pytest.mark.parametrize("client", CLIENTS)
+@pytest.mark.parametrize("lines", [(200_000, 70_000), (100, 200_000, 100), (200_000_000,)])
+def test_first_lines_that_are_no_records_or_too_long_cost_themselves_alone(index, write, client, lines):
+    damage(write(client), lambda data: b"".join(b"x" * size + b"\n" for size in lines) + data)
+    assert index.harvest().skipped == len(lines)
+    assert prompts(index) == [("ask",)]
+
+
+@pytest.mark.parametrize("client", ["claude", "codex"])
+def test_a_long_record_behind_one_of_a_newer_version_tells_what_it_is(index, write, client):
+    first = {"claude": b'{"type":"later"}', "codex": b'{"timestamp":"t","type":"later","payload":{}}'}
+    damage(
+        write(client), lambda data: first[client] + b"\n" + data.replace(b"ask", b"ask " + b"me! " * 20_000)
+    )
+    index.harvest()
+    assert [prompt[:6] for [prompt] in prompts(index)] == ["ask me"]
+
+
 @pytest.mark.parametrize("place", [1, 20, 60, 200])
 def test_a_first_record_broken_over_lines_is_one_record(index, write, place):
     damage(write("vscode"), lambda data: data[:place] + b"\n" + data[place:])

@@ -116,7 +116,8 @@ def test_an_overlong_line_is_passed_over_and_counted():
 def test_an_overlong_line_without_an_end_stays_unread():
     lines, reader = read(b'{"a":1}\n' + b"x" * 1000, limit=100)
     assert len(lines) == 1
-    assert (reader.overlong, reader.offset) == (0, 8)
+    assert (reader.overlong, reader.is_unended, reader.offset) == (0, True, 8)
+    assert not read(b'{"a":1}\n{"b"')[1].is_unended
 
 
 def test_a_line_of_exactly_the_limit_is_kept():

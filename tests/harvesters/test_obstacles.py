@@ -16,6 +16,15 @@ import pytest
 from skillopt_harvesters import SOURCES, Resume, harvest, read_file
 from skillopt_harvesters.sources.claude import ClaudeSource
 from skillopt_harvesters.walk import walk_files
+from tests.support.indexes import Index
+
+RECORDED = Path(__file__).parents[1] / "data" / "transcripts"
+PLACES = {
+    "claude": ".claude/projects/-p",
+    "codex": ".codex/sessions/2026/11/18",
+    "copilot": ".copilot/session-state/5e2f0a52-7d7c-4d0c-93f8-6a3f6c4c2d11",
+    "pi": ".pi/agent/sessions/--p--",
+}
 
 
 @pytest.fixture
@@ -224,11 +233,34 @@ def test_a_long_line_that_is_not_there_whole_yet_waits(projects, session):
     long = b'{"type":"user","x":"' + b"x" * (20 << 20)
     session.path.write_bytes(text + long)
     [reading] = read_file(SOURCES["claude"], session.path)
-    assert (reading.offset, reading.session.skipped) == (len(text), 0)
+    assert (reading.offset, reading.session.skipped) == (len(text), 1)
     session.path.write_bytes(text + long + b'"}\n')
     resume = Resume(offset=reading.offset, state=reading.state, session=reading.session)
     [reading] = read_file(SOURCES["claude"], session.path, resume=resume)
     assert (reading.offset, reading.session.skipped) == (session.path.stat().st_size, 1)
+
+
+@pytest.mark.parametrize("client", ["claude", "codex", "copilot", "pi"])
+def test_a_long_last_line_without_an_end_is_told_once_and_counts_once_when_it_ends(
+    tmp_path, private_home, client
+):
+    recorded = max((RECORDED / client).rglob("*.jsonl"), key=lambda path: path.stat().st_size)
+    path = private_home / PLACES[client] / recorded.name
+    path.parent.mkdir(parents=True)
+    shutil.copy(recorded, path)
+    index = Index(tmp_path / "state.db", private_home)
+    index.harvest()
+    [before] = index.sessions.values()
+    told = []
+    for more in (b'{"type":"x","x":"' + b"x" * (17 << 20), b"x", b'"}\n', b"x"):
+        with path.open("ab") as file:
+            file.write(more)
+        report = index.harvest()
+        told.append((report.skipped, len(report.warnings)))
+        [session] = index.sessions.values()
+        assert (session.skipped, session.turns) == (before.skipped + 1, before.turns)
+        assert "1 line too long to be a record was skipped" in session.warnings
+    assert told == [(1, 1), (0, 0), (0, 0), (0, 0)]
 
 
 def test_a_folder_of_very_many_files_is_walked_in_order(tmp_path):

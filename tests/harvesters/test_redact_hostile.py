@@ -17,6 +17,7 @@ from skillopt_harvesters.redact.marks import IS_MARK
 
 # Pieces that begin something which never ends, or end what never began.
 UNITS = r"""
+%5F %253D &#61; &#x3D; &quot; &amp;quot; &equals; &# &lt;token&gt;
 a. a.a.a - -- ----- _ / // \ \\ \" " ' ` "'` = == : :: @ a@ a@b. @a. %a % %3D %2F %22 ? & ?a= &sig=
 ?code=abcdef ( [ { < > <a ( ${ $( {{ $ $2a$ $1$abcdefgh | || |a eyJ -eyJ eyJa. sk- sk-a- ghp_ SG.
 AKIA A 0 aB3 AAAA1 key key( key," key: key= token token= token=" token=\" token: token, token{

@@ -6,6 +6,7 @@ Secrets are made at run time from parts: none stands in this file.
 from __future__ import annotations
 
 import base64
+import html
 import json
 import random
 import re
@@ -240,6 +241,13 @@ FRAMES: dict[str, Callable[[str], str]] = {
     "zero width": lambda s: f"it is {s[:9]}\u200b{s[9:]} now",
     "full width": lambda s: f"值：{s}。",
 }
+
+
+def write_signs(text: str, form: str) -> str:
+    """Escape all that is no letter or digit."""
+    return "".join(sign if sign.isalnum() else form.format(ord(sign)) for sign in text)
+
+
 Context = Callable[[str, str], str]
 ANY_NAME: dict[str, Context] = {
     "shell export": lambda n, v: f"export {n.upper()}={v}\n",
@@ -294,6 +302,11 @@ ANY_NAME: dict[str, Context] = {
     "form": lambda n, v: f"curl -d 'user=ana&{n}={quote(v, safe='')}' https://api.service.io/login",
     "form escaped": lambda n, v: quote(f'{{"{n}":"{quote(v, safe="")}"}}', safe=""),
     "html escaped": lambda n, v: f"&quot;{n}&quot;: &quot;{v}&quot;",
+    "every sign escaped": lambda n, v: write_signs(f'{{"{n}": "{v}"}}', "%{:02X}"),
+    "every sign escaped twice": lambda n, v: write_signs(f"?a=1&{n}={v}", "%25{:02x}"),
+    "numbers in html": lambda n, v: write_signs(f"'{n}' => '{v}'", "&#{:03};"),
+    "hex numbers in html": lambda n, v: write_signs(f'"{n}": "{v}",', "&#x{:x};"),
+    "element in html": lambda n, v: html.escape(f"<p><{n}>{html.escape(v)}</{n}></p>"),
     "unicode escaped": lambda n, v: f"{{\\u0022{n}\\u0022:\\u0022{v}\\u0022}}",
     "table": lambda n, v: f"| name | value |\n|---|---|\n| {n} | {v} |\n",
     "bold": lambda n, v: f"**{n}:** {v}\n",

@@ -12,6 +12,7 @@ from skillopt_harvesters.redact import signs
 from skillopt_harvesters.redact.assignments import find_assigned
 from skillopt_harvesters.redact.blocks import find_key_blocks
 from skillopt_harvesters.redact.chance import looks_random
+from skillopt_harvesters.redact.escapes import unescape
 from skillopt_harvesters.redact.marks import CUT_MARK, MARK_END, without_invisible
 from skillopt_harvesters.redact.people import find_emails
 from skillopt_harvesters.redact.places import find_in_places
@@ -19,7 +20,7 @@ from skillopt_harvesters.redact.programs import find_arguments
 from skillopt_harvesters.redact.runs import find_in_runs
 from skillopt_harvesters.redact.tables import find_in_tables
 from skillopt_harvesters.redact.urls import find_in_urls
-from skillopt_harvesters.redact.view import View
+from skillopt_harvesters.redact.view import View, in_order
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -27,6 +28,22 @@ if TYPE_CHECKING:
     from skillopt_harvesters.redact.view import Edit
 
 __all__ = ["looks_random", "redact", "redact_ends", "redact_path", "redact_tail", "redact_within"]
+
+
+def _find_escaped(view: View, *, depth: int = 1) -> Iterator[Edit]:
+    """Find what would be found if no sign were escaped as in URLs or HTML, and those escapes not either."""
+    read = unescape(view.text)
+    if read is None:
+        return
+    told, named = signs.find_signs(read.text)
+    inner = View.of(read.text, named)
+    edits = [edit for sign, stage in _STAGES if told & sign & ~signs.ESCAPE for edit in stage(inner)]
+    if told & signs.ESCAPE and depth < _DEEPEST:
+        edits += _find_escaped(inner, depth=depth + 1)
+    for start, end, kind in in_order(edits):
+        # From the end of the character before: an escape is hidden whole.
+        yield (read.find_source(start), read.find_source(end), kind)
+
 
 # The specific kinds come first, so that the mark says what it was.
 _STAGES: tuple[tuple[int, Callable[[View], Iterator[Edit]]], ...] = (
@@ -38,11 +55,13 @@ _STAGES: tuple[tuple[int, Callable[[View], Iterator[Edit]]], ...] = (
     (signs.PLACE, find_in_places),
     (signs.NAME, find_in_tables),
     (signs.EMAIL, find_emails),
+    (signs.ESCAPE, _find_escaped),
 )
 _HARMLESS_IN_PATHS = frozenset({"random", "email"})
 _SHORTEST = 6
 _MARGIN = 8192
 _ROUNDS = 10
+_DEEPEST = 3
 
 
 def redact(text: str) -> str:

@@ -24,10 +24,10 @@ _MANY_NAMES = 8
 
 # The kinds of signs, by the stage that reads what stands around them. Plain numbers: flags of an enum take as
 # long to combine as a stage takes to read.
-ARMOUR, RUN, NAME, URL, ARGUMENT, PLACE, EMAIL = (1 << bit for bit in range(7))
-ALL = 127
+ARMOUR, RUN, NAME, URL, ARGUMENT, PLACE, EMAIL, ESCAPE = (1 << bit for bit in range(8))
+ALL = 255
 # What is no sign in one word, and is with the next.
-FIRST = 128
+FIRST = 256
 _PAIR = re.compile("log in|sign in|net us")
 
 _PATTERNS: tuple[tuple[int, re.Pattern[str]], ...] = (
@@ -37,6 +37,7 @@ _PATTERNS: tuple[tuple[int, re.Pattern[str]], ...] = (
     (ARGUMENT, re.compile(r"(?:\A|[\"',(`\[])--?[a-z]|" + "|".join(map(re.escape, COMMAND_WORDS)))),
     (PLACE, re.compile(r"\$|@|kty|" + "|".join(map(re.escape, PLACE_WORDS)))),
     (EMAIL, re.compile("@|%40")),
+    (ESCAPE, re.compile(r"%[0-7][0-9a-f]|&[#a-z]")),
     (FIRST, re.compile(r"(?:log|sign|net)\Z")),
 )
 

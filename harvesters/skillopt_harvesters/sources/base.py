@@ -21,11 +21,15 @@ OWN_FOLDER = "skillopt-replay-"
 
 
 class Marks(msgspec.Struct, frozen=True):
-    """What tells that a file changed without opening it."""
+    """What tells that a file changed without opening it.
+
+    `ctime_ns` changes as well with a file's rights and names; 0 where the other marks do.
+    """
 
     inode: int
     size: int
     mtime_ns: int
+    ctime_ns: int = 0
 
 
 class Resume(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,8 +63,9 @@ class Source(Protocol):
 
     A source whose files may be forks, or damaged at their beginning, or are only appended to, also has
     `find_fork`, `find_damage` and `appends`, as `LinedSource` declares them; one with a session in each file
-    has its `identify`. One that keeps a session in several files has `has_others`: it reads a file that it
-    does not recognise as well, for what the others have.
+    has its `identify`, and `name_apart` if two sessions may have one name. One that keeps a session in
+    several files has `has_others`: it reads a file that it does not recognise as well, for what the others
+    have.
     """
 
     @property
@@ -102,7 +107,7 @@ class Source(Protocol):
 def stat_file(path: Path) -> Marks:
     """Return the marks of a file by itself."""
     status = os.stat(path)  # noqa: PTH116 - the same call as in scandir, no Path object
-    return Marks(status.st_ino, status.st_size, status.st_mtime_ns)
+    return Marks(status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
 
 def is_own_folder(folder: str) -> bool:

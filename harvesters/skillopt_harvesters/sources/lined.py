@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, BinaryIO, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, BinaryIO, ClassVar, Generic, NamedTuple, TypeVar
 
 import msgspec
 
@@ -20,6 +20,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 MemoryT = TypeVar("MemoryT", bound=msgspec.Struct)
+
+
+class _End(NamedTuple):
+    """Where the lines of a file end, and what is behind them: a broken record, a line too long to be one."""
+
+    offset: int
+    is_broken: bool
+    is_unended: bool
 
 
 class Reader(ABC, Generic[MemoryT]):
@@ -115,12 +123,14 @@ class LinedSource(ABC, Generic[MemoryT]):
     ) -> Iterator[Reading]:
         reader, offset = self._start(path, claims, resume)
         file.seek(offset)
-        offset, is_broken = self._feed(reader, file, offset, grows=True)
+        end = self._feed(reader, file, offset, grows=True)
+        offset = end.offset
         reader.finish()
         session, frozen = reader.session.finish()
-        if is_broken:
+        if end.is_broken or end.is_unended:
             # Told now, since the file may have ended with it, and not remembered, since it may yet go on.
-            reader.session.bad += 1
+            reader.session.bad += end.is_broken
+            reader.session.overlong += end.is_unended
             session = reader.session.close()
         try:
             state = msgspec.msgpack.encode((frozen, reader.memory))
@@ -133,12 +143,8 @@ class LinedSource(ABC, Generic[MemoryT]):
 
     def _feed(
         self, reader: Reader[MemoryT], stream: BinaryIO, offset: int = 0, *, grows: bool = False
-    ) -> tuple[int, bool]:
-        """Give a reader the lines of a stream that stands at `offset`.
-
-        Returns where they end, and whether a broken record is behind them, of which the rest may yet come if
-        the file `grows`.
-        """
+    ) -> _End:
+        """Give a reader the lines of a stream that stands at `offset`; if it `grows` more may come."""
         lines = LineReader(stream, noise=self.noise, offset=offset)
         overlong = 0
         for chunk in lines.chunks():
@@ -154,7 +160,7 @@ class LinedSource(ABC, Generic[MemoryT]):
         if rest:
             reader.take_all(rest)
         reader.session.overlong += lines.overlong
-        return lines.offset, is_broken
+        return _End(lines.offset, is_broken, lines.is_unended)
 
     def _start(self, path: Path, claims: Claims, resume: Resume | None) -> tuple[Reader[MemoryT], int]:
         if resume and resume.session and resume.state:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, BinaryIO
 
+from skillopt_harvesters.digests import digest
 from skillopt_harvesters.sources.claude import discover, forks, records
 from skillopt_harvesters.sources.claude.context import Memory
 from skillopt_harvesters.sources.claude.session import ClaudeReader
@@ -35,6 +37,12 @@ class ClaudeSource(LinedSource[Memory]):
 
     def identify(self, path: Path) -> str:
         return path.stem
+
+    def name_apart(self, path: Path) -> str:
+        """Return another name for a sub-agent: their short ids are copied by forks, and meet by chance."""
+        if not path.name.startswith("agent-"):
+            return ""
+        return f"{path.stem}~{digest(os.fspath(path.parent))}"
 
     def find_fork(self, head: bytes, file: BinaryIO, path: Path) -> str | None:
         return forks.find_fork(head, file, path)

@@ -52,8 +52,8 @@ def find_files(root: Path, *, warn: Callable[[str], None] | None = None) -> Iter
 def recognise(head: bytes) -> bool:
     """Tell whether a file that begins with `head` is a transcript of Claude Code.
 
-    Decides by the first record of a kind only this client writes. A cut last line does not count, unless
-    it is all there is: then the keys that open every message record decide.
+    Decides by the first record of a kind only this client writes. Where none is whole, the keys that open
+    every message record decide.
     """
     position, end = 0, head.rfind(b"\n") + 1
     while position < end:
@@ -67,7 +67,7 @@ def recognise(head: bytes) -> bool:
     if verdict is not None:
         return verdict
     opening = last[:2048]
-    return end == 0 and b'"isSidechain"' in opening and b'"parentUuid"' in opening
+    return b'"isSidechain"' in opening and b'"parentUuid"' in opening
 
 
 def _judge_line(line: bytes) -> bool | None:

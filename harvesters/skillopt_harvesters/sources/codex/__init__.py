@@ -97,8 +97,9 @@ class CodexSource(LinedSource[Memory]):
         file.seek(0)
         reader, _ = self._start(path, claims, resume)
         unpacked = Unpacked(file)
-        self._feed(reader, io.BufferedReader(unpacked))
+        end = self._feed(reader, io.BufferedReader(unpacked))
         session = reader.session
+        session.overlong += end.is_unended
         if unpacked.damage:
             session.bad += 1
             session.warn(unpacked.damage)

@@ -88,6 +88,11 @@ class TurnBook:
             if memory.gate.born is None:
                 memory.gate.begin(self.session.id, None)
 
+    def pass_line(self, line: bytes) -> None:
+        """Look at a line before it is taken."""
+        if self.memory.gate.pass_line(line):
+            self.memory.starting = True
+
     def pass_time(self, time: str | int | float | None) -> None:
         """Look at the time of a record before it is taken."""
         if self.memory.gate.pass_time(time):

@@ -47,8 +47,8 @@ def find_files(root: Path, *, warn: Callable[[str], None] | None = None) -> Iter
 def recognise(head: bytes) -> bool:
     """Tell whether a file that begins with `head` is a rollout.
 
-    Decides by the first record of a kind only one client writes. A cut last line does not count, unless it
-    is all there is. Of a compressed file that does not tell what it holds so soon the name has to do.
+    Decides by the first record of a kind only one client writes; where none is whole, by how one begins. Of
+    a compressed file that does not tell what it holds so soon the name has to do.
     """
     if head.startswith(MAGIC):
         unpacked = unpack_head(head, _HEAD)
@@ -62,7 +62,7 @@ def recognise(head: bytes) -> bool:
             return verdict
     last = lines[-1]
     verdict = _judge_line(last)
-    if verdict is None and len(lines) == 1:
+    if verdict is None:
         opening = last[:512]
         return b'"payload"' in opening and any(f'"type":"{name}"'.encode() in opening for name in _CARRIERS)
     return bool(verdict)

@@ -19,6 +19,7 @@ from skillopt_harvesters.times import to_utc
 _UUID7 = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}")
 _PAUSE_MS = 500
 _TURN = re.compile(rb'"turn_id":\s?"([0-9a-f-]{36})"')
+_ORDINAL = re.compile(rb'\{"timestamp":"[^"]{0,40}","ordinal":(\d{1,18}),')
 _TOLD = re.compile(rb'"forked_from_id":\s?"')
 
 
@@ -27,7 +28,8 @@ class Gate(msgspec.Struct):
 
     `copying` is true while another session's history is repeated. In milliseconds since 1970, `born` is the
     session's beginning, `named` the same if its id says so, and `last` the time of the latest record. `dated`
-    says that a turn's id with a time was seen.
+    says that a turn's id with a time was seen. `first` is the ordinal of the session's first own record where
+    the client says so: then nothing else ends the copies, whatever the clock did.
     """
 
     copying: bool = False
@@ -35,15 +37,27 @@ class Gate(msgspec.Struct):
     named: int | None = None
     last: int | None = None
     dated: bool = False
+    first: int | None = None
 
     def begin(self, session: str, time: str | int | float | None) -> None:
         """Note when the session began: its id says, else the time that was written."""
         self.named = made_at(session)
         self.born = self.named or to_ms(time)
 
+    def pass_line(self, line: bytes) -> bool:
+        """Look at a line before it is taken; true when the copies end before it."""
+        if not self.copying or self.first is None:
+            return False
+        ordinal = _ORDINAL.match(line)
+        if ordinal is None:
+            self.first = None
+            return False
+        self.copying = int(ordinal[1]) < self.first
+        return not self.copying
+
     def pass_time(self, time: str | int | float | None) -> bool:
         """Look at the time of a record that is about to be taken; true when the copies end before it."""
-        now = to_ms(time) if self.copying else None
+        now = to_ms(time) if self.copying and self.first is None else None
         # Copies carry the time of the fork or a later one; what is older came in from elsewhere.
         if now is None or (self.named is not None and now < self.named - _PAUSE_MS):
             return False
@@ -54,7 +68,7 @@ class Gate(msgspec.Struct):
 
     def pass_turn(self, turn: str | None, started: float | None = None) -> bool:
         """Look at the id of a turn, and when it started in seconds; true when the copies end with it."""
-        if not self.copying or self.born is None:
+        if not self.copying or self.born is None or self.first is not None:
             return False
         made = made_at(turn or "")
         if made is not None:

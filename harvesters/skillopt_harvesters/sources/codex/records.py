@@ -29,7 +29,8 @@ class Git(msgspec.Struct, frozen=True, gc=False):
 class Meta(msgspec.Struct, frozen=True, gc=False):
     """What a session is: `session_meta`, or the first line of an old file.
 
-    A fork with a `history_base` points to the history it goes on from; any other fork repeats it.
+    A fork with a `history_base` points to the history it goes on from; any other fork repeats it. An agent's
+    own records may be said to begin with an `ordinal`.
     """
 
     id: str | None = None
@@ -42,6 +43,7 @@ class Meta(msgspec.Struct, frozen=True, gc=False):
     parent_thread_id: str | None = None
     forked_from_id: str | None = None
     history_base: msgspec.Raw = NULL
+    subagent_history_start_ordinal: Count | None = None
     git: Git | None = None
 
 
@@ -279,4 +281,5 @@ NOISE = frozenset(
     [f"event_msg/{name}" for name in _NOISE_EVENTS.split()]
     + [f"response_item/{name}" for name in [*_NOISE_ITEMS.split(), "additional_tools", "other"]]
     + ["world_state", "inter_agent_communication", "inter_agent_communication_metadata", "state"]
+    + ["dynamic_tools_updated", "security_risk_score"]
 )

@@ -111,6 +111,8 @@ class CodexReader(Reader[Memory]):
         }
 
     def take(self, line: bytes) -> None:
+        if self.memory.gate.copying:
+            self.turns.pass_line(line)
         opening = OPENING.match(line)
         route = ROUTES.get((opening[3], opening[4])) if opening else None
         if opening is None or route is None:
@@ -230,6 +232,7 @@ class CodexReader(Reader[Memory]):
             memory.meter.inherited = True
         elif meta.forked_from_id:
             turns.expect_copies()
+            memory.gate.first = meta.subagent_history_start_ordinal
         origin = find_origin(meta)
         memory.kind, memory.program, session.parent = origin.kind, origin.program, origin.parent
         memory.replay = memory.replay or origin.kind is Kind.REPLAY

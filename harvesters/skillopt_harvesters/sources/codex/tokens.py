@@ -43,12 +43,11 @@ class Meter(msgspec.Struct):
         if before is None:
             self.sum = total
             return to_tokens(last) if self.inherited and last else total
-        if _reaches(total, before):
+        # A sum that is no more than its last call began anew with it, however large that is.
+        begins = total == Tokens() or (last is not None and total == to_tokens(last) != before)
+        if begins or _reaches(total, before):
             self.sum, self.dip = total, None
-            return minus(total, before)
-        if total == (to_tokens(last) if last else None) or total == Tokens():
-            self.sum, self.dip = total, None
-            return total
+            return total if begins else minus(total, before)
         # An older sum that comes late is followed by one that goes on from the latest; a counter that
         # started again is not.
         dip = self.dip

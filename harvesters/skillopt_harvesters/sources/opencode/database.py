@@ -113,7 +113,7 @@ def stat_database(path: Path) -> Marks:
     try:
         log = stat_file(_log_of(path))
     except FileNotFoundError:
-        return marks
+        return Marks(marks.inode, marks.size, marks.mtime_ns)
     return Marks(marks.inode, marks.size + log.size, max(marks.mtime_ns, log.mtime_ns))
 
 
