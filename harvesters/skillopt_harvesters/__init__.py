@@ -3,12 +3,7 @@
 from skillopt_harvesters.asks import AskOutcome, find_outcomes
 from skillopt_harvesters.attribution import SkillRecord
 from skillopt_harvesters.claims import Claims, MemoryClaims
-from skillopt_harvesters.corrections import (
-    Correction,
-    find_corrections,
-    is_correction,
-    mark_corrections,
-)
+from skillopt_harvesters.corrections import find_corrections, is_correction, mark_corrections
 from skillopt_harvesters.cursor import Change, FileCursor, changed
 from skillopt_harvesters.errors import HarvestError
 from skillopt_harvesters.families import Family
@@ -18,6 +13,7 @@ from skillopt_harvesters.mining import Known, Mining
 from skillopt_harvesters.outcomes import Outcome, Why
 from skillopt_harvesters.records import Kind, Session, Signal, Tokens, ToolCall, Turn
 from skillopt_harvesters.redact import redact
+from skillopt_harvesters.sentences import Correction
 from skillopt_harvesters.sources import SOURCES, Reading, Resume, Source, load_sources, read_file
 
 __all__ = [

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from skillopt_harvesters.corrections import MAX_QUOTE
 from skillopt_harvesters.lessons import Attempt, Lesson, find_lessons
 from skillopt_harvesters.normalise import fold, normalise
 from skillopt_harvesters.outcomes import Judgement, Outcome, Step, Why, judge
@@ -17,6 +16,7 @@ from skillopt_harvesters.redact import redact_within
 from skillopt_harvesters.repeats import asks_again
 from skillopt_harvesters.replies import Reply
 from skillopt_harvesters.roles import Role, classify, read_reply
+from skillopt_harvesters.sentences import MAX_QUOTE
 from skillopt_harvesters.verify import as_replayable, is_verification
 
 if TYPE_CHECKING:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from skillopt_harvesters.corrections import Correction, find_corrections
+from skillopt_harvesters.corrections import find_corrections
+from skillopt_harvesters.sentences import Correction
 from skillopt_harvesters.vocabulary import has_words, looks_like_command, same_tool
 from skillopt_replay.commands import contains_command
 from skillopt_replay.tasks import Check, CommandMatched, Contains, Exact, Matches, Origin, ToolCalled

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import PurePath, PureWindowsPath
 
 import msgspec
 
@@ -16,16 +15,13 @@ from skillopt_harvesters.sources.base import is_own_folder
 from skillopt_harvesters.sources.lined import Reader
 from skillopt_harvesters.sources.loose import decode_as, decode_line
 from skillopt_harvesters.sources.pi import records
-from skillopt_harvesters.sources.pi.records import Arguments, Block, Entry, Message, Usage
+from skillopt_harvesters.sources.pi.calls import end_call, take_call, take_nested, was_stopped
+from skillopt_harvesters.sources.pi.records import Entry, Message, Usage
 from skillopt_harvesters.sources.pi.tree import Tree
 from skillopt_harvesters.sources.pi.words import Words, find_words
 from skillopt_harvesters.times import to_utc
-from skillopt_harvesters.turns import MAX_COMMAND, CallDraft, TurnDraft, clip, digest_of
+from skillopt_harvesters.turns import CallDraft, TurnDraft
 
-_SHELL_TOOLS = frozenset({"bash", "powershell"})
-_WRITING_TOOLS = frozenset({"write", "edit"})
-_EXIT_CODE = re.compile(r"\bCommand exited with code (\d{1,10})\s*\Z")
-_STOPPED = re.compile(r"\b(?:Command|Operation) aborted\s*\Z")
 _OFFERED = re.compile(r"<name>([^<\n]{1,100})</name>")
 _MAX_SAME = 1000
 _OPENING = 4096
@@ -206,35 +202,14 @@ class PiReader(Reader[Memory]):
             if block.type == "text" and block.text and block.text.strip():
                 turn.say(str(mark), block.text)
             elif block.type == "toolCall":
-                self._take_call(turn, block)
+                take_call(turn, block, self.memory.folder)
         return self.tree.latest
-
-    def _take_call(self, turn: TurnDraft, block: Block) -> None:
-        name = block.name or ""
-        call = CallDraft(name=name, id=block.id or "", digest=digest_of(bytes(block.arguments)))
-        self._note_arguments(turn, call, decode_as(block.arguments, Arguments) or Arguments())
-        turn.add_call(call)
-
-    def _note_arguments(self, turn: TurnDraft, call: CallDraft, given: Arguments) -> None:
-        path = given.path or given.file_path or ""
-        if call.name in _SHELL_TOOLS:
-            call.command = given.command and clip(given.command, MAX_COMMAND)
-        elif call.name in _WRITING_TOOLS and path:
-            call.files = [self._resolve(path)]
-        elif call.name == "read" and PureWindowsPath(path).name == "SKILL.md":
-            turn.skills[PureWindowsPath(path).parent.name] = None
-
-    def _resolve(self, path: str) -> str:
-        """Paths are relative to the session's folder, as often as not."""
-        folder = self.memory.folder
-        absolute = path.startswith(("/", "~")) or PureWindowsPath(path).is_absolute()
-        return path if absolute or not folder else str(PurePath(folder) / path)
 
     def _take_result(self, entry: Entry, message: Message, mark: int, up: int, *, copied: bool) -> int:
         found = self._find_call(message.tool_call_id or "")
         if found is None:
             # The call is lost, or a fork's that was harvested first; that the user stopped it is not.
-            if not copied and message.is_error and _STOPPED.search(message.text[-200:]):
+            if not copied and was_stopped(message):
                 turn, up = self._go_on(entry, up)
                 turn.signals.add(Signal.INTERRUPTION)
             return up
@@ -242,7 +217,7 @@ class PiReader(Reader[Memory]):
         call.closed = True
         if not copied:
             self._count(turn if not turn.copied else self.session, mark, message.usage)
-        stopped = self._end_call(call, message)
+        stopped = end_call(call, message)
         nested = decode_as(message.nested_calls, records.NestedCalls)
         inner = (nested.calls or []) if nested else []
         if turn.copied != copied:
@@ -253,7 +228,7 @@ class PiReader(Reader[Memory]):
         if stopped:
             turn.signals.add(Signal.INTERRUPTION)
         for one in inner:
-            self._take_nested(turn, one)
+            take_nested(turn, one, self.memory.folder)
         return up
 
     def _go_on(self, entry: Entry, up: int) -> tuple[TurnDraft, int]:
@@ -263,29 +238,6 @@ class PiReader(Reader[Memory]):
             turn = self.session.go_on_by_itself(to_utc(entry.timestamp))
             self.tree.open(up, copied=False)
         return turn, self.tree.latest
-
-    def _end_call(self, call: CallDraft, message: Message) -> bool:
-        """Note how a call ended; tell whether the user stopped it."""
-        if not message.is_error:
-            call.exit_code = 0 if call.name in _SHELL_TOOLS else None
-            return False
-        text = message.text
-        call.fail_at_end(text)
-        code = _EXIT_CODE.search(text[-200:])
-        call.exit_code = int(code[1]) if code and call.name in _SHELL_TOOLS else None
-        return _STOPPED.search(text[-200:]) is not None
-
-    def _take_nested(self, turn: TurnDraft, inner: records.NestedCall) -> None:
-        """Take a call that a script of the agent made; the client keeps how it ended."""
-        call = CallDraft(name=inner.name or "", digest=digest_of(bytes(inner.arguments)), closed=True)
-        self._note_arguments(turn, call, decode_as(inner.arguments, Arguments) or Arguments())
-        if inner.status == "ok":
-            call.exit_code = 0 if call.name in _SHELL_TOOLS else None
-        elif inner.status == "error":
-            call.fail_at_end(inner.error or "failed")
-            code = _EXIT_CODE.search((inner.error or "")[-200:])
-            call.exit_code = int(code[1]) if code and call.name in _SHELL_TOOLS else None
-        turn.add_call(call)
 
     def _find_call(self, call_id: str) -> tuple[TurnDraft, CallDraft] | None:
         for turn in reversed(self.session.turns) if call_id else ():
