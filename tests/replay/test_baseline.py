@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -141,6 +142,43 @@ async def test_no_program_the_run_names_in_its_repository_is_started(workspace, 
     assert notes == ()
     assert "+changed" in diff
     assert not (tmp_path / "sprung").exists()
+
+
+_TELLING_GIT = """#!{python} -IS
+import os, subprocess, sys
+arguments = iter(sys.argv[1:])
+options = []
+for one in arguments:
+    if not one.startswith("-"):
+        break
+    options += [one, next(arguments)] if one == "-c" else [one]
+asked = ["{git}", *options, "config", "--list", "--show-origin", "--name-only", "-z"]
+with open("{log}", "ab") as log:
+    log.write(subprocess.run(asked, stdout=subprocess.PIPE).stdout)
+os.execv("{git}", ["{git}", *sys.argv[1:]])
+"""
+
+
+async def test_no_settings_that_a_run_could_write_are_read_after_it_whatever_they_are_called(
+    with_submodules, tmp_path, monkeypatch
+):
+    made = await with_submodules()
+    for place in (made.root, made.root / INNER):
+        git(place, "config", "brand.new.key", "value")
+        git(place, "config", "extensions.worktreeConfig", "true")
+        git(place, "config", "--worktree", "another.key", "value")
+    (made.root / "nested").mkdir()
+    git(made.root / "nested", "init", "-q")
+    change_submodules(made.root)
+    program, log = tmp_path / "telling/git", tmp_path / "read"
+    program.parent.mkdir()
+    program.write_text(_TELLING_GIT.format(python=sys.executable, git=shutil.which("git"), log=log))
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    assert_changes_shown((await show_changes(made.baseline, made.hidden))[0])
+    origins = set(log.read_text().split("\0")[::2]) - {""}
+    parts = [made.baseline.folder, *(made.baseline.folder / f"part-{number}" for number in range(3))]
+    assert origins == {"command line:", *(f"file:{part}/config" for part in parts)}
 
 
 async def test_a_repository_the_run_broke_or_removed_does_not_matter(workspace):
