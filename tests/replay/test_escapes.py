@@ -341,6 +341,35 @@ print("tried")
     victim.wait()
 
 
+@needs_python
+async def test_taking_the_first_process_over(escape, outside):
+    """It is bwrap, started outside: made to fork, it leaves a link to its file on the machine."""
+    code = """
+import ctypes, os, time
+library = ctypes.CDLL(None, use_errno=True)
+for call in (library.ptrace, library.process_vm_readv, library.process_vm_writev):
+    call.restype = ctypes.c_long
+child = os.fork()
+if not child:
+    time.sleep(60)
+held = ctypes.create_string_buffer(16)
+class Part(ctypes.Structure):
+    _fields_ = [("start", ctypes.c_void_p), ("size", ctypes.c_size_t)]
+part = Part(ctypes.addressof(held), 16)
+one = ctypes.byref(part)
+for pid in (1, child):
+    for call in (library.process_vm_readv, library.process_vm_writev):
+        print(call(pid, one, 1, one, 1, 0), end=" ")
+    print(library.ptrace(16, pid, None, None), end=" ")
+    print(library.ptrace(0x4206, pid, None, None))
+os.kill(child, 9)
+"""
+    (outside / "runs/workspace/try.py").write_text(code)
+    for reach in ((), [Endpoint("model.invalid")]):
+        finished = await escape(f"{PYTHON} try.py", reach=reach)
+        assert finished.stdout.splitlines() == ["-1 -1 -1 -1", "16 16 0 -1"], finished
+
+
 async def test_what_belongs_to_the_machine_though_it_is_seen_inside(escape, confined):
     """The sandbox's own program, by the first process's link to it; to root also devices and /proc."""
     script = """
