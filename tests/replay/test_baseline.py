@@ -397,3 +397,21 @@ async def test_a_submodule_that_became_a_link_is_not_followed(with_submodules, t
     assert "changed, not shown: libs (a link on the way to a submodule)" in diff
     for path in ("lost", "libs/outer", INNER):
         assert f"changed, not shown: {path} (a submodule that is no folder any more)" in diff
+
+
+async def test_a_skill_that_is_taken_out_of_a_submodule_is_in_no_diff(workspace, repository, tmp_path):
+    skills = tmp_path / "skills"
+    (skills / "heron-greet").mkdir(parents=True)
+    (skills / "heron-greet/SKILL.md").write_text("own")
+    (skills / "other.txt").write_text("other\n")
+    git(skills, "init", "-q")
+    git(skills, "add", ".")
+    git(skills, "commit", "-q", "-m", "skills")
+    allow = ("-c", "protocol.file.allow=always")
+    git(repository, *allow, "submodule", "add", "-q", skills.as_uri(), ".claude/skills")
+    git(repository, "commit", "-q", "-m", "skills")
+    made = await workspace()
+    assert [path.name for path in (made.path / ".claude/skills").iterdir() if path.name != ".git"] == [
+        "other.txt"
+    ]
+    assert await show_changes(made.baseline, made.hidden) == ("", ())
