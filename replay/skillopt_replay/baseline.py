@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from skillopt_replay.copying import copy_tree
-from skillopt_replay.folders import PRIVATE_PREFIX, make_folder, remove_tree, walk
-from skillopt_replay.git import EMPTY_TREE, GitFailed, run_git
+from skillopt_replay.folders import PRIVATE_PREFIX, lies_in, make_folder, remove_tree, walk
+from skillopt_replay.git import EMPTY_TREE, GitFailed, run_git, say_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,23 +37,39 @@ _SETTINGS = (
 )  # fmt: skip
 
 
+class Start(msgspec.Struct, frozen=True):
+    """What the folder at `path` in a workspace holds at first.
+
+    With `commit` its files are those of a commit, up to what its index says, whose objects lie in the
+    folder `objects`.
+    """
+
+    path: str = ""
+    commit: str | None = None
+    objects: Path | None = None
+
+
 class Baseline(msgspec.Struct, frozen=True):
-    """The workspace `root` as the run found it: the tree or commit `start` in the repository at `folder`."""
+    """The workspace `root` as the run found it: the tree or commit `start` in the repository at `folder`.
+
+    `parts` are the same of its submodules, by their paths.
+    """
 
     folder: Path
     root: Path
     start: str
+    parts: tuple[tuple[str, str], ...] = ()
 
 
-async def keep(root: Path, *, commit: str | None, objects: Path | None) -> Baseline:
-    """Keep what the workspace holds now.
-
-    With `commit` its files are those of a commit, up to what its index says, whose objects lie in the
-    folder `objects`; else all of its files are kept.
-    """
-    folder = await asyncio.to_thread(_make, root, commit, objects)
-    baseline = Baseline(folder, root, commit or EMPTY_TREE)
-    if commit is not None:
+async def keep(root: Path, start: Start, submodules: Sequence[Start] = ()) -> Baseline:
+    """Keep what the workspace holds now: all of its files, where it has no commit."""
+    folder = make_folder(root.parent, PRIVATE_PREFIX)
+    parts = tuple((one.path, one.commit or EMPTY_TREE) for one in submodules)
+    baseline = Baseline(folder, root, start.commit or EMPTY_TREE, parts)
+    begun = [(baseline, start), *zip(_split(baseline), submodules, strict=True)]
+    for one, of in begun:
+        await asyncio.to_thread(_make, one, of)
+    if start.commit is not None:
         return baseline
     try:
         await _stage(baseline)
@@ -65,19 +81,22 @@ async def keep(root: Path, *, commit: str | None, objects: Path | None) -> Basel
 
 async def renew(baseline: Baseline) -> Baseline:
     """Return the baseline as of now; new files, such as installed packages, stay out of later diffs."""
+    parts = [(await renew(part)).start for part in _split(baseline)]
     listed = await _git(baseline, "ls-files", "-z", "--others", "--directory", "--exclude-standard")
     lines = [f"/{_quote(name)}\n" for name in listed.split("\0") if name]
     with (baseline.folder / "info" / "exclude").open("a", encoding="utf-8", errors="surrogateescape") as file:
         file.writelines(lines)
     await _stage(baseline)
-    return msgspec.structs.replace(baseline, start=(await _git(baseline, "write-tree")).strip())
+    start = (await _git(baseline, "write-tree")).strip()
+    paths = [path for path, _ in baseline.parts]
+    return msgspec.structs.replace(baseline, start=start, parts=tuple(zip(paths, parts, strict=True)))
 
 
 async def follow(baseline: Baseline, root: Path, commit: str | None) -> Baseline:
     """Return the same baseline for `root`, a copy of the workspace, and bring both indexes up to date."""
     # No threads: they would go on when this is cancelled, and leave something behind.
     folder = make_folder(root.parent, PRIVATE_PREFIX)
-    copy = Baseline(folder, root, baseline.start)
+    copy = msgspec.structs.replace(baseline, folder=folder, root=root)
     try:
         await copy_tree(baseline.folder, folder)
         # Both know files by their times and numbers; without them git would read every file of the project
@@ -90,6 +109,9 @@ async def follow(baseline: Baseline, root: Path, commit: str | None) -> Baseline
         else:
             with contextlib.suppress(GitFailed):
                 await _git(copy, *refresh)
+        for part in _split(copy):
+            with contextlib.suppress(GitFailed):
+                await _git(part, *refresh)
     except BaseException:
         remove_tree(folder)
         raise
@@ -104,10 +126,10 @@ async def show_changes(baseline: Baseline, hidden: Sequence[str] = ()) -> tuple[
     """
     try:
         try:
-            text, unshown = await _compare(baseline, hidden, _QUICK_SECONDS)
+            text, unshown = await _compare_all(baseline, hidden, _QUICK_SECONDS)
         except GitFailed:
             removed = await asyncio.to_thread(_remove_traps, baseline)
-            text, unshown = await _compare(baseline, hidden, _SECONDS)
+            text, unshown = await _compare_all(baseline, hidden, _SECONDS)
             unshown += removed
     except (GitFailed, OSError) as error:
         return "", (f"what the run changed could not be told: {error}",)
@@ -117,12 +139,30 @@ async def show_changes(baseline: Baseline, hidden: Sequence[str] = ()) -> tuple[
     return text, ()
 
 
-async def _compare(baseline: Baseline, hidden: Sequence[str], seconds: float) -> tuple[str, list[str]]:
+async def _compare_all(baseline: Baseline, hidden: Sequence[str], seconds: float) -> tuple[str, list[str]]:
+    text, unshown = await _compare(baseline, hidden, seconds)
+    for (path, _), part in zip(baseline.parts, _split(baseline), strict=True):
+        # What the run put in its place may lead anywhere.
+        if part.root.is_symlink() or not part.root.is_dir() or not lies_in(part.root, baseline.root):
+            unshown.append(f"{say_name(path)} (a submodule that is no folder any more)")
+            continue
+        within = f"{path}/"
+        inside = [place.removeprefix(within) for place in hidden if place.startswith(within)]
+        more, others = await _compare(part, inside, seconds, within)
+        text += more
+        unshown += [f"{say_name(within)}{name}" for name in others]
+    return text, unshown
+
+
+async def _compare(
+    baseline: Baseline, hidden: Sequence[str], seconds: float, within: str = ""
+) -> tuple[str, list[str]]:
     unshown = await _stage(baseline, hidden, seconds)
     text = await _git(
         baseline,
         *("diff", "--cached", "--no-ext-diff", "--no-textconv", "--no-color", "--no-renames"),
-        *("--ignore-submodules=all", "--src-prefix=a/", "--dst-prefix=b/", baseline.start, "--", "."),
+        *("--ignore-submodules=all", f"--src-prefix=a/{within}", f"--dst-prefix=b/{within}"),
+        *(baseline.start, "--", "."),
         *_without(hidden),
         keep_bytes=DIFF_BYTES + 1,
         seconds=seconds,
@@ -150,7 +190,7 @@ def _choose(root: Path, names: list[str]) -> tuple[list[str], list[str], list[st
     chosen: list[str] = []
     unshown: list[str] = []
     for name in names:
-        path = root / name
+        path, said = root / name, say_name(name)
         try:
             status = path.lstat()
         except (FileNotFoundError, NotADirectoryError):
@@ -166,11 +206,11 @@ def _choose(root: Path, names: list[str]) -> tuple[list[str], list[str], list[st
             unshown.append(f"{len(names) - MAX_FILES} more files")
             break
         if stat.S_ISDIR(status.st_mode):
-            unshown.append(f"{name} (a repository of its own)")
+            unshown.append(f"{said} (a repository of its own)")
         elif not stat.S_ISREG(status.st_mode) and not stat.S_ISLNK(status.st_mode):
-            unshown.append(f"{name} (no regular file)")
+            unshown.append(f"{said} (no regular file)")
         elif status.st_size > MAX_FILE_BYTES:
-            unshown.append(f"{name} ({status.st_size / 1e6:.1f} MB)")
+            unshown.append(f"{said} ({status.st_size / 1e6:.1f} MB)")
         else:
             chosen.append(name)
     return gone, chosen, unshown
@@ -183,8 +223,15 @@ def _remove_traps(baseline: Baseline) -> list[str]:
     """
     root = baseline.root
     # Goes before what the run says of its files: an encoding that nobody knows, or that they are not in.
-    (baseline.folder / "info" / "attributes").write_text("* !working-tree-encoding\n")
+    for one in (baseline, *_split(baseline)):
+        (one.folder / "info" / "attributes").write_text("* !working-tree-encoding\n")
     removed = []
+    for part in _split(baseline):
+        # A link on the way to a submodule is an error to git, whatever else it is asked for.
+        for above in part.root.parents:
+            if above != root and above.is_relative_to(root) and above.is_symlink():
+                above.unlink()
+                removed.append(f"{say_name(str(above.relative_to(root)))} (a link on the way to a submodule)")
     for folder, _, files in walk(root):
         for name in files:
             path = Path(folder, name)
@@ -192,24 +239,31 @@ def _remove_traps(baseline: Baseline) -> list[str]:
             is_large = status.st_size > MAX_FILE_BYTES or not stat.S_ISREG(status.st_mode)
             if stat.S_ISFIFO(status.st_mode) or (name in _OWN and is_large):
                 path.unlink()
-                removed.append(f"{path.relative_to(root)} (no regular file of its kind)")
+                removed.append(f"{say_name(str(path.relative_to(root)))} (no regular file of its kind)")
     return sorted(removed)
 
 
-def _make(root: Path, commit: str | None, objects: Path | None) -> Path:
-    folder = make_folder(root.parent, PRIVATE_PREFIX)
+def _split(baseline: Baseline) -> list[Baseline]:
+    """Return those of the submodules, which lie in the folder of the whole."""
+    return [
+        Baseline(baseline.folder / f"part-{number}", baseline.root / path, start)
+        for number, (path, start) in enumerate(baseline.parts)
+    ]
+
+
+def _make(baseline: Baseline, start: Start) -> None:
+    folder = baseline.folder
     for name in ("objects/info", "refs", "info"):
         (folder / name).mkdir(parents=True)
     (folder / "HEAD").write_text("ref: refs/heads/none\n")
     (folder / "config").write_text("[core]\n\trepositoryformatversion = 0\n\tbare = false\n")
     (folder / "info" / "exclude").write_text("")
-    if objects is not None:
-        (folder / "objects" / "info" / "alternates").write_text(f"{objects}\n")
-    if commit is not None:
+    if start.objects is not None:
+        (folder / "objects" / "info" / "alternates").write_text(f"{start.objects}\n")
+    if start.commit is not None:
         # With the times of its files as they are now, so that unchanged ones need not be read.
         with contextlib.suppress(FileNotFoundError):
-            shutil.copy2(root / ".git" / "index", folder / "index")
-    return folder
+            shutil.copy2(baseline.root / ".git" / "index", folder / "index")
 
 
 def _quote(name: str) -> str:

@@ -35,8 +35,10 @@ async def run_git(
 ) -> str:
     """Run git in `folder` and return what it printed, without the white space around it if `is_text`.
 
-    Only `fetch` reaches other repositories, those on this machine; what it starts to serve them has to begin
-    with SERVE. Raises GitFailed, also when a list is longer than `keep_bytes`, and Unavailable without git.
+    A list made with `-z` is returned as it is, with each byte of a name that is no UTF-8 as a lone surrogate,
+    by which Python finds the file; `say_name` makes a name fit to be stored. Only `fetch` reaches other
+    repositories, those on this machine; what it starts to serve them has to begin with SERVE. Raises
+    GitFailed, also when a list is longer than `keep_bytes`, and Unavailable without git.
     """
     finished = await _run(folder, arguments, stdin, seconds, keep_bytes)
     if finished.returncode != 0:
@@ -45,7 +47,7 @@ async def run_git(
         raise GitFailed(f"git {_command(arguments)}: {said}")
     if finished.truncated and "-z" in arguments:
         raise GitFailed(f"git {_command(arguments)}: more than {keep_bytes} bytes of names")
-    return finished.stdout.strip() if is_text else finished.stdout
+    return finished.stdout.strip() if is_text and "-z" not in arguments else finished.stdout
 
 
 async def ask_git(folder: Path, *arguments: str) -> str | None:
@@ -82,12 +84,19 @@ async def _run(
             seconds=seconds,
             stdin=stdin,
             keep_bytes=keep_bytes,
+            # A name in a list has to lead to its file, whatever bytes it is made of.
+            errors="surrogateescape" if "-z" in arguments else "replace",
             bounds=_BOUNDS,
         )
     except FileNotFoundError as error:
         if shutil.which("git") is None:
             raise Unavailable("git is not installed", hint="install git") from error
         raise GitFailed(f"git {_command(arguments)}: {folder} is gone") from error
+
+
+def say_name(name: str) -> str:
+    """Return the name of a file as text that can be stored and shown."""
+    return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def _command(arguments: tuple[str, ...]) -> str:

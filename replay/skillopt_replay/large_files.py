@@ -9,7 +9,7 @@ import re
 import tempfile
 from pathlib import Path
 
-from skillopt_replay.git import run_git
+from skillopt_replay.git import run_git, say_name
 
 MAX_BYTES = 1_000_000_000
 _POINTER = re.compile(
@@ -32,7 +32,7 @@ async def fill_large_files(folder: Path, git_dir: Path) -> list[str]:
     if not missing:
         return []
     more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
-    named = ", ".join(missing[:3]) + more
+    named = ", ".join(map(say_name, missing[:3])) + more
     return [f"large files left as pointers, their content is not in the project's store: {named}"]
 
 

@@ -29,8 +29,9 @@ _USERINFO = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*://)?([^/?#\s]+)@")
 # A value can hold several: headers, a file of keys. Words that do not look made by chance are none.
 _BETWEEN = re.compile(r"[\s\"',;:={}\[\]@]+|\\n")
 _MADE_BY_CHANCE = re.compile(r"(?=.*[0-9])(?=.*[A-Za-z]).{16}", re.DOTALL)
-# Where programs break lines, which in a diff begin with a sign, and in JSON end with two characters.
-_BREAK = r"(?:\r?\n[ +-]?|\\n)?"
+# Where programs break lines, which in a diff begin with a sign, and in JSON end with two characters; and
+# where they colour what they looked for.
+_BREAK = r"(?:\r?\n[ +-]?|\\n|(?:\x1b\[[0-9;]*[mK]){1,4})?"
 _SPACE = r"(?:\s|\\n)[\s+-]*"
 # Where texts are cut: around a mark, or before and after what is told besides.
 _EDGES = re.compile(r"( \[\.\.\.\] |…|\n\[cut: |: | \()")
@@ -68,8 +69,8 @@ def keep_long(values: Iterable[str]) -> tuple[str, ...]:
 def mask(value: T, secrets: tuple[str, ...]) -> T:
     """Return the record with every secret masked in all of its texts.
 
-    Also as JSON, a URL or base64 would write it, the last one wherever in a text it begins, where lines were
-    broken, and what is left of one where the text was cut.
+    Also as JSON, a URL, hex or base64 would write it, the last one wherever in a text it begins, where lines
+    were broken or a part coloured, and what is left of one where the text was cut.
     """
     if not secrets:
         return value
@@ -86,6 +87,8 @@ def _write(secret: str) -> Iterator[str]:
     for written in (quote(raw, safe=""), quote(raw), quote(raw, safe="!'()*"), quote_plus(raw)):
         yield written
         yield _ESCAPED.sub(lambda match: match[0].lower(), written)
+    yield raw.hex()
+    yield raw.hex().upper()
     for before in range(3):
         # Without the characters that what stands before and after takes part in.
         encoded = base64.b64encode(bytes(before) + raw).decode()

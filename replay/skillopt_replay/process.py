@@ -48,7 +48,7 @@ _TIME = "time"
 class Finished(msgspec.Struct, frozen=True, kw_only=True):
     """How a child ended. `returncode` is negative for the signal that killed it.
 
-    `stdout` and `stderr` hold at most the bytes asked for (bad UTF-8 replaced); `truncated` says that
+    `stdout` and `stderr` hold at most the bytes asked for; `truncated` says that
     more was written and dropped, `flooded` that the child was killed for writing without end, `stopped` that
     it was killed because `enough` said so. `excess` is the limit of its Bounds that it was killed for, in
     words.
@@ -79,6 +79,7 @@ async def run(
     enough: Callable[[], bool] | None = None,
     stop: asyncio.Future[None] | None = None,
     is_sealed: bool = False,
+    errors: str = "replace",
     bounds: Bounds = Bounds(),  # noqa: B008 - frozen
 ) -> Finished:
     """Run `argv` with exactly this environment and wait for its end, or end it after `seconds`.
@@ -86,8 +87,9 @@ async def run(
     With `on_stdout` the output goes there in pieces and is not kept; `on_stderr` takes pieces of what is kept
     as well. After each piece `enough` tells whether the child has to be stopped, and at any time `stop`, when
     it is done. With `is_sealed` the outputs are sockets, which only those can write to whom the child hands
-    them. When the child ends, is out of time, floods, is stopped, passes its bounds, or the caller is
-    cancelled, its whole process group and every descendant that was seen outside of the group are killed.
+    them. `errors` is what becomes of output that is no UTF-8. When the child ends, is out of time, floods, is
+    stopped, passes its bounds, or the caller is cancelled, its whole process group and every descendant that
+    was seen outside of the group are killed.
     Raises OSError when the program cannot be started.
     """
     started = time.monotonic()
@@ -115,7 +117,7 @@ async def run(
         begun.close()
     return Finished(
         returncode=-signal.SIGKILL if begun.returncode is None else begun.returncode,
-        stdout=child.text(1),
+        stdout=child.text(1, errors),
         stderr=child.text(2),
         timed_out=ending == _TIME,
         truncated=child.dropped,
@@ -255,5 +257,5 @@ class _Child(asyncio.SubprocessProtocol):
         if not self.closed.done():
             self.closed.set_result(None)
 
-    def text(self, fd: int) -> str:
-        return self._kept[fd].decode("utf-8", "replace")
+    def text(self, fd: int, errors: str = "replace") -> str:
+        return self._kept[fd].decode("utf-8", errors)

@@ -5,8 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
+from skillopt_replay.baseline import Start
 from skillopt_replay.folders import lies_in, resolve
-from skillopt_replay.git import GitFailed, ask_git, run_git
+from skillopt_replay.git import GitFailed, ask_git, run_git, say_name
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -20,32 +23,39 @@ async def fill_submodules(
     fetch: Callable[[Path, Path, str], Awaitable[None]],
     *,
     depth: int = _DEPTH,
-) -> list[str]:
-    """Check out the submodules of the commit in `folder`, and return a note for each that is left out.
+) -> tuple[list[Start], list[str]]:
+    """Check out the submodules of the commit in `folder`; return what each holds, and notes.
 
     `git_dir` is the project's own git folder, below which git keeps its submodules. `fetch` makes a folder
     a workspace of its own at a commit, as for the project itself.
     """
     if not (folder / ".gitmodules").is_file():
-        return []
+        return [], []
     names = await _read_names(folder)
+    starts: list[Start] = []
     notes: list[str] = []
     for path, commit in await _list_links(folder):
-        target = folder / path
+        target, said = folder / path, say_name(path)
         source = _inside(git_dir, names.get(path, ""))
-        if source is None or not lies_in(target, folder) or target.is_symlink():
-            notes.append(f"submodule {path} left out: the project does not hold it")
+        if not lies_in(target, folder) or target.is_symlink():
+            source = None
+        else:
+            starts.append(Start(path))
+        if source is None:
+            notes.append(f"submodule {said} left out: the project does not hold it")
             continue
         try:
             target.mkdir(parents=True, exist_ok=True)
             await fetch(target, source, commit)
         except (GitFailed, OSError):
-            notes.append(f"submodule {path} left out: the project does not hold its commit {commit[:12]}")
+            notes.append(f"submodule {said} left out: the project does not hold its commit {commit[:12]}")
             continue
+        starts[-1] = Start(path, commit, source / "objects")
         if depth > 1:
-            inner = await fill_submodules(target, source, fetch, depth=depth - 1)
-            notes += [f"in {path}: {note}" for note in inner]
-    return notes
+            inner, more = await fill_submodules(target, source, fetch, depth=depth - 1)
+            starts += [msgspec.structs.replace(start, path=f"{path}/{start.path}") for start in inner]
+            notes += [f"in {said}: {note}" for note in more]
+    return starts, notes
 
 
 async def _read_names(folder: Path) -> dict[str, str]:

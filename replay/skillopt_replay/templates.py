@@ -151,7 +151,8 @@ class Templates:
         root = made.root.rename(folder / "workspace")
         workspace = msgspec.structs.replace(made, root=root, path=root / made.path.relative_to(made.root))
         kept = baseline.folder.rename(folder / "baseline")
-        return _Template(key, folder, workspace, Baseline(kept, root, baseline.start), size)
+        baseline = msgspec.structs.replace(baseline, folder=kept, root=root)
+        return _Template(key, folder, workspace, baseline, size)
 
     def _has_ready(self, template: _Template) -> bool:
         return any(copy.template is template for copy in self._ready)

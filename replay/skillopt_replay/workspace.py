@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from skillopt_replay.baseline import Baseline, keep
+from skillopt_replay.baseline import Baseline, Start, keep
 from skillopt_replay.copying import TooLarge, copy_folder, holds_settings
 from skillopt_replay.errors import ReplayError
 from skillopt_replay.folders import RUN_PREFIX, lies_in, make_folder, make_path, remove_tree, resolve
@@ -20,6 +20,8 @@ from skillopt_replay.submodules import fill_submodules
 from skillopt_replay.trash import discard
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from skillopt_replay.tasks import Task
 
 DEPTH = 100  # commits of history that come along
@@ -103,7 +105,8 @@ async def _fill(folder: Path, origin: Origin, skill: str) -> Workspace:
         return await _keep(Workspace(folder, folder, (origin.note,)), None)
     notes = [origin.note]
     await _fetch(folder, origin.common, origin.commit)
-    notes += await fill_submodules(folder, origin.common, _fetch_submodule)
+    submodules, left_out = await fill_submodules(folder, origin.common, _fetch_submodule)
+    notes += left_out
     notes += await fill_large_files(folder, origin.common)
     path = folder / origin.inside
     if not lies_in(path, folder):
@@ -113,11 +116,12 @@ async def _fill(folder: Path, origin: Origin, skill: str) -> Workspace:
         notes.append(f"{origin.inside} is not in that commit")
     hidden = await _hide_skill(folder, path, skill)
     workspace = Workspace(folder, path, tuple(notes), origin.commit, hidden)
-    return await _keep(workspace, origin.common / "objects")
+    return await _keep(workspace, origin.common / "objects", submodules)
 
 
-async def _keep(workspace: Workspace, objects: Path | None) -> Workspace:
-    baseline = await keep(workspace.root, commit=workspace.commit, objects=objects)
+async def _keep(workspace: Workspace, objects: Path | None, submodules: Sequence[Start] = ()) -> Workspace:
+    start = Start(commit=workspace.commit, objects=objects)
+    baseline = await keep(workspace.root, start, submodules)
     return msgspec.structs.replace(workspace, baseline=baseline)
 
 
@@ -192,7 +196,14 @@ async def _hide_skill(root: Path, path: Path, name: str) -> tuple[str, ...]:
             continue
         tracked = await run_git(root, "ls-files", "-z", "--", str(skill.relative_to(root)))
         if tracked:
-            await run_git(root, "update-index", "-z", "--skip-worktree", "--stdin", stdin=tracked.encode())
+            await run_git(
+                root,
+                "update-index",
+                "-z",
+                "--skip-worktree",
+                "--stdin",
+                stdin=tracked.encode("utf-8", "surrogateescape"),
+            )
         if skill.is_dir() and not skill.is_symlink():
             remove_tree(skill)
         else:

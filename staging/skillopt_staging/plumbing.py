@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from git.cmd import Git
 
 OLDEST_GIT = (2, 25)
+_NAMES_HOOKS = (2, 54)  # the first that runs hooks which its settings name, wherever core.hooksPath leads
 TIMEOUT_S = 120.0
 LOCK_TIMEOUT_S = 15.0
 LOCK_NAME = "skillopt.lock"
@@ -65,6 +67,11 @@ def _load() -> type[Git]:
     return Loaded
 
 
+@cache
+def _find_version() -> tuple[int, ...]:
+    return tuple(_load()().version_info)[:2]
+
+
 def check_git() -> None:
     """Raise StagingError, with what to do, where there is no git, or one too old to stage anything."""
     _load()
@@ -87,7 +94,7 @@ def run_git(
     Raises StagingError with git's own words when the status is not in `ok`, Busy when another process
     holds what it needs, NeedsDecision when a ref has moved since it was read.
     """
-    git = _load()
+    _load()
     if not folder.is_dir():
         raise StagingError(f"there is no folder {folder}", hint="was the project moved or deleted?")
     ours = {"GIT_TERMINAL_PROMPT": "0", "GIT_NO_REPLACE_OBJECTS": "1", **(env or {})}
@@ -96,21 +103,54 @@ def run_git(
     if not (as_user or index):
         # Names no file: a command that would read an index sees an empty one, never the user's.
         ours["GIT_INDEX_FILE"] = str(folder / ".skillopt-no-index")
+    settings = () if as_user else _SETTINGS
+    if not as_user:
+        ours |= _silence_hooks(folder, int(time.monotonic()))
+    status, output, errors = _execute(folder, settings, arguments, ours, data)
+    if status not in ok:
+        reason = errors.decode(errors="replace").strip() or f"it ended with status {status}"
+        raise _explain(folder, arguments[0], reason)
+    return status, output
+
+
+@lru_cache(maxsize=8)
+def _silence_hooks(folder: Path, second: int) -> Mapping[str, str]:
+    """Return the variables that switch off the hooks which settings alone make, whatever they are called.
+
+    Asked anew each `second`: git is started dozens of times for a proposal.
+    """
+    if _find_version() < _NAMES_HOOKS:
+        return {}
+    question = ("config", "-z", "--name-only", "--get-regexp", r"^hook\.")
+    listed = os.fsdecode(_execute(folder, (), question, {})[1])
+    names = sorted({key.partition(".")[2].rpartition(".")[0] for key in listed.split("\0")} - {""})
+    # By variables, as a name may hold what ends it on a command line.
+    silenced = {"GIT_CONFIG_COUNT": str(len(names))}
+    for number, name in enumerate(names):
+        silenced[f"GIT_CONFIG_KEY_{number}"] = f"hook.{name}.enabled"
+        silenced[f"GIT_CONFIG_VALUE_{number}"] = "false"
+    return silenced
+
+
+def _execute(
+    folder: Path, settings: Sequence[str], arguments: Sequence[str], env: Mapping[str, str], data: bytes = b""
+) -> tuple[int, bytes, bytes]:
+    git = _load()
     # GitPython always passes the whole environment on, so what must not get through is unset by env(1).
-    foreign = [name for name in os.environ if name.startswith("GIT_") and name not in _KEPT | ours.keys()]
+    foreign = [name for name in os.environ if name.startswith("GIT_") and name not in _KEPT | env.keys()]
     unset = [part for name in foreign for part in ("-u", name)]
     command = [
         *(["env", *unset] if unset else []),
         str(git.GIT_PYTHON_GIT_EXECUTABLE),
         *("-C", str(folder)),
-        *(part for setting in (() if as_user else _SETTINGS) for part in ("-c", setting)),
+        *(part for setting in settings for part in ("-c", setting)),
         *arguments,
     ]
     process = git(str(folder)).execute(
         command,
         istream=subprocess.PIPE,
         as_process=True,
-        env=ours,
+        env=env,
     )
     try:
         output, errors = process.communicate(data, timeout=TIMEOUT_S)
@@ -118,11 +158,7 @@ def run_git(
         process.kill()
         process.communicate()
         raise Busy(f"git {arguments[0]} did not end within {TIMEOUT_S:g} s in {folder}") from error
-    status = int(process.returncode)
-    if status not in ok:
-        reason = errors.decode(errors="replace").strip() or f"it ended with status {status}"
-        raise _explain(folder, arguments[0], reason)
-    return status, bytes(output)
+    return int(process.returncode), bytes(output), bytes(errors)
 
 
 def _explain(folder: Path, command: str, errors: str) -> StagingError:

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
 from skillopt_replay import baseline
 from skillopt_replay.baseline import DIFF_BYTES, show_changes
+from skillopt_replay.sandbox import Toolchains
+from skillopt_replay.sandbox.none import NoSandbox
+from skillopt_replay.setup import Setup
+from skillopt_replay.templates import Templates
 from skillopt_replay.workspace import prepare
 
 CHANGED = """\
@@ -137,9 +144,44 @@ async def test_no_program_the_run_names_in_its_repository_is_started(workspace, 
     assert not (tmp_path / "sprung").exists()
 
 
-async def test_a_repository_the_run_broke_or_removed_does_not_matter(workspace):
-    import shutil
+_TELLING_GIT = """#!{python} -IS
+import os, subprocess, sys
+arguments = iter(sys.argv[1:])
+options = []
+for one in arguments:
+    if not one.startswith("-"):
+        break
+    options += [one, next(arguments)] if one == "-c" else [one]
+asked = ["{git}", *options, "config", "--list", "--show-origin", "--name-only", "-z"]
+with open("{log}", "ab") as log:
+    log.write(subprocess.run(asked, stdout=subprocess.PIPE).stdout)
+os.execv("{git}", ["{git}", *sys.argv[1:]])
+"""
 
+
+async def test_no_settings_that_a_run_could_write_are_read_after_it_whatever_they_are_called(
+    with_submodules, tmp_path, monkeypatch
+):
+    made = await with_submodules()
+    for place in (made.root, made.root / INNER):
+        git(place, "config", "brand.new.key", "value")
+        git(place, "config", "extensions.worktreeConfig", "true")
+        git(place, "config", "--worktree", "another.key", "value")
+    (made.root / "nested").mkdir()
+    git(made.root / "nested", "init", "-q")
+    change_submodules(made.root)
+    program, log = tmp_path / "telling/git", tmp_path / "read"
+    program.parent.mkdir()
+    program.write_text(_TELLING_GIT.format(python=sys.executable, git=shutil.which("git"), log=log))
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    assert_changes_shown((await show_changes(made.baseline, made.hidden))[0])
+    origins = set(log.read_text().split("\0")[::2]) - {""}
+    parts = [made.baseline.folder, *(made.baseline.folder / f"part-{number}" for number in range(3))]
+    assert origins == {"command line:", *(f"file:{part}/config" for part in parts)}
+
+
+async def test_a_repository_the_run_broke_or_removed_does_not_matter(workspace):
     made = await workspace()
     (made.path / "README.md").write_text("changed\n")
     shutil.rmtree(made.path / ".git")
@@ -241,3 +283,135 @@ async def test_a_copied_folder_and_an_empty_one_have_a_diff_too(tmp_path, make_t
         assert ("-one" in diff) is (project is not None)
         assert await made.dispose() == ()
     assert list((tmp_path / "runs").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "name", [b"caf\xe9.txt", b"\xff\xfe/in.txt", b" space", b"line\nend", b"half\xed\xa0\x80"]
+)
+async def test_a_name_that_is_no_text_hides_nothing(workspace, repository, name):
+    was = repository / os.fsdecode(b"was-" + name)
+    was.parent.mkdir(exist_ok=True)
+    was.write_text("before\n")
+    git(repository, "add", "-A")
+    git(repository, "commit", "-q", "-m", "names")
+    made = await workspace()
+    (made.path / was.relative_to(repository)).write_text("after\n")
+    new = made.path / os.fsdecode(name)
+    new.parent.mkdir(exist_ok=True)
+    new.write_text("new\n")
+    diff, notes = await show_changes(made.baseline)
+    assert notes == ()
+    assert "+after" in diff
+    assert "+new" in diff
+    os.truncate(new, 2_000_000)
+    diff, _ = await show_changes(made.baseline)
+    assert "(2.0 MB)" in diff
+    diff.encode()  # it can be stored
+
+
+async def test_a_skill_with_such_names_is_taken_out(workspace, repository):
+    skill = repository / ".claude/skills/heron-greet"
+    skill.mkdir(parents=True)
+    (skill / os.fsdecode(b"caf\xe9.md")).write_text("own")
+    git(repository, "add", "-A")
+    git(repository, "commit", "-q", "-m", "skill")
+    made = await workspace()
+    assert not (made.path / ".claude/skills/heron-greet").exists()
+    assert await show_changes(made.baseline, made.hidden) == ("", ())
+
+
+@pytest.fixture
+def with_submodules(workspace, repository, tmp_path):
+    """Make a workspace whose project holds a submodule with another one in it, and lacks a third."""
+    allow = ("-c", "protocol.file.allow=always")
+    others = [tmp_path / name for name in ("inner", "outer", "lost")]
+    for other in others:
+        other.mkdir()
+        git(other, "init", "-q")
+        (other / "page.txt").write_text("page\n")
+        git(other, "add", ".")
+        git(other, "commit", "-q", "-m", "page")
+    git(others[1], *allow, "submodule", "add", "-q", others[0].as_uri(), "deep/inner")
+    git(others[1], "commit", "-q", "-m", "inner")
+    git(repository, *allow, "submodule", "add", "-q", others[1].as_uri(), "libs/outer")
+    git(repository, *allow, "submodule", "update", "-q", "--init", "--recursive")
+    git(repository, *allow, "submodule", "add", "-q", others[2].as_uri(), "lost")
+    git(repository, "commit", "-q", "-m", "submodules")
+    shutil.rmtree(repository / ".git/modules/lost")
+    return workspace
+
+
+INNER = "libs/outer/deep/inner"
+
+
+def change_submodules(root: Path) -> None:
+    (root / "libs/outer/page.txt").write_text("other\n")
+    (root / INNER / "new.txt").write_text("new\n")
+    git(root / INNER, "add", ".")
+    git(root / INNER, "commit", "-q", "-m", "mine")
+    (root / "lost/found.txt").write_text("found\n")
+    (root / "libs/outer/large").write_bytes(b"x" * 2_000_000)
+
+
+def assert_changes_shown(diff: str) -> None:
+    assert "--- a/libs/outer/page.txt\n+++ b/libs/outer/page.txt\n@@ -1 +1 @@\n-page\n+other\n" in diff
+    assert f"+++ b/{INNER}/new.txt" in diff
+    assert "+++ b/lost/found.txt" in diff
+    assert "changed, not shown: libs/outer/large (2.0 MB)" in diff
+
+
+async def test_changes_in_submodules_are_shown_committed_or_not(with_submodules):
+    made = await with_submodules()
+    assert await show_changes(made.baseline, made.hidden) == ("", ())
+    change_submodules(made.root)
+    diff, notes = await show_changes(made.baseline, made.hidden)
+    assert notes == ()
+    assert_changes_shown(diff)
+
+
+async def test_a_lent_and_set_up_workspace_shows_what_changed_in_submodules_too(
+    with_submodules, repository, tmp_path, make_task
+):
+    setup = Setup(command="echo set up > libs/outer/made.txt; echo set up > lost/made.txt")
+    kept = Templates(tmp_path / "runs", slots=1)
+    for _ in range(2):
+        made = await kept.take(make_task(project=str(repository)), setup, NoSandbox(), Toolchains())
+        assert (made.root / "libs/outer/made.txt").is_file()
+        assert await show_changes(made.baseline, made.hidden) == ("", ())
+        change_submodules(made.root)
+        assert_changes_shown((await show_changes(made.baseline, made.hidden))[0])
+        await kept.give_back(made)
+    await kept.close()
+
+
+async def test_a_submodule_that_became_a_link_is_not_followed(with_submodules, tmp_path):
+    (tmp_path / "secrets").mkdir()
+    (tmp_path / "secrets/page.txt").write_text("the secret")
+    made = await with_submodules()
+    for path, place in (("lost", tmp_path / "secrets"), ("libs", tmp_path)):
+        shutil.rmtree(made.root / path)
+        (made.root / path).symlink_to(place)
+    diff, notes = await show_changes(made.baseline, made.hidden)
+    assert notes == ()
+    assert "the secret" not in diff
+    assert "changed, not shown: libs (a link on the way to a submodule)" in diff
+    for path in ("lost", "libs/outer", INNER):
+        assert f"changed, not shown: {path} (a submodule that is no folder any more)" in diff
+
+
+async def test_a_skill_that_is_taken_out_of_a_submodule_is_in_no_diff(workspace, repository, tmp_path):
+    skills = tmp_path / "skills"
+    (skills / "heron-greet").mkdir(parents=True)
+    (skills / "heron-greet/SKILL.md").write_text("own")
+    (skills / "other.txt").write_text("other\n")
+    git(skills, "init", "-q")
+    git(skills, "add", ".")
+    git(skills, "commit", "-q", "-m", "skills")
+    allow = ("-c", "protocol.file.allow=always")
+    git(repository, *allow, "submodule", "add", "-q", skills.as_uri(), ".claude/skills")
+    git(repository, "commit", "-q", "-m", "skills")
+    made = await workspace()
+    assert [path.name for path in (made.path / ".claude/skills").iterdir() if path.name != ".git"] == [
+        "other.txt"
+    ]
+    assert await show_changes(made.baseline, made.hidden) == ("", ())

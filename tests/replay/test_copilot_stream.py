@@ -331,6 +331,72 @@ def test_tokens_beyond_all_bounds_can_be_priced_and_stored_and_are_not_believed(
     assert count < 0 or take_told(usage) == (None, None)
 
 
+def summary(nano: float | None = None, **used: Any) -> str:
+    told = {"requestCount": 1, "model": "qwen", "inputTokens": 900, "outputTokens": 100, **used}
+    if nano is not None:
+        told["copilotUsage"] = {"totalNanoAiu": nano}
+    data = {"success": True, "summaryContent": "It grew.", "compactionTokensUsed": told}
+    return json.dumps({"type": "session.compaction_complete", "data": data}) + "\n"
+
+
+@pytest.fixture
+def log(tmp_path, spent):
+    """The client's own log of events, beside its telemetry."""
+    spent.watch(tmp_path / "telemetry.jsonl", tmp_path / "session-state")
+    spent.read()
+    (tmp_path / "session-state/.session-operation-locks").mkdir(parents=True)
+    spent.read()
+    path = tmp_path / "session-state/0-1/events.jsonl"
+    path.parent.mkdir()
+    return path
+
+
+def test_a_summary_is_told_once_the_clients_own_log_tells_of_it(spent, log, tmp_path):
+    reader = StreamReader(None, spent)
+    (tmp_path / "telemetry.jsonl").write_text(span(2000))
+    assert reader.tally().told == 1
+    quoted = {"type": "tool.execution_complete", "data": {"result": {"content": summary()}}}
+    log.write_text(json.dumps(quoted) + "\n" + summary(cacheReadTokens=300)[:-9])
+    assert reader.tally().told == 1
+    log.write_text(log.read_text() + summary(cacheReadTokens=300)[-9:] + summary(requestCount=3))
+    tally = reader.tally()
+    assert tally.told == 5
+    assert tally.usage == Usage(2000 + 600 + 900, 200, 300)
+    assert reader.finish().usage == tally.usage
+
+
+@pytest.mark.parametrize(
+    ("told", "count"),
+    [
+        (summary(), 1),  # without a price, where the others have one
+        (summary(inputTokens=0, outputTokens=0, nano=1e9), 1),
+        (summary(requestCount=0, nano=1e9), 1),
+        (summary(requestCount=10**9, nano=1e9), 1),
+        (summary(inputTokens="many", nano=1e9), 1),
+        ('{"type": "session.compaction_complete", "data": {"success": false}}\n', 1),
+        ("session.compaction_complete\n", 1),
+        (summary(nano=60e9), 2),
+    ],
+)
+def test_a_summary_that_does_not_tell_all_that_it_took_counts_as_nothing_told(
+    spent, log, tmp_path, told, count
+):
+    (tmp_path / "telemetry.jsonl").write_text(span(10, **{"github.copilot.nano_aiu": 60e9}))
+    log.write_text(told)
+    tally = StreamReader(None, spent).tally()
+    assert tally.told == count
+    assert tally.usage.cost_usd == pytest.approx(0.6 * count)
+
+
+def test_a_log_in_a_folder_that_the_run_has_made_later_is_not_the_clients(spent, log):
+    log.write_text(summary())
+    spent.read()
+    (log.parents[1] / "0-0").mkdir()
+    (log.parents[1] / "0-0/events.jsonl").write_text(summary())
+    spent.read()
+    assert spent.meter.replies == 1
+
+
 def test_a_command_that_fills_the_usage_file_keeps_nobody_busy(spent, tmp_path, monkeypatch):
     monkeypatch.setattr(copilot_usage, "_MAX_BYTES", 3 * len(span(7)))
     with (tmp_path / "telemetry.jsonl").open("w") as file:

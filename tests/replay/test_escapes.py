@@ -341,6 +341,35 @@ print("tried")
     victim.wait()
 
 
+@needs_python
+async def test_taking_the_first_process_over(escape, outside):
+    """It is bwrap, started outside: made to fork, it leaves a link to its file on the machine."""
+    code = """
+import ctypes, os, time
+library = ctypes.CDLL(None, use_errno=True)
+for call in (library.ptrace, library.process_vm_readv, library.process_vm_writev):
+    call.restype = ctypes.c_long
+child = os.fork()
+if not child:
+    time.sleep(60)
+held = ctypes.create_string_buffer(16)
+class Part(ctypes.Structure):
+    _fields_ = [("start", ctypes.c_void_p), ("size", ctypes.c_size_t)]
+part = Part(ctypes.addressof(held), 16)
+one = ctypes.byref(part)
+for pid in (1, child):
+    for call in (library.process_vm_readv, library.process_vm_writev):
+        print(call(pid, one, 1, one, 1, 0), end=" ")
+    print(library.ptrace(16, pid, None, None), end=" ")
+    print(library.ptrace(0x4206, pid, None, None))
+os.kill(child, 9)
+"""
+    (outside / "runs/workspace/try.py").write_text(code)
+    for reach in ((), [Endpoint("model.invalid")]):
+        finished = await escape(f"{PYTHON} try.py", reach=reach)
+        assert finished.stdout.splitlines() == ["-1 -1 -1 -1", "16 16 0 -1"], finished
+
+
 async def test_what_belongs_to_the_machine_though_it_is_seen_inside(escape, confined):
     """The sandbox's own program, by the first process's link to it; to root also devices and /proc."""
     script = """
@@ -422,7 +451,7 @@ async def test_sockets_in_folders_that_a_run_is_shown(escape, outside):
     (shown / "link").symlink_to("var")
     (outside / "runs/workspace/try.py").write_text(f"""
 import socket
-for name in ("direct", "linked", "with space"):
+for name in ("direct", "linked", "with space", "relative"):
     try:
         socket.socket(socket.AF_UNIX).connect(f"{shown}/var/{{name}}")
         print("ESCAPED", name)
@@ -434,9 +463,16 @@ for name in ("direct", "linked", "with space"):
             server = opened.enter_context(socket.socket(socket.AF_UNIX))
             server.bind(str(shown / name))
             server.listen()
+        relative = "import socket; s = socket.socket(socket.AF_UNIX); s.bind('relative'); s.listen(); input()"
+        service = opened.enter_context(
+            subprocess.Popen([sys.executable, "-c", relative], cwd=shown / "var", stdin=subprocess.PIPE)
+        )
+        opened.callback(service.kill)
+        while not (shown / "var/relative").exists():
+            time.sleep(0.01)
         for reach in ((), [Endpoint("model.invalid")]):
             finished = await escape(f"{PYTHON} try.py", reach=reach, readable=[shown])
-            assert finished.stdout.splitlines() == ["Connection refused"] * 3, finished
+            assert finished.stdout.splitlines() == ["Connection refused"] * 4, finished
     # What nobody listens on any more is no reason not to start.
     finished = await escape("echo started", readable=[shown])
     assert finished.stdout == "started\n"

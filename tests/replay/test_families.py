@@ -9,9 +9,12 @@ import pytest
 from skillopt_replay.launcher.families import make_filter
 
 ALLOWED, REFUSED = "allowed", "refused"
-# Architectures with the numbers of socket, ioctl, add_key, request_key, keyctl, read.
-X86_64, I386 = (0xC000003E, 41, 16, 248, 249, 250, 0), (0x40000003, 359, 54, 286, 287, 288, 3)
-AARCH64, ARM = (0xC00000B7, 198, 29, 217, 218, 219, 63), (0x40000028, 281, 54, 309, 310, 311, 3)
+# Architectures with the numbers of socket, ioctl, add_key, request_key, keyctl, read, ptrace,
+# process_vm_readv, process_vm_writev.
+X86_64 = (0xC000003E, 41, 16, 248, 249, 250, 0, 101, 310, 311)
+I386 = (0x40000003, 359, 54, 286, 287, 288, 3, 26, 347, 348)
+AARCH64 = (0xC00000B7, 198, 29, 217, 218, 219, 63, 117, 270, 271)
+ARM = (0x40000028, 281, 54, 309, 310, 311, 3, 26, 376, 377)
 MACHINES = [("x86_64", X86_64), ("x86_64", I386), ("aarch64", AARCH64), ("aarch64", ARM)]
 each = pytest.mark.parametrize(("machine", "numbers"), MACHINES, ids=["x86_64", "i386", "aarch64", "arm"])
 
@@ -54,6 +57,30 @@ def test_no_call_gets_at_the_kernels_keys(machine, numbers):
     assert program is not None
     for call in numbers[3:6]:
         assert judge(program, numbers[0], call) == f"{REFUSED} 38"
+
+
+@each
+def test_the_first_process_is_not_taken_over_and_others_may_be_debugged(machine, numbers):
+    program = make_filter(machine)
+    assert program is not None
+    architecture, trace, *memory = numbers[0], *numbers[7:]
+    for request in (16, 0x4206):
+        # The kernel does not look at the upper half.
+        for first in (1, (7 << 32) | 1):
+            assert judge(program, architecture, trace, request, first) == f"{REFUSED} 1"
+            for call in memory:
+                assert judge(program, architecture, call, first) == f"{REFUSED} 1"
+        assert judge(program, architecture, trace, request, 2) == ALLOWED
+    assert judge(program, architecture, trace, 0, 0) == ALLOWED
+    for call in memory:
+        assert judge(program, architecture, call, 2, 1) == ALLOWED
+
+
+@each
+def test_nothing_is_taken_of_what_another_process_has_open(machine, numbers):
+    program = make_filter(machine)
+    assert program is not None
+    assert judge(program, numbers[0], 438, 3, 1) == f"{REFUSED} 38"
 
 
 @each

@@ -185,6 +185,16 @@ def test_a_secret_is_masked_however_programs_write_and_break_it(secret):
         assert len(left) <= len("it is  they say") + 18, left
 
 
+def test_a_secret_is_masked_in_hex_and_where_a_part_of_it_is_coloured():
+    secret = "sk-zq7Xk2LpV9rT4mW8nB3cY6dF"
+    for told in (secret.encode().hex(), secret.encode().hex().upper()):
+        assert mask(f"key: {told} end", (secret,)) == f"key: {MASK} end"
+    parted = f"\x1b[01;31m\x1b[K{secret[:3]}\x1b[m\x1b[K{secret[3:]}"
+    for told in (parted, f"{secret[:12]}\x1b[0m{secret[12:]}"):
+        assert secret[12:] not in mask(f"key: {told} end", (secret,))
+        assert secret[:12] not in mask(f"key: {told} end", (secret,))
+
+
 def test_a_variable_that_is_no_text_is_masked_as_it_is_told():
     secret = b"pass-\xff-word".decode("utf-8", "surrogateescape")
     told = b"it is pass-\xff-word".decode("utf-8", "replace")

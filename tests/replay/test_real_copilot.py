@@ -113,17 +113,20 @@ class TestCopilot(RealSuite):
         assert session.prompts == ("Please leave your log",)
         assert session.kind is Kind.REPLAY
 
-    async def test_the_summaries_that_it_asks_for_by_itself_count_though_it_tells_nothing_of_them(
-        self, run, server
-    ):
+    async def test_the_summaries_that_it_asks_for_by_itself_count_with_what_they_took(self, run, server):
         long = {"input": 120_000, "output": 50}
         at_work = do({"shell": "true"}, usage=long), do({"shell": "sleep 1"}, usage=long)
-        summary = {"name": "summary", "when": {}, "steps": [do({"say": "It grew."}, usage=long)]}
+        short = {"input": 40_000, "output": 77, "cache_read": 10_000}
+        summary = {"name": "summary", "when": {}, "steps": [do({"say": "It grew."}, usage=short)]}
         done = {**play("grow long", do({"say": "Done."})), "name": "done"}
         server.set_script({"plays": [play("grow long", *at_work, max_uses=2), done, summary]})
-        rollout = await run("Please grow long", tokens=10_000_000)
+        # Twice the dearest request, held back for what is not told yet, would not fit.
+        rollout = await run("Please grow long", tokens=400_000)
         assert rollout.outcome is Outcome.FINISHED, rollout.error
         asked = Counter(plays_of(server))
         assert asked["grow long"] == 2
         assert asked["summary"]
-        assert rollout.usage.tokens >= (2 + asked["summary"]) * 120_050
+        used = rollout.usage
+        assert used.cache_read_tokens == asked["summary"] * 10_000
+        assert used.input_tokens == 2 * 120_000 + asked["summary"] * 40_000 + 1_200
+        assert used.output_tokens == 2 * 50 + asked["summary"] * 77 + 40

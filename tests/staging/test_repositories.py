@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from skillopt_staging import plumbing
 from skillopt_staging.apply import apply, preview, revert
 from skillopt_staging.branches import discard, read, read_note
 from skillopt_staging.errors import NeedsDecision, NoRepository, StagingError
@@ -349,6 +351,50 @@ def test_nothing_that_a_projects_settings_name_is_started(repository, skill, pro
     revert(staged, apply(staged))
     discard(staged)
     assert [path.name for path in sprung.iterdir()] == []
+
+
+_NEWER_GIT = """#!/bin/sh
+[ "$1" = version ] && echo git version 2.54.0 && exit
+folder=$2
+ask() {{ {git} -C "$folder" config "$@"; }}
+case " $* " in *" update-ref "*|*" symbolic-ref "*|*" ls-files "*)
+    ask --name-only --get-regexp '^hook\\..*\\.command$' | while read -r key; do
+        [ "$(ask --bool "${{key%.command}}.enabled")" = false ] || sh -c "$(ask "$key")"
+    done
+esac
+exec {git} "$@"
+"""
+
+
+@pytest.fixture
+def newer_git(tmp_path, monkeypatch):
+    """A git that runs hooks named in settings alone, as those since 2.54 do; our own may be older."""
+    program = tmp_path / "newer/git"
+    program.parent.mkdir()
+    program.write_text(_NEWER_GIT.format(git=shutil.which("git")))
+    program.chmod(0o755)
+    monkeypatch.setattr(plumbing._load(), "GIT_PYTHON_GIT_EXECUTABLE", str(program))
+    for known in (plumbing._find_version, plumbing._silence_hooks):
+        known.cache_clear()
+    yield program
+    plumbing._find_version.cache_clear()
+
+
+def test_no_hook_that_is_named_in_settings_alone_runs(newer_git, repository, skill, git, propose, tmp_path):
+    sprung = tmp_path / "sprung"
+    for name in ("plain", "with.dot", "with = sign", 'a "quote"', "UPPER", "hook"):
+        git(repository, "config", f"hook.{name}.command", f"echo '{name}' >> {sprung}")
+        git(repository, "config", f"hook.{name}.event", "reference-transaction")
+        git(repository, "config", f"hook.{name}.enabled", "true")
+    subprocess.run([newer_git, "-C", repository, "update-ref", "refs/heads/mine", "HEAD"], check=True)
+    assert len(sprung.read_text().splitlines()) == 6, "the traps do not work"
+    sprung.unlink()
+    staged = propose()
+    preview(staged)
+    revert(staged, apply(staged))
+    discard(staged)
+    assert not sprung.exists()
+    assert git(repository, "config", "hook.plain.enabled") == "true"
 
 
 def test_what_a_partial_clone_lacks_is_not_fetched_behind_the_users_back(

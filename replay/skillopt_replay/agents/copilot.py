@@ -105,7 +105,7 @@ class Copilot(ClientAgent):
         def furnish(private: Path) -> Launch:
             self._unpack()
             config = self._furnish(private / "home", skill)
-            spent.watch(config / "telemetry.jsonl")
+            spent.watch(config / "telemetry.jsonl", config / "session-state")
             return Launch(
                 argv=tuple(self._command()),
                 env={**self._environment(private), **switch_on(config / "telemetry.jsonl")},

@@ -7,6 +7,7 @@ machine: the projects have to be at the same path there.
 from __future__ import annotations
 
 import asyncio
+import logging
 import uuid
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
@@ -155,6 +156,9 @@ async def open_dask(address: str, opener: Opener, *, agent: str) -> AsyncIterato
     """
     size = await find_workers(address)
     import distributed
+
+    # Of a scheduler that went away it tells by tracebacks, and our rollouts in words.
+    logging.getLogger(distributed.client.__name__).setLevel(logging.CRITICAL)
 
     from skillopt_replay.executors.dask_worker import Workbenches
 

@@ -2,8 +2,12 @@
 
 That of the network does not hold all kinds of sockets. Those of virtual machines (AF_VSOCK) lead to the host
 that this machine runs on, and to whatever listens for them here. The kernel's keys are one user's wherever he
-is, and who knows the number of one gets at it. And by moving its blocks a file can be changed without its
-times telling, by which it is known that a run has changed nothing.
+is, and who knows the number of one gets at it. By moving its blocks a file can be changed without its times
+telling, by which it is known that a run has changed nothing.
+
+And the first process of a sandbox is bwrap, started outside: who makes it fork, as a debugger can, has a
+process whose program is bwrap's own file on the machine, and may change that. What another process has open
+is not taken either: the client's output and its connections are its own.
 """
 
 from __future__ import annotations
@@ -16,22 +20,25 @@ _FAMILIES = (1, 2, 10, 16)  # AF_UNIX, AF_INET, AF_INET6, AF_NETLINK
 _LOAD, _AND, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x54, 0x15, 0x35, 0x06
 _NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT, _SECOND_ARGUMENT = 0, 4, 16, 24  # offsets in what the filter sees
 _ALLOW, _ERROR = 0x7FFF0000, 0x00050000
-_ENOTTY, _ENOSYS, _EAFNOSUPPORT = 25, 38, 97
+_EPERM, _ENOTTY, _ENOSYS, _EAFNOSUPPORT = 1, 25, 38, 97
 # The kind and number of what moves blocks from file to file: of ext4, XFS and F2FS.
 _MOVES, _KIND_AND_NUMBER = (0x660F, 0x586D, 0xF509), 0xFFFF
 _IO_URING_SETUP = 425  # it opens sockets without a system call for each; programs do without it
 _SOCKETCALL = 102  # hides its arguments behind a pointer; what is newer than 2015 does without it
 _X32 = 0x40000000
-# By machine: its architectures with the numbers of `socket` and `ioctl`, and those that are refused. The last
-# three of these are the calls for keys.
+_PIDFD_GETFD = 438
+_FIRST_PROCESS = 1
+_REFUSED = (_IO_URING_SETUP, _PIDFD_GETFD)
+# By machine: its architectures with the numbers of `socket`, `ioctl`, `ptrace`, and of those that read and
+# write the memory of another process; and those that are refused, the last three of which are for keys.
 _KNOWN = {
     "x86_64": (
-        (0xC000003E, 41, 16, (_IO_URING_SETUP, 248, 249, 250)),
-        (0x40000003, 359, 54, (_SOCKETCALL, _IO_URING_SETUP, 286, 287, 288)),
+        (0xC000003E, 41, 16, 101, (310, 311), (*_REFUSED, 248, 249, 250)),
+        (0x40000003, 359, 54, 26, (347, 348), (_SOCKETCALL, *_REFUSED, 286, 287, 288)),
     ),
     "aarch64": (
-        (0xC00000B7, 198, 29, (_IO_URING_SETUP, 217, 218, 219)),
-        (0x40000028, 281, 54, (_SOCKETCALL, _IO_URING_SETUP, 309, 310, 311)),
+        (0xC00000B7, 198, 29, 117, (270, 271), (*_REFUSED, 217, 218, 219)),
+        (0x40000028, 281, 54, 26, (376, 377), (_SOCKETCALL, *_REFUSED, 309, 310, 311)),
     ),
 }
 _INSTRUCTION = struct.Struct("=HBBI")
@@ -49,12 +56,14 @@ def make_filter(machine: str) -> bytes | None:
     for architecture, *_ in known:
         steps.append((_EQUAL, architecture, f"{architecture}", ""))
     steps.append((_RETURN, _ERROR | _ENOSYS, "", ""))
-    for architecture, socket, control, refused in known:
+    for architecture, socket, control, trace, memory, refused in known:
         places[f"{architecture}"] = len(steps)
         steps.append((_LOAD, _NUMBER, "", ""))
         # The same machine's calls with short pointers have other numbers, of which nothing is known here.
         steps.append((_AT_LEAST, _X32, "refuse", ""))
         steps += [(_EQUAL, number, "refuse", "") for number in refused]
+        steps += [(_EQUAL, number, "first", "") for number in memory]
+        steps.append((_EQUAL, trace, "second", ""))
         steps.append((_EQUAL, control, "ioctl", ""))
         steps.append((_EQUAL, socket, "socket", "allow"))
     places["socket"] = len(steps)
@@ -67,6 +76,11 @@ def make_filter(machine: str) -> bytes | None:
     steps.append((_RETURN, _ALLOW, "", ""))
     places["unknown"] = len(steps)
     steps.append((_RETURN, _ERROR | _ENOTTY, "", ""))
+    for place, argument in (("first", _FIRST_ARGUMENT), ("second", _SECOND_ARGUMENT)):
+        places[place] = len(steps)
+        steps += [(_LOAD, argument, "", ""), (_EQUAL, _FIRST_PROCESS, "deny", "allow")]
+    places["deny"] = len(steps)
+    steps.append((_RETURN, _ERROR | _EPERM, "", ""))
     places["allow"] = len(steps)
     steps.append((_RETURN, _ALLOW, "", ""))
     places["refuse"] = len(steps)
