@@ -7,7 +7,7 @@ from skillopt_harvesters.corrections import find_corrections, is_correction, mar
 from skillopt_harvesters.cursor import Change, FileCursor, changed
 from skillopt_harvesters.errors import HarvestError
 from skillopt_harvesters.families import Family
-from skillopt_harvesters.harvest import Harvest, Harvested, HarvestStats, harvest
+from skillopt_harvesters.harvest import Harvest, Harvested, harvest
 from skillopt_harvesters.mine import find_families, mine
 from skillopt_harvesters.mining import Known, Mining
 from skillopt_harvesters.outcomes import Outcome, Why
@@ -15,6 +15,7 @@ from skillopt_harvesters.records import Kind, Session, Signal, Tokens, ToolCall,
 from skillopt_harvesters.redact import redact
 from skillopt_harvesters.sentences import Correction
 from skillopt_harvesters.sources import SOURCES, Reading, Resume, Source, load_sources, read_file
+from skillopt_harvesters.stats import HarvestStats
 
 __all__ = [
     "SOURCES",

@@ -5,35 +5,27 @@ from __future__ import annotations
 import os
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
 from skillopt_harvesters.claims import Claims, MemoryClaims
-from skillopt_harvesters.cursor import (
-    Change,
-    Cursors,
-    FileCursor,
-    compare,
-    find_moved,
-    is_prefix,
-    make_cursor,
-)
+from skillopt_harvesters.cursor import Change, Cursors, FileCursor, compare, make_cursor
 from skillopt_harvesters.files import is_gone, open_regular, resolve
 from skillopt_harvesters.heads import HEAD, find_head
-from skillopt_harvesters.records import Session, Tokens
-from skillopt_harvesters.regrown import find_anew, go_on_as
-from skillopt_harvesters.richness import replaces
-from skillopt_harvesters.sources.base import Marks, Reading, Resume, Source
+from skillopt_harvesters.keeping import Keeper
+from skillopt_harvesters.records import Session
+from skillopt_harvesters.resuming import Resuming
+from skillopt_harvesters.sources.abilities import find_damage, find_fork, has_others
+from skillopt_harvesters.sources.base import Marks, Reading, Source
+from skillopt_harvesters.stats import HarvestStats
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from io import BufferedReader
-    from typing import TypeAlias
 
-    Recall: TypeAlias = Callable[[str, str], Session | None]
+    from skillopt_harvesters.resuming import Recall
 
-_MAX_WARNINGS = 200
 # What a faulty source may raise; errors of whoever keeps the claims are none of these, and pass.
 _FAULTS = (
     ArithmeticError,
@@ -57,44 +49,6 @@ class Harvested(msgspec.Struct, frozen=True, kw_only=True):
     session: Session | None
     cursor: FileCursor | None
     change: Change
-
-
-class HarvestStats(msgspec.Struct, kw_only=True):
-    """Counts of one harvest, growing while it runs. `sessions` and `turns` are those of changed sessions.
-
-    `skipped` counts what could not be used and was not counted by an earlier harvest: records, and files
-    that could not be read. `gone` names the files that have a cursor and are no longer there (the client
-    deletes old transcripts). Of the files that changed, `files_found` and `bytes_found` say what there is to
-    read, which is known when all folders have been looked through, and `files_done` and `bytes_done` how
-    much of that is.
-    """
-
-    files_seen: int = 0
-    files_found: int = 0
-    files_done: int = 0
-    bytes_found: int = 0
-    bytes_done: int = 0
-    files_read: int = 0
-    bytes_read: int = 0
-    sessions: int = 0
-    turns: int = 0
-    skipped: int = 0
-    warnings: list[str] = msgspec.field(default_factory=list)
-    unsaid: int = 0
-    gone: list[str] = msgspec.field(default_factory=list)
-
-    def warn(self, text: str) -> None:
-        """Add a warning; beyond the first 200 they are counted."""
-        if len(self.warnings) < _MAX_WARNINGS:
-            self.warnings.append(text)
-        else:
-            self.unsaid += 1
-
-    @property
-    def told(self) -> tuple[str, ...]:
-        """The warnings, and how many more there were."""
-        more = (f"and {self.unsaid} more warning{'s' * (self.unsaid > 1)}",) if self.unsaid else ()
-        return (*self.warnings, *more)
 
 
 class _Found(NamedTuple):
@@ -138,7 +92,8 @@ class Harvest:
         self._home = home
         self._claims: Claims = MemoryClaims() if claims is None else claims
         self._recall: Recall = recall or (lambda _client, _session: None)
-        self._counted: dict[tuple[str, str], int] = {}
+        self._keeper = Keeper(self.stats, self._recall)
+        self._resuming = Resuming(cursors, self._recall, self._claims)
 
     def __iter__(self) -> Iterator[Harvested]:
         seen: set[str] = set()
@@ -222,18 +177,18 @@ class Harvest:
                     yield Harvested(session=None, cursor=kept, change=change)
                     return
                 if cursor is not None:
-                    resume = self._resume(source, path, cursor, change)
+                    resume = self._resuming.resume(source, path, cursor, change)
                 else:
-                    resume = self._rename(source, path, file, marks)
+                    resume = self._resuming.rename(source, path, file, marks)
                 reading: Reading | None = None
                 head = b"" if resume else self._find_head(source, path, file)
                 file.seek(0)
                 if head is not None:
-                    began = None if resume or found.began else _find_fork(source, head, file, path)
+                    began = None if resume or found.began else find_fork(source, head, file, path)
                     if began is not None:
                         forks.append((source, found._replace(began=began)))
                         return
-                    resume = resume or self._keep_name(source, path, file, head, cursor)
+                    resume = resume or self._resuming.keep_name(source, path, file, head, cursor)
                     file.seek(0)
                     self.stats.files_read += 1
                     before = resume.offset if resume else 0
@@ -243,7 +198,7 @@ class Harvest:
                             goes_on = (
                                 resume.session if resume and resume.state and not source.rewrites else None
                             )
-                            if self._keeps(reading.session, goes_on):
+                            if self._keeper.keeps(reading.session, goes_on):
                                 yield Harvested(session=reading.session, cursor=None, change=change)
                             else:
                                 reading = msgspec.structs.replace(reading, state=b"")  # noqa: PLW2901
@@ -263,11 +218,11 @@ class Harvest:
         head = find_head(file, beginning, source.recognise)
         if head is not None:
             return head
-        damage = _find_damage(source, beginning, path)
+        damage = find_damage(source, beginning, path)
         if damage:
             self.stats.skipped += 1
             self.stats.warn(f"{path}: {damage}")
-        return b"" if _has_others(source, path) else None
+        return b"" if has_others(source, path) else None
 
     def _advance(self, before: int, growth: int, position: int, size: int) -> None:
         """Note how far a file has been read, of which only the end is new."""
@@ -275,102 +230,6 @@ class Harvest:
         # Its beginning is looked at more than once.
         self.stats.bytes_done = max(done, self.stats.bytes_done)
         self._progress(self.stats)
-
-    def _resume(self, source: Source, path: Path, cursor: FileCursor, change: Change) -> Resume | None:
-        """Return where to go on, when what was read of the file still stands."""
-        if not cursor.state or not (change is Change.APPENDED or source.rewrites):
-            return None
-        session = self._recall(source.name, cursor.session) if cursor.session else None
-        if session is not None and session.path != str(path):
-            session = None
-        if session is None and not source.rewrites:
-            return None
-        return Resume(offset=cursor.offset, state=cursor.state, session=session)
-
-    def _rename(self, source: Source, path: Path, file: BinaryIO, marks: Marks) -> Resume | None:
-        """Return the session of a file that was given another name, and where to go on in it.
-
-        The session keeps its id: by that it owns its records.
-        """
-        identify: Callable[[Path], str] | None = getattr(source, "identify", None)
-        if identify is None or source.rewrites or not isinstance(self._cursors, Cursors):
-            return None
-        for moved in find_moved(file, self._cursors, marks):
-            if moved.session in {"", identify(path)}:
-                continue
-            session = self._recall(source.name, moved.session)
-            if session is not None and session.path == moved.path:
-                return Resume(offset=moved.offset if moved.state else 0, state=moved.state, session=session)
-        return None
-
-    def _keep_name(
-        self, source: Source, path: Path, file: BinaryIO, head: bytes, cursor: FileCursor | None
-    ) -> Resume | None:
-        """Return what to read a file as that has another session than the one of its name.
-
-        It was given its name since, or it was emptied and holds another session now: then both are kept.
-        """
-        identify: Callable[[Path], str] | None = getattr(source, "identify", None)
-        if identify is None:
-            return None
-        own = identify(path)
-        name = (cursor.session if cursor else "") or own
-        stored = self._recall(source.name, name)
-        apart = _name_apart(source, path) if name == own else ""
-        if apart:
-            was_apart = self._claims.marks_of(f"{source.name}/{apart}")
-            if was_apart or (stored is not None and not _was_at(stored.path, path)):
-                return go_on_as(source, path, apart)
-        is_ours = cursor is None if stored is None else _was_at(stored.path, path)
-        # Without a state what was read was not kept.
-        stands = cursor is not None and cursor.state != b"" and is_prefix(file, cursor)
-        if getattr(source, "appends", False) and is_ours and not stands:
-            claims = self._claims
-            anew = find_anew(source, path, file, head=head, claims=claims, name=name, stored=stored)
-            # An older reader may have known records otherwise; but what it called so stays so.
-            if anew and (stored is not None or claims.marks_of(f"{source.name}/{anew}")):
-                name = anew
-        return None if name == own else go_on_as(source, path, name)
-
-    def _keeps(self, session: Session, goes_on: Session | None) -> bool:
-        """Count a session that was read, and tell whether it takes the place of what is stored of it."""
-        stats = self.stats
-        stored = goes_on or self._recall(session.client, session.id)
-        if stored is None and _is_copy(session):
-            return False
-        known = stored if stored is not None and stored.path == session.path else None
-        stats.skipped += max(session.skipped - (known.skipped if known else 0), 0)
-        for warning in session.warnings:
-            if known is None or warning not in known.warnings:
-                stats.warn(f"{session.path}: {warning}")
-        if goes_on is None and stored is not None:
-            wins = replaces(session, stored)
-            self._tell_lost(*((session, stored) if wins else (stored, session)), wins=wins)
-            if not wins:
-                return False
-        key = (session.client, session.id)
-        if key not in self._counted:
-            stats.sessions += 1
-        stats.turns += len(session.turns) - self._counted.get(key, 0)
-        self._counted[key] = len(session.turns)
-        return True
-
-    def _tell_lost(self, kept: Session, other: Session, *, wins: bool) -> None:
-        """Warn when another file with the same id, or one that was emptied, holds what is not kept."""
-        if set(other.prompts) <= set(kept.prompts):
-            return
-        if kept.path != other.path:
-            self.stats.warn(
-                f"{other.path}: its session {other.id} is also in {kept.path}, which holds more and is kept;"
-                " prompts that are only here are left out"
-            )
-        elif not wins:
-            self.stats.warn(
-                f"{other.path}: it was written anew and held more before, which is kept;"
-                " prompts that are only here now are left out"
-            )
-        elif set(other.prompts).isdisjoint(kept.prompts):
-            self.stats.warn(f"{other.path}: it was emptied and begun anew; what it held before is left out")
 
     def _blame(self, source: Source, error: Exception, where: str = "") -> None:
         self.stats.skipped += 1
@@ -385,42 +244,6 @@ class Harvest:
         self.stats.skipped += 1
         reason = error.strerror if isinstance(error, OSError) else "its name is not valid text"
         self.stats.warn(f"cannot read {os.fsencode(path).decode('utf-8', 'replace')}: {reason}")
-
-
-def _was_at(stored: str, path: Path) -> bool:
-    """Tell whether a file may be the one that something was read from: it is, or was moved."""
-    return stored == str(path) or (os.path.basename(stored) == path.name and is_gone(stored))  # noqa: PTH119
-
-
-def _name_apart(source: Source, path: Path) -> str:
-    """Return what a session is called when another one has its name; "" where names are never given twice."""
-    name: Callable[[Path], str] | None = getattr(source, "name_apart", None)
-    return name(path) if name else ""
-
-
-def _is_copy(session: Session) -> bool:
-    """Tell whether all there is in a session is another one's: its file was renamed, or forked just now."""
-    return session.before is not None and not session.turns and session.tokens == Tokens()
-
-
-def _find_fork(source: Source, head: bytes, file: BinaryIO, path: Path) -> str | None:
-    """Return when a fork began; None for what is none."""
-    find: Callable[[bytes, BinaryIO, Path], str | None] | None = getattr(source, "find_fork", None)
-    began = find(head, file, path) if find else None
-    file.seek(0)
-    return began
-
-
-def _find_damage(source: Source, head: bytes, path: Path) -> str:
-    """Return why a file that was not recognised should have been; "" for one of another program."""
-    find: Callable[[bytes, Path], str] | None = getattr(source, "find_damage", None)
-    return find(head, path) if find else ""
-
-
-def _has_others(source: Source, path: Path) -> bool:
-    """Tell whether other files hold the same session, which the source reads in the place of this one."""
-    find: Callable[[Path], bool] | None = getattr(source, "has_others", None)
-    return find is not None and find(path)
 
 
 def _measure(before: Marks | None, now: Marks) -> int:
