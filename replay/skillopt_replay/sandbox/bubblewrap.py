@@ -251,11 +251,12 @@ def _hide_kernel() -> list[str]:
 
 def _find_hidden(binds: Iterable[Path]) -> set[Path]:
     """Return the folders that are kept from runs, where they would be seen."""
-    found = find_kept(binds)
-    for folder in map(Path, _SYSTEM):
-        real = folder.resolve()  # some systems have /opt elsewhere
-        found |= {folder / path.relative_to(real) for path in find_kept([real])}
-    return found
+    places = [(folder, folder) for folder in binds]
+    places += [(Path(folder).resolve(), Path(folder)) for folder in _SYSTEM]  # some have /opt elsewhere
+    kept = find_kept(real for real, _ in places)
+    return {
+        folder / path.relative_to(real) for path in kept for real, folder in places if real in path.parents
+    }
 
 
 def _list_few(path: Path) -> list[Path] | None:
