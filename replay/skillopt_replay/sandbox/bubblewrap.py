@@ -81,7 +81,7 @@ class Bubblewrap:
         """Whether a run can be kept to the services it is given."""
         return self._network == "model" and self._start(network=True, reach=(_SERVICE,)).returncode == 0
 
-    @property
+    @cached_property
     def stamps(self) -> bool:
         """Whether the calls that change a file without a trace are known for this machine, and refused."""
         return make_filter(os.uname().machine) is not None
