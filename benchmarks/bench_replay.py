@@ -77,13 +77,14 @@ env_key = "MOCK_KEY"
 
 
 class Started(NamedTuple):
-    """What the client was started with, and a copy of the private folder it found."""
+    """What the client was started with, a copy of the private folder it found, and what it has in memory."""
 
     argv: list[str]
     env: dict[str, str]
     stdin: bytes
     private: Path
     copy: Path
+    memory: Path | None
 
 
 def find_program(client: str) -> Path | None:
@@ -147,7 +148,9 @@ def make_task(number: int, project: Path) -> Task:
     )  # fmt: skip
 
 
-async def note_start(agent: Agent, executor: LocalExecutor, job: Job, folder: Path) -> Started:
+async def note_start(
+    agent: Agent, executor: LocalExecutor, job: Job, folder: Path, memory: Path | None
+) -> Started:
     """Make one rollout, and keep what its client was started with."""
     noted: list[Started] = []
     run_process, lay_out = process.run, harness._lay_out
@@ -160,7 +163,7 @@ async def note_start(agent: Agent, executor: LocalExecutor, job: Job, folder: Pa
         copy = folder / "private"
         shutil.copytree(private, copy, symlinks=True)
         laid.append((launch, private))
-        noted.append(Started(list(launch.argv), launch.env, launch.stdin, private, copy))
+        noted.append(Started(list(launch.argv), launch.env, launch.stdin, private, copy, memory))
         return launch
 
     harness._lay_out = note_launch
@@ -182,12 +185,13 @@ def run_bare(started: Started, checkout: Path, number: int) -> float:
     shutil.copytree(started.copy, private, symlinks=True)
 
     def move(text: str) -> str:
-        return text.replace(str(started.private), str(private))
+        text = text.replace(str(started.private), str(private))
+        # What the sandbox keeps in memory for each run, a client has in its home by itself.
+        return text.replace(str(started.memory), str(private / "home")) if started.memory else text
 
     for file in private.rglob("*"):
         if file.is_file() and not file.is_symlink() and file.stat().st_size < 100_000:
-            data = file.read_bytes()
-            file.write_bytes(data.replace(str(started.private).encode(), str(private).encode()))
+            file.write_bytes(os.fsencode(move(os.fsdecode(file.read_bytes()))))
     began = time.perf_counter()
     done = subprocess.run(
         [move(part) for part in started.argv], cwd=checkout, input=started.stdin,
@@ -283,7 +287,7 @@ async def measure(client: str, program: Path, folder: Path, options: Any) -> boo
     try:
         first = Job(task=make_task(0, project), skill=None, limits=Limits())
         check(await executor.run(first))
-        started = await note_start(agent, executor, first, folder)
+        started = await note_start(agent, executor, first, folder, sandbox.memory)
         bare, ours = await compare_one_by_one(executor, started, project, options.runs)
         alone, together = (statistics.median(costs.elapsed) * 1e3 for costs in (bare, ours))
         extra, allowed = together - alone, max(50.0, 0.1 * alone)

@@ -9,6 +9,8 @@ import stat
 import time
 from typing import TYPE_CHECKING
 
+from skillopt_replay.held_files import find_room, held_open, may_hide
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
     from pathlib import Path
@@ -20,8 +22,6 @@ _SHARE = 0.05  # of the time may go into adding up what was written
 _ENTRY = 1024  # bytes that the least file takes, in the tables of a file system or in its memory
 _PARTS = 16  # of the limit, one of which may always be written between two looks, by whomever
 _STEP = 1.0  # seconds by which a clock is set back, and not only kept right
-_DELETED = " (deleted)"
-_File = tuple[int, int]  # its device and number
 
 
 class NestedTooDeep(OSError):
@@ -78,9 +78,7 @@ class DiskWatch:
             ) + held_open(pids, self._bounds.folders)
             # Others write to the disk as well: what is lost of it counts only where something may be hidden.
             lost = self._free - self._left_free
-            # What is written by a clock that was set back looks old.
-            hides = _find_lead() < self._ahead - _STEP or may_hide(pids, self._bounds.folders)
-            if total <= limit < lost and hides:
+            if total <= limit < lost and self._may_hide(pids):
                 total = lost
         except NestedTooDeep:
             return "folders nested deeper than a path can name"
@@ -88,6 +86,10 @@ class DiskWatch:
         ended = time.monotonic()
         self._next = ended + (ended - started) / _SHARE
         return f"more than {limit / _GB:.1f} GB written to disk" if total > limit else None
+
+    def _may_hide(self, pids: Collection[int]) -> bool:
+        # What is written by a clock that was set back looks old.
+        return _find_lead() < self._ahead - _STEP or may_hide(pids, self._bounds.folders)
 
 
 def written_since(
@@ -121,56 +123,16 @@ def written_since(
                 continue
             with held, os.scandir(held.fileno()) as entries:
                 for entry in entries:
-                    with _unless_too_deep():
+                    try:
                         if entry.is_dir(follow_symlinks=False):
                             waiting.append(f"{folder}/{entry.name}")
                         status = entry.stat(follow_symlinks=False)
+                    except OSError as error:
+                        _pass_over(error)
+                    else:
                         if status.st_ctime >= since:
-                            total += _room(status) + _ENTRY
+                            total += find_room(status) + _ENTRY
     return total
-
-
-def held_open(pids: Collection[int], folders: Sequence[Path]) -> int:
-    """Return the bytes of files that no folder holds any more, but one of the processes does.
-
-    Only on Linux, and only what lies on the file systems of the folders.
-    """
-    roots = tuple(os.path.realpath(folder) for folder in folders)
-    devices = set()
-    for root in roots:
-        with contextlib.suppress(OSError):
-            devices.add(os.stat(root).st_dev)  # noqa: PTH116 - as for all that follows
-    found: dict[_File, int] = {}
-    for pid in pids:
-        # Each thread may have a table of its own.
-        for thread in _names(f"/proc/{pid}/task"):
-            descriptors = f"/proc/{pid}/task/{thread}/fd"
-            for name in _names(descriptors):
-                with contextlib.suppress(OSError):
-                    status = os.stat(f"{descriptors}/{name}")  # noqa: PTH116 - many of them
-                    if not status.st_nlink and status.st_dev in devices and stat.S_ISREG(status.st_mode):
-                        found[status.st_dev, status.st_ino] = _room(status)
-        for file, size in _mapped(pid, roots):
-            found.setdefault(file, size)
-    return sum(found.values())
-
-
-def may_hide(pids: Collection[int], folders: Sequence[Path]) -> bool:
-    """Whether one of the processes uses removed files in a way that does not tell how large they are.
-
-    It has mapped some, maybe in part, or has passed on what nobody has taken yet.
-    """
-    roots = tuple(os.path.realpath(folder) for folder in folders)
-    return any(next(_mapped(pid, roots), None) or _passes_on(pid) for pid in pids)
-
-
-def _passes_on(pid: int) -> bool:
-    folder = f"/proc/{pid}/fdinfo"
-    for name in _names(folder):
-        with contextlib.suppress(OSError), open(f"{folder}/{name}") as lines:  # noqa: PTH123
-            if any(line.startswith("scm_fds:") and line.split()[1] != "0" for line in lines):
-                return True
-    return False
 
 
 def _find_lead() -> float:
@@ -186,21 +148,6 @@ def _find_free(folders: Sequence[Path]) -> int:
             status = os.statvfs(folder)
             free[os.stat(folder).st_dev] = status.f_bfree * status.f_frsize  # noqa: PTH116
     return sum(free.values())
-
-
-def _mapped(pid: int, roots: tuple[str, ...]) -> Iterator[tuple[_File, int]]:
-    """Yield the removed files below the roots that a process has mapped, and how far."""
-    ends: dict[_File, int] = {}
-    with contextlib.suppress(OSError), open(f"/proc/{pid}/maps", errors="replace") as lines:  # noqa: PTH123
-        for line in lines:
-            if not line.endswith(f"{_DELETED}\n"):
-                continue
-            span, _, offset, device, number, path = line.split(maxsplit=5)
-            if path.startswith(tuple(f"{root}/" for root in roots)):
-                start, end = (int(part, 16) for part in span.split("-"))
-                file = os.makedev(*(int(part, 16) for part in device.split(":"))), int(number)
-                ends[file] = max(ends.get(file, 0), int(offset, 16) + end - start)
-    yield from ends.items()
 
 
 class _Held:
@@ -270,20 +217,13 @@ def _look_into(folder: str, roots: tuple[str, ...], since: float, enough: int) -
 
 @contextlib.contextmanager
 def _unless_too_deep() -> Iterator[None]:
-    """Pass over what is gone or not ours."""
     try:
         yield
     except OSError as error:
-        if error.errno == errno.ENAMETOOLONG:
-            raise NestedTooDeep(error.errno, error.strerror) from None
+        _pass_over(error)
 
 
-def _names(folder: str) -> list[str]:
-    try:
-        return os.listdir(folder)  # noqa: PTH208 - of every process of a run
-    except OSError:
-        return []
-
-
-def _room(status: os.stat_result) -> int:
-    return int(getattr(status, "st_blocks", status.st_size / 512) * 512)
+def _pass_over(error: OSError) -> None:
+    """Pass over what is gone or not ours."""
+    if error.errno == errno.ENAMETOOLONG:
+        raise NestedTooDeep(error.errno, error.strerror) from None

@@ -31,6 +31,7 @@ class Unneeded:
     offline = True
     filters = True
     stamps = True
+    memory = None
 
     def wrap(
         self,

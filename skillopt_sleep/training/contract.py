@@ -136,6 +136,7 @@ class _Nothing:
     offline = True
     filters = True
     stamps = True
+    memory = None
 
     def wrap(
         self,

@@ -13,10 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from skillopt_replay import disk, process
+from skillopt_replay import disk, held_files, process
 from skillopt_replay.bounds import Bounds
-from skillopt_replay.disk import DiskWatch, held_open, written_since
+from skillopt_replay.disk import DiskWatch, written_since
 from skillopt_replay.folders import RUN_PREFIX, clear_leftovers, remove_tree
+from skillopt_replay.held_files import held_open
 from skillopt_replay.sandbox.none import NoSandbox
 from tests.replay.test_process import is_gone
 
@@ -246,6 +247,42 @@ def test_of_what_is_open_only_removed_files_beside_the_folders_count_and_each_on
 
 
 @linux_only
+def test_what_a_thread_has_open_by_itself_counts_and_what_threads_share_is_looked_at_once(
+    tmp_path, monkeypatch
+):
+    script = """
+import ctypes, os, threading, time
+def keep(number):
+    if number == 0:
+        ctypes.CDLL(None).unshare(0x400)
+    file = os.open(f"gone-{number}", os.O_CREAT | os.O_RDWR)
+    os.write(file, bytes(1_000_000))
+    os.unlink(f"gone-{number}")
+    opened.wait(20)
+    time.sleep(60)
+opened = threading.Barrier(10)
+for number in range(9):
+    threading.Thread(target=keep, args=(number,), daemon=True).start()
+opened.wait(20)
+print(flush=True)
+time.sleep(60)
+"""
+    looked_into = []
+    list_names = held_files._names
+    monkeypatch.setattr(held_files, "_names", lambda folder: looked_into.append(folder) or list_names(folder))
+    with subprocess.Popen([sys.executable, "-Ic", script], cwd=tmp_path, stdout=subprocess.PIPE) as running:
+        try:
+            assert running.stdout.read(1) == b"\n"
+            held = held_open([running.pid], [tmp_path])
+            tells = held_files._share_files(running.pid, running.pid)
+        finally:
+            running.kill()
+    assert 9_000_000 <= held < 10_000_000
+    tables = [folder for folder in looked_into if folder.endswith("/fd")]
+    assert len(tables) == (2 if tells else 10)
+
+
+@linux_only
 @pytest.mark.parametrize("mode", [0o000, 0o400, 0o300])
 def test_a_folder_that_stays_closed_to_us_is_counted_and_stays_closed(tmp_path, mode):
     outside, inside = tmp_path / "outside", tmp_path / "runs"
@@ -361,7 +398,7 @@ def test_when_we_are_killed_the_run_ends_with_all_it_started(tmp_path):
     )
     outer = f"""
 import asyncio, os, pathlib
-from skillopt_replay import disk, process
+from skillopt_replay import disk, held_files, process
 from skillopt_replay.sandbox.none import NoSandbox
 here = pathlib.Path({str(tmp_path)!r})
 argv = NoSandbox().wrap([{sys.executable!r}, "-I", "-c", {inner!r}], writable=[], readable=[], cwd=here)

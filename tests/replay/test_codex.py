@@ -188,7 +188,7 @@ async def test_its_own_sandbox_is_on_only_when_it_is_the_one_given(
     make_agent, make_task, workspace, tmp_path
 ):
     class Confining:
-        name, offline = "confining", True
+        name, offline, memory = "confining", True, Path("/in-memory")
 
         def wrap(self, argv, **_):
             return list(argv)
@@ -196,7 +196,10 @@ async def test_its_own_sandbox_is_on_only_when_it_is_the_one_given(
     for sandbox in (Confining(), NoSandbox()):
         agent = make_agent("done()", sandbox=sandbox)
         await agent.run(make_task(), None, workspace, Limits())
-        assert notes_of(tmp_path)["argv"][4:6] == ["--sandbox", "danger-full-access"]
+        notes = notes_of(tmp_path)
+        assert notes["argv"][4:6] == ["--sandbox", "danger-full-access"]
+        places = tomlkit.loads(notes["files"]["config.toml"][0]).get("sqlite_home")
+        assert places == (f"/in-memory/{ORIGINATOR}" if sandbox.memory else None)
     cli = Client(binary=tmp_path / "codex", version="0.171.0", credentials=None)
     await make_agent("done()", sandbox=CodexSandbox(cli)).run(make_task(), None, workspace, Limits())
     notes = notes_of(tmp_path)

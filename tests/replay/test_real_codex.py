@@ -134,6 +134,22 @@ class TestCodex(RealSuite):
             assert words in call.output
         assert "sk-fake" not in call.output
 
+    async def test_its_data_bases_lie_in_memory_and_the_run_goes_on_when_that_is_full(
+        self, run, server, confined
+    ):
+        place = f"{confined.memory}/{ORIGINATOR}"
+        look = f"ls {place}; find ~ -name '*.sqlite*' -printf 'on the disk\\n'"
+        fill = f"head -c 1G /dev/zero > {confined.memory}/filled; df --output=avail {confined.memory}"
+        server.set_script(
+            {"plays": [play("look", do({"shell": look}), do({"shell": fill}), do({"say": "Seen."}))]}
+        )
+        rollout = await run("Please look around")
+        assert (rollout.outcome, rollout.answer) == (Outcome.FINISHED, "Seen."), rollout.error
+        looked, filled = rollout.calls
+        assert ".sqlite" in looked.output
+        assert "on the disk" not in looked.output
+        assert filled.output.split()[-1] == "0"
+
     @pytest.fixture
     def own(self, private_home):
         """The client's own sandbox; skipped where it does not work either.

@@ -158,6 +158,9 @@ class Codex(ClientAgent):
         }
         if self._effort:
             config["model_reasoning_effort"] = self._effort
+        if self._sandbox.memory is not None:
+            # The client waits for the disk at each change of its data bases, which nobody reads afterwards.
+            config["sqlite_home"] = str(self._sandbox.memory / ORIGINATOR)
         skills: dict[str, Any] = {"bundled": {"enabled": False}}
         if not self._project_settings:
             config["project_doc_max_bytes"] = 0

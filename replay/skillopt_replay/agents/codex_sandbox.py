@@ -48,6 +48,7 @@ class CodexSandbox:
     offline = True
     filters = True
     stamps = False
+    memory = None
 
     def __init__(self, cli: Client) -> None:
         self._cli = cli

@@ -40,7 +40,7 @@ _KEYS = ("/etc/ssl/private", "/etc/pki/tls/private")  # in what is shown of /etc
 _SMALL, _FEW = 1 * _MB, 12
 # Mount points inside the sandbox with their size: they lie in memory, which a run could fill.
 _EMPTY = {"/home": 16 * _MB, "/root": 16 * _MB, "/run": 16 * _MB, "/tmp": 512 * _MB, "/var/tmp": 64 * _MB}  # noqa: S108
-_SHM = 256 * _MB
+_MEMORY, _SHM = "/dev/shm", 256 * _MB  # noqa: S108
 _PAGE = 4096
 _HIDDEN = ("keys", "key-users", "kcore", "kallsyms", "timer_list", "sched_debug")
 _PROBE_SECONDS = 10.0
@@ -81,10 +81,14 @@ class Bubblewrap:
         """Whether a run can be kept to the services it is given."""
         return self._network == "model" and self._start(network=True, reach=(_SERVICE,)).returncode == 0
 
-    @property
+    @cached_property
     def stamps(self) -> bool:
         """Whether the calls that change a file without a trace are known for this machine, and refused."""
         return make_filter(os.uname().machine) is not None
+
+    @property
+    def memory(self) -> Path | None:
+        return Path(_MEMORY) if self._sized(_SHM) else None
 
     def wrap(
         self,
@@ -167,7 +171,7 @@ class Bubblewrap:
         # a program that the kernel starts outside of any sandbox, could be written in here; and the rights to
         # its files are the same in every /proc there is.
         options += ["--remount-ro", "/proc"]
-        options += [*self._sized(_SHM), "--tmpfs", "/dev/shm", "--remount-ro", "/dev"]  # noqa: S108
+        options += [*self._sized(_SHM), "--tmpfs", _MEMORY, "--remount-ro", "/dev"]
         for folder, size in _EMPTY.items():
             options += [*self._sized(size), "--tmpfs", folder]
         for folder in _SYSTEM:
@@ -247,11 +251,12 @@ def _hide_kernel() -> list[str]:
 
 def _find_hidden(binds: Iterable[Path]) -> set[Path]:
     """Return the folders that are kept from runs, where they would be seen."""
-    found = find_kept(binds)
-    for folder in map(Path, _SYSTEM):
-        real = folder.resolve()  # some systems have /opt elsewhere
-        found |= {folder / path.relative_to(real) for path in find_kept([real])}
-    return found
+    places = [(folder, folder) for folder in binds]
+    places += [(Path(folder).resolve(), Path(folder)) for folder in _SYSTEM]  # some have /opt elsewhere
+    kept = find_kept(real for real, _ in places)
+    return {
+        folder / path.relative_to(real) for path in kept for real, folder in places if real in path.parents
+    }
 
 
 def _list_few(path: Path) -> list[Path] | None:

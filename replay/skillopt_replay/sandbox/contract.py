@@ -63,6 +63,11 @@ class Sandbox(Protocol):
         """Whether nothing inside can change a file without the file's times telling."""
         ...
 
+    @property
+    def memory(self) -> Path | None:
+        """A folder that each run has for itself, in memory and bounded; None where there is none."""
+        ...
+
     def wrap(
         self,
         argv: Sequence[str],

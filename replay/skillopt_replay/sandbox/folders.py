@@ -50,9 +50,9 @@ def keep_from_runs(folders: Iterable[Path]) -> None:
 
 def find_kept(shown: Iterable[Path]) -> set[Path]:
     """Return the folders that are kept from runs, homes among them, links resolved, in what is shown."""
-    places = tuple(shown)
+    inside = tuple(os.path.join(place, "") for place in shown)  # noqa: PTH118 - for every run
     found = {path.resolve() for path in (*_kept, *homes())}
-    return {path for path in found if path.is_dir() and any(place in path.parents for place in places)}
+    return {path for path in found if str(path).startswith(inside) and path.is_dir()}
 
 
 def homes() -> set[Path]:

@@ -21,6 +21,7 @@ class NoSandbox:
     offline = False
     filters = False
     stamps = False
+    memory = None
 
     def wrap(
         self,

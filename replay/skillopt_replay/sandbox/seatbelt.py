@@ -52,6 +52,7 @@ class Seatbelt:
 
     offline = True
     stamps = False
+    memory = None
 
     def __init__(self, binary: Path = BINARY, *, network: str = "model") -> None:
         self._binary = binary
