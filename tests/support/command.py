@@ -1,4 +1,4 @@
-"""Our command as a shell would run it, in this process: a start of Python costs more than most of what it does."""
+"""Our command as a shell would run it, but in this process: a start of Python costs more than most calls."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 from unittest import mock
 
+import pytest
+
 import skillopt_sleep
 from skillopt_sleep.cli import main
 
@@ -23,8 +25,8 @@ def run_command(
 ) -> subprocess.CompletedProcess[str]:
     """Run the command with its outputs in pipes and nothing to read, and return what came of it.
 
-    `env` changes the environment; a value of None takes the variable away. A zone in TZ is in force meanwhile.
-    What a process would end with a traceback of is raised.
+    `env` changes the environment; a value of None takes the variable away. A zone in TZ is in force
+    meanwhile. An error that would end a process with a traceback is raised.
     """
     output, errors = _pipe(), _pipe()
     with _environment(env or {}), Path(os.devnull).open(encoding="utf-8") as nothing:
@@ -48,12 +50,10 @@ def _read(pipe: io.TextIOWrapper) -> str:
 
 
 def _call_main() -> int:
-    try:
+    with pytest.raises(SystemExit) as end:
         main()
-    except SystemExit as end:
-        assert end.code is None or isinstance(end.code, int), end.code
-        return end.code or 0
-    return 0
+    assert isinstance(end.value.code, int), end.value.code
+    return end.value.code
 
 
 @contextmanager
