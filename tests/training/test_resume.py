@@ -156,33 +156,46 @@ def count_paid(folder):
     return count
 
 
+class Doomed:
+    """Runs that kill themselves, started by one process; what they complain of lies in `said`."""
+
+    def __init__(self, folder):
+        self.said = folder / "said.txt"
+        self.starter = None
+
+    def run(self, folder, stage, number, kind):
+        """Return how it ended, as `doomed_run` writes it."""
+        if self.starter is None:
+            # Not before a test began: it takes over the home and the guards of the first one.
+            with self.said.open("w") as errors:
+                self.starter = subprocess.Popen(
+                    [sys.executable, "-m", "tests.support.doomed_run"],
+                    cwd=ROOT,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=errors,
+                    text=True,
+                )
+        self.starter.stdin.write(json.dumps([str(folder), stage, number, kind]) + "\n")
+        self.starter.stdin.flush()
+        return self.starter.stdout.readline()
+
+    def end(self):
+        if self.starter is not None:
+            self.starter.communicate(timeout=60)
+
+
 @pytest.fixture(scope="module")
 def doomed(tmp_path_factory):
-    """Starts the runs that kill themselves; what they complain of lies in the file that comes with it."""
-    said = tmp_path_factory.mktemp("doomed") / "said.txt"
-    with (
-        said.open("w") as errors,
-        subprocess.Popen(
-            [sys.executable, "-m", "tests.support.doomed_run"],
-            cwd=ROOT,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=errors,
-            text=True,
-        ) as starter,
-    ):
-        yield starter, said
-        starter.stdin.close()
-        assert starter.wait(60) == 0, said.read_text()
+    runs = Doomed(tmp_path_factory.mktemp("doomed"))
+    yield runs
+    runs.end()
 
 
 @pytest.fixture
 def kill_at(doomed):
     def kill(folder, stage, number, kind="plain"):
-        starter, said = doomed
-        starter.stdin.write(json.dumps([str(folder), stage, number, kind]) + "\n")
-        starter.stdin.flush()
-        assert starter.stdout.readline() == "-9\n", said.read_text()
+        assert doomed.run(folder, stage, number, kind) == "-9\n", doomed.said.read_text()
 
     return kill
 
