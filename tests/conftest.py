@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import importlib.util
 import os
 import signal
@@ -13,8 +15,6 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.configuration import set_hypothesis_home_dir
-
-sys.dont_write_bytecode = True
 
 # Shells start background jobs with Ctrl-C ignored, which children inherit; tests send it to theirs.
 for _name, _handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
@@ -32,6 +32,30 @@ settings.register_profile(
     "suite", deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60
 )
 settings.load_profile("suite")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """Let each worker load another part of the tests first.
+
+    To rewrite the asserts of a module takes longer than to load it with what another worker made of them.
+    """
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "")
+    if not worker or session.config.args != session.config.getini("testpaths"):
+        return
+    here = Path(__file__).parent
+    first, step = int(worker.removeprefix("gw")), int(os.environ["PYTEST_XDIST_WORKER_COUNT"])
+    for path in sorted(here.rglob("test_*.py"))[first::step]:
+        name = ".".join(path.relative_to(here.parent).with_suffix("").parts)
+        # Whatever is wrong with it is told when its tests are collected.
+        with contextlib.suppress(Exception):
+            importlib.import_module(name)
+
+
+def pytest_collection_finish() -> None:
+    """Keep what was made of the tests, and nothing of what they load."""
+    sys.dont_write_bytecode = True
+
 
 # What a test may inherit: enough to start programs, nothing that says who or where the user is.
 _KEEP = {"PATH", "LANG", "LC_ALL", "TERM", "TZ", "CI", "SYSTEMROOT", "PYTEST_CURRENT_TEST"}

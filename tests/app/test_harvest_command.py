@@ -23,6 +23,7 @@ from skillopt_sleep.paths import locate
 from skillopt_sleep.store.counts import count_sessions
 from skillopt_sleep.store.database import connect
 from tests.app.conftest import Sleeper
+from tests.support.command import run_command
 from tests.support.transcripts import write_session
 
 
@@ -218,17 +219,15 @@ def test_on_a_terminal_one_line_is_written_over_and_over(sleeper: Sleeper):
 
 def test_quiet_says_nothing_and_json_is_not_silenced(sleeper: Sleeper):
     write(sleeper, "first")
-    process = sleeper.start("harvest", "--quiet")
-    assert (*process.communicate(timeout=30), process.returncode) == ("", "", 0)
+    done = run_command("harvest", "--quiet")
+    assert (done.stdout, done.stderr, done.returncode) == ("", "", 0)
     (sleeper.projects / "-project" / "loop.jsonl").symlink_to("loop.jsonl")
-    process = sleeper.start("harvest", "--quiet")
-    out, errors = process.communicate(timeout=30)
-    assert (out, errors.count("\n")) == ("", 1)
-    assert errors.startswith("warning: cannot read ")
+    done = run_command("harvest", "--quiet")
+    assert (done.stdout, done.stderr.count("\n")) == ("", 1)
+    assert done.stderr.startswith("warning: cannot read ")
     (sleeper.projects / "-project" / "loop.jsonl").unlink()
-    process = sleeper.start("harvest", "--quiet", "--json")
-    out, errors = process.communicate(timeout=30)
-    assert (json.loads(out)["files_seen"], errors) == (1, "")
+    done = run_command("harvest", "--quiet", "--json")
+    assert (json.loads(done.stdout)["files_seen"], done.stderr) == (1, "")
     process = sleeper.start("harvest", "--quiet", "--watch")
     write(sleeper, "second")
     wait_for_sessions(2)
@@ -245,10 +244,9 @@ def test_quiet_says_nothing_and_json_is_not_silenced(sleeper: Sleeper):
     ],
 )
 def test_what_cannot_be_meant_is_refused(sleeper: Sleeper, arguments: list[str], said: str):
-    process = sleeper.start("harvest", *arguments)
-    out, errors = process.communicate(timeout=30)
-    assert (process.returncode, out) == (2, "")
-    assert said in errors
+    done = run_command("harvest", *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert said in done.stderr
 
 
 def test_further_roots_and_the_choice_of_clients_are_heeded(sleeper: Sleeper, tmp_path: Path):

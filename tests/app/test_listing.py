@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any, get_args
 
@@ -15,6 +13,7 @@ import pytest
 from skillopt_replay.tasks import Check, FileContains
 from skillopt_sleep.cli.tasks import word
 from tests.app.conftest import Sleeper
+from tests.support.command import run_command
 from tests.support.transcripts import write_session
 
 NEW_YORK, KATHMANDU, ST_JOHNS = "America/New_York", "Asia/Kathmandu", "America/St_Johns"
@@ -22,16 +21,8 @@ _WORDS = {"text", "pattern", "heading", "name", "command", "path", "schema", "cr
 
 
 def run(*arguments: str, zone: str = "UTC") -> subprocess.CompletedProcess[str]:
-    """Run the command as a process in a zone."""
-    return subprocess.run(
-        [sys.executable, "-m", "skillopt_sleep", *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        stdin=subprocess.DEVNULL,
-        env={**os.environ, "TZ": zone},
-        timeout=60,
-    )
+    """Run the command in a zone."""
+    return run_command(*arguments, env={"TZ": zone})
 
 
 def listed(*arguments: str, zone: str = "UTC") -> list[str]:

@@ -33,6 +33,27 @@ def cluster(tmp_path, guard):
     cluster.stop()
 
 
+@pytest.fixture(scope="module")
+def places(tmp_path_factory):
+    """Where clusters lie that several tests send their runs to, and those that were started."""
+    started: list[Cluster] = []
+    yield tmp_path_factory.mktemp("cluster"), started
+    for cluster in started:
+        cluster.stop()
+
+
+@pytest.fixture
+async def shared(places, private_home) -> Cluster:
+    """A cluster with one worker, for tests that leave it as it was."""
+    folder, clusters = places
+    if not clusters:
+        # Not before a test began: it takes over the home and the guards of the first one.
+        clusters.append(Cluster(folder))
+        clusters[0].add_worker()
+        await until(lambda: clusters[0].joined() == 1)
+    return clusters[0]
+
+
 def read_log(folder: Path) -> list[str]:
     path = folder / "log.txt"
     return path.read_text().splitlines() if path.exists() else []
@@ -216,10 +237,8 @@ async def test_runs_whose_scheduler_is_gone_are_not_waited_for(
     assert [record.name for record in caplog.records if record.exc_info] == []
 
 
-async def test_a_worker_with_another_agent_runs_nothing_and_costs_nothing(cluster, tmp_path, make_task):
-    cluster.add_worker()
-    await until(lambda: cluster.joined() == 1)
-    async with open_dask(cluster.address, Opener(str(tmp_path)), agent="fake 2") as executor:
+async def test_a_worker_with_another_agent_runs_nothing_and_costs_nothing(shared, tmp_path, make_task):
+    async with open_dask(shared.address, Opener(str(tmp_path)), agent="fake 2") as executor:
         rollout = await executor.run(Job(task=make_task(prompt="0"), skill=None, limits=Limits()))
     assert rollout.fault is Fault.WORKER
     assert rollout.error == "the worker cannot run it: it has fake 1 instead of fake 2"
@@ -227,10 +246,8 @@ async def test_a_worker_with_another_agent_runs_nothing_and_costs_nothing(cluste
     assert started(tmp_path, "task-1") == []
 
 
-async def test_a_worker_that_cannot_open_its_agent_says_why(cluster, tmp_path, make_task):
-    cluster.add_worker()
-    await until(lambda: cluster.joined() == 1)
-    async with open_dask(cluster.address, Opener(str(tmp_path), broken=True), agent="fake 1") as executor:
+async def test_a_worker_that_cannot_open_its_agent_says_why(shared, tmp_path, make_task):
+    async with open_dask(shared.address, Opener(str(tmp_path), broken=True), agent="fake 1") as executor:
         rollout = await executor.run(Job(task=make_task(prompt="0"), skill=None, limits=Limits()))
     assert rollout.outcome is Outcome.INFRASTRUCTURE
     assert "no agent on this machine (install one)" in (rollout.error or "")
@@ -246,12 +263,8 @@ async def test_a_worker_that_cannot_open_its_agent_says_why(cluster, tmp_path, m
         ("agent", "the worker has another instead of fake 1"),
     ],
 )
-async def test_a_result_that_is_not_the_jobs_own_counts_for_nobody(
-    cluster, tmp_path, make_task, forges, said
-):
-    cluster.add_worker()
-    await until(lambda: cluster.joined() == 1)
-    async with open_dask(cluster.address, Opener(str(tmp_path), forges=forges), agent="fake 1") as executor:
+async def test_a_result_that_is_not_the_jobs_own_counts_for_nobody(shared, tmp_path, make_task, forges, said):
+    async with open_dask(shared.address, Opener(str(tmp_path), forges=forges), agent="fake 1") as executor:
         rollout = await executor.run(Job(task=make_task(prompt="0"), skill=None, limits=Limits()))
     assert (rollout.task, rollout.outcome, rollout.fault) == ("task-1", Outcome.INFRASTRUCTURE, Fault.WORKER)
     assert said in (rollout.error or "")

@@ -1,19 +1,25 @@
-"""A training run that kills itself: at the n-th question or rollout of a stage, or before its n-th write.
+"""Training runs that kill themselves: at the n-th question or rollout of a stage, or before the n-th write.
 
-python -m tests.support.doomed_run FOLDER STAGE N [KIND]
+python -m tests.support.doomed_run
 
-KIND names the run: one of RUNS in tests/training/test_resume.py.
+reads lines of JSON, each FOLDER, STAGE, N and KIND of a run; KIND is one of RUNS in
+tests/training/test_resume.py. Every run is a process of its own, forked from this one before anything was
+trained in it, which saves loading the trainer each time. How it ended, as an exit status or the negative
+number of a signal, is written as a line.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import sys
+import traceback
 
+from skillopt_replay import checks
 from skillopt_sleep.training import Trainer, run_folder
-from tests.support.school import School, Teacher, name_stage
+from tests.support.school import School, Teacher, name_stage, search_here
 from tests.training.test_resume import RUNS
 
 _SPACES = ("rollout", "selection", "recheck", "slow_rollout", "test")
@@ -38,6 +44,7 @@ def main(folder, stage, number, kind):
             note(name_stage(more["schema"]))
             return await super().complete(messages, **more)
 
+    checks.search = search_here
     write = run_folder.write_atomically
 
     def write_or_die(path, text, **more):
@@ -57,5 +64,20 @@ def main(folder, stage, number, kind):
     asyncio.run(trainer.train(run.skill))
 
 
+def serve():
+    for line in sys.stdin:
+        child = os.fork()
+        if not child:
+            try:
+                main(*json.loads(line))
+            except BaseException:
+                traceback.print_exc()
+            finally:
+                os._exit(1)
+        _, status = os.waitpid(child, 0)
+        sys.stdout.write(f"{os.waitstatus_to_exitcode(status)}\n")
+        sys.stdout.flush()
+
+
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4] if len(sys.argv) > 4 else "plain")
+    serve()

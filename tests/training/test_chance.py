@@ -12,7 +12,7 @@ from skillopt_replay.ledger import MemoryLedger
 from skillopt_replay.rollouts import Outcome, Rollout
 from skillopt_sleep.training import Trainer
 from skillopt_sleep.training.reading import make
-from tests.support.school import School, Teacher, make_delays
+from tests.support.school import SEARCH, School, Teacher, make_delays, search_here
 from tests.training.test_resume import RUNS, read_tree
 
 STEPS, SEEDS = 20, 10
@@ -21,7 +21,8 @@ ALPHA = 0.05
 
 @pytest.mark.parametrize("kind", RUNS)
 @pytest.mark.parametrize("seed", range(2))
-async def test_whatever_order_replies_come_in_the_same_is_written(tmp_path, kind, seed):
+async def test_whatever_order_replies_come_in_the_same_is_written(tmp_path, monkeypatch, kind, seed):
+    monkeypatch.setattr(SEARCH, search_here)
     run = RUNS[kind]
     many = msgspec.structs.replace(run.config, env=msgspec.structs.replace(run.config.env, workers=16))
     plain = Trainer(School(**run.school), Teacher(**run.teacher), run.config, out=tmp_path / "plain")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import functools
 import json
-import os
 import re
 import sqlite3
 import subprocess
@@ -19,7 +18,7 @@ from skillopt_replay.skill_files import SkillFile
 from skillopt_replay.skills import Skill, new_skill
 from skillopt_sleep.training import Trainer
 from skillopt_sleep.training.reading import make
-from tests.support.school import School, Teacher, rule
+from tests.support.school import SEARCH, School, Teacher, rule, search_here
 
 ROOT = Path(__file__).parents[2]
 VALUES = {
@@ -121,6 +120,11 @@ def read_tree(folder):
     }
 
 
+@pytest.fixture(autouse=True)
+def searches(monkeypatch):
+    monkeypatch.setattr(SEARCH, search_here)
+
+
 @pytest.fixture(scope="module")
 def finish(tmp_path_factory):
     """Returns the files of a run that nothing interrupted, and how many calls it paid for."""
@@ -152,17 +156,48 @@ def count_paid(folder):
     return count
 
 
-def kill_at(folder, stage, number, kind="plain"):
-    ended = subprocess.run(
-        [sys.executable, "-m", "tests.support.doomed_run", str(folder), stage, str(number), kind],
-        cwd=ROOT,
-        env=dict(os.environ),
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert ended.returncode == -9, ended.stderr
+class Doomed:
+    """Runs that kill themselves, started by one process; what they complain of lies in `said`."""
+
+    def __init__(self, folder):
+        self.said = folder / "said.txt"
+        self.starter = None
+
+    def run(self, folder, stage, number, kind):
+        """Return how it ended, as `doomed_run` writes it."""
+        if self.starter is None:
+            # Not before a test began: it takes over the home and the guards of the first one.
+            with self.said.open("w") as errors:
+                self.starter = subprocess.Popen(
+                    [sys.executable, "-m", "tests.support.doomed_run"],
+                    cwd=ROOT,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=errors,
+                    text=True,
+                )
+        self.starter.stdin.write(json.dumps([str(folder), stage, number, kind]) + "\n")
+        self.starter.stdin.flush()
+        return self.starter.stdout.readline()
+
+    def end(self):
+        if self.starter is not None:
+            self.starter.communicate(timeout=60)
+
+
+@pytest.fixture(scope="module")
+def doomed(tmp_path_factory):
+    runs = Doomed(tmp_path_factory.mktemp("doomed"))
+    yield runs
+    runs.end()
+
+
+@pytest.fixture
+def kill_at(doomed):
+    def kill(folder, stage, number, kind="plain"):
+        assert doomed.run(folder, stage, number, kind) == "-9\n", doomed.said.read_text()
+
+    return kill
 
 
 @pytest.mark.parametrize(
@@ -182,7 +217,7 @@ def kill_at(folder, stage, number, kind="plain"):
         *(("write", number) for number in (1, 2, 5, 8, 9, 10, 11, 12, 25, 40, 50)),
     ],
 )
-def test_a_killed_run_goes_on_to_the_same_end(tmp_path, whole, stage, number):
+def test_a_killed_run_goes_on_to_the_same_end(tmp_path, whole, kill_at, stage, number):
     files, paid = whole
     folder = tmp_path / "run"
     kill_at(folder, stage, number)
@@ -210,7 +245,7 @@ def test_a_killed_run_goes_on_to_the_same_end(tmp_path, whole, stage, number):
         *(("promoted", "write", number) for number in (11, 12, 13, 30, 31, 32, 33, 34, 35, 36)),
     ],
 )
-def test_other_kinds_of_runs_go_on_to_the_same_end_as_well(tmp_path, finish, kind, stage, number):
+def test_other_kinds_of_runs_go_on_to_the_same_end_as_well(tmp_path, finish, kill_at, kind, stage, number):
     files, paid = finish(kind)
     folder = tmp_path / "run"
     kill_at(folder, stage, number, kind)
@@ -219,7 +254,7 @@ def test_other_kinds_of_runs_go_on_to_the_same_end_as_well(tmp_path, finish, kin
     assert count_paid(folder) == paid
 
 
-def test_what_was_paid_for_before_the_kill_is_not_asked_again(tmp_path, whole):
+def test_what_was_paid_for_before_the_kill_is_not_asked_again(tmp_path, whole, kill_at):
     folder = tmp_path / "run"
     kill_at(folder, "merge", 1)
     before = count_paid(folder)
