@@ -23,6 +23,7 @@ from skillopt_replay.faults import guess_fault
 from skillopt_replay.folders import PRIVATE_PREFIX, make_folder
 from skillopt_replay.masking import mask
 from skillopt_replay.models.claude import ENTRYPOINT, render
+from skillopt_replay.models.codex_lines import count, decode
 from skillopt_replay.models.completing import conclude, decline
 from skillopt_replay.models.schemas import simplify
 from skillopt_replay.protocols import Completion
@@ -50,30 +51,6 @@ _OFF = (
     "image_generation", "memories", "multi_agent", "plugins", "shell_tool", "skill_search", "sleep_tool",
     "tool_suggest", "unified_exec", "view_image",
 )  # fmt: skip
-
-
-class _Item(msgspec.Struct, frozen=True):
-    type: str = ""
-    text: str | None = None
-
-
-class _Told(msgspec.Struct, frozen=True):
-    message: str | None = None
-
-
-class _Spent(msgspec.Struct, frozen=True):
-    input_tokens: int = 0
-    cached_input_tokens: int = 0
-    cache_write_input_tokens: int = 0
-    output_tokens: int = 0
-
-
-class _Event(msgspec.Struct, frozen=True):
-    type: str = ""
-    message: str = ""
-    item: _Item | None = None
-    usage: _Spent | None = None
-    error: _Told | None = None
 
 
 class CodexModel:
@@ -239,13 +216,13 @@ class CodexModel:
         text, usage, problem = "", None, ""
         # Where any reply came, the service was there: what broke off before may have been paid for.
         cut = log.unheard if log.meter.replies else 0
-        for event in _decode(finished.stdout):
+        for event in decode(finished.stdout):
             if event.type == "error":
                 cut += is_cut(read_retry(event.message) or "")
             if event.item is not None and event.item.type == "agent_message":
                 text = event.item.text or ""
             if event.type == "turn.completed" and event.usage is not None:
-                usage = self._priced(_count(event.usage))
+                usage = self._priced(count(event.usage))
             if event.type == "turn.failed":
                 problem = (event.error and event.error.message) or "no reason given"
         if problem and guess_fault(None, problem) is Fault.REFUSAL:
@@ -290,19 +267,3 @@ class CodexModel:
         return Completion(
             text="", model=self._model or "", seconds=seconds, error=error[:700], fault=fault, usage=usage
         )
-
-
-def _decode(text: str) -> list[_Event]:
-    events = []
-    for line in text.splitlines():
-        try:
-            events.append(msgspec.json.decode(line, type=_Event))
-        except (msgspec.DecodeError, RecursionError):
-            continue
-    return events
-
-
-def _count(spent: _Spent) -> Usage:
-    cached = min(max(spent.cached_input_tokens, 0), max(spent.input_tokens, 0))
-    written = min(max(spent.cache_write_input_tokens, 0), max(spent.input_tokens - cached, 0))
-    return Usage(max(spent.input_tokens - cached - written, 0), max(spent.output_tokens, 0), cached, written)
