@@ -114,8 +114,10 @@ def _mask(value: Any, forms: list[tuple[str, str]]) -> Any:
             if head in value or tail in value:
                 value = broken.sub(masked, value)
         return _mask_pieces(value, forms)
-    if isinstance(value, tuple):
-        return tuple(_mask(one, forms) for one in value)
+    if isinstance(value, tuple | list):
+        return type(value)(_mask(one, forms) for one in value)
+    if isinstance(value, dict):
+        return {_mask(name, forms): _mask(one, forms) for name, one in value.items()}
     if isinstance(value, msgspec.Struct):
         old = {name: getattr(value, name) for name in value.__struct_fields__}
         new = {name: _mask(one, forms) for name, one in old.items()}
