@@ -185,6 +185,37 @@ def test_a_secret_is_masked_however_programs_write_and_break_it(secret):
         assert len(left) <= len("it is  they say") + 18, left
 
 
+@pytest.mark.parametrize(
+    ("secret", "written"),
+    [
+        ("Ab3+dE/fGh1JkL+mNoPq==", r'"Ab3+dE\/fGh1JkL+mNoPq=="'),  # JSON by PHP
+        ("Ab3+dE/fGh1JkL+mNoPq==", r'"Ab3\u002BdE/fGh1JkL\u002BmNoPq=="'),  # and by .NET
+        ("Ab3+dE/fGh1JkL+mNoPq==", r"Ab3=2BdE/fGh1JkL=2BmNoPq=3D=3D"),
+        ("sk_live-Zx9Qw8Er7Ty", r"sk\_live\-Zx9Qw8Er7Ty"),
+        ("tok&en<12>34'56", "tok&amp;en&lt;12&gt;34&#x27;56"),
+        ("tok&en<12>34'56", r"tok\&en\<12\>34\'56"),
+        ("tok&en<12>34'56", r"'tok&en<12>34'\''56'"),
+        ("tok&en<12>34'56", "'tok&en<12>34'\"'\"'56'"),
+        ("tok&en<12>34'56", "'tok&en<12>34''56'"),
+        ("pässwört-12€", r"p\303\244ssw\303\266rt-12\342\202\254"),
+        ("pässwört-12€", r"'p\xe4ssw\xf6rt-12\u20ac'"),
+        (r"a\\b\12345678", r'"a\\\\b\\12345678"'),
+    ],
+)
+def test_a_secret_is_masked_with_its_signs_escaped(secret, written):
+    said = Rollout(task="t", skill="", agent="a", model="m", outcome=Outcome.FINISHED, answer=f"x {written}")
+    assert mask(said, keep_long([secret])).answer.strip("x '\"") == MASK
+
+
+@pytest.mark.parametrize("sign", ["\\", "'", '"', "!", "ü"])
+def test_a_text_of_nothing_but_escapes_is_masked_at_once(sign):
+    text = f"ab{sign * 100_000}cd" + f"\\{sign}" * 50_000
+    said = Rollout(task="t", skill="", agent="a", model="m", outcome=Outcome.FINISHED, answer=text)
+    started = time.monotonic()
+    assert mask(said, (f"ab{sign * 12}cd{sign}",)).answer == text
+    assert time.monotonic() - started < 2.0
+
+
 def test_a_secret_is_masked_in_hex_and_where_a_part_of_it_is_coloured():
     secret = "sk-zq7Xk2LpV9rT4mW8nB3cY6dF"
     for told in (secret.encode().hex(), secret.encode().hex().upper()):
