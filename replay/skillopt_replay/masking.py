@@ -223,8 +223,13 @@ def _named(settings: Mapping[str, Any]) -> list[str]:
             continue
         if _SECRET_NAME.search(name):
             found += _strings(value, 0)
+        elif name == "query_params" and isinstance(value, dict):
+            # Signatures and codes go by many names there; what is no secret is the version asked for.
+            found += [one for key, one in value.items() if isinstance(one, str) and "version" not in key]
         elif isinstance(value, dict):
             found += _named(value)
+        elif isinstance(value, str):
+            found += _find_login(name, value)
     return found
 
 

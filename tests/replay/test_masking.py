@@ -90,6 +90,15 @@ def test_of_a_sign_in_the_key_the_header_and_the_password_of_a_proxy_are_secret(
     assert sorted(signed_in.secrets) == ["key-of-mine", "proxy-word", "team-secret", "t" * 40]
 
 
+def test_of_a_route_the_passwords_in_addresses_and_what_signs_its_requests_are_secret():
+    service = {
+        "base_url": "https://me:pass-word@gateway.invalid/v1",
+        "query_params": {"api-version": "2026-01-01-preview", "sig": "a-signature"},
+    }
+    route = {"model_provider": "own", "model_providers": {"own": service}}
+    assert sorted(find_secrets({}, route)) == ["a-signature", "pass-word"]
+
+
 def test_what_a_program_of_the_users_own_is_passed_is_secret_with_the_passwords_in_it():
     passed = {
         "DATABASE": "postgres://app:pass-word@db.invalid/shop",
