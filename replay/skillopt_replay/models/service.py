@@ -15,7 +15,7 @@ from skillopt_replay.attempts import begin_another
 from skillopt_replay.errors import CeilingReached
 from skillopt_replay.faults import find_fault
 from skillopt_replay.masking import find_secrets, mask
-from skillopt_replay.models.places import is_loopback, strip_login
+from skillopt_replay.models.places import UNUSABLE_PROXY, is_loopback, strip_login
 from skillopt_replay.models.replies import read_error
 from skillopt_replay.models.retries import Patience, is_transient, requested_wait
 from skillopt_replay.rollouts import Fault
@@ -142,11 +142,7 @@ class Service:
         try:
             client = self._open()
         except (httpx2.InvalidURL, ValueError, ImportError):
-            # In its words there may be a part of the password.
-            message = (
-                "the proxy that the environment names cannot be used: in a password # is written %23, / %2F"
-            )
-            return Failure(message, Fault.NETWORK, transient=False)
+            return Failure(UNUSABLE_PROXY, Fault.NETWORK, transient=False)
         try:
             return await asyncio.wait_for(self._exchange(client, body, received), self._timeout_s)
         except asyncio.TimeoutError:
