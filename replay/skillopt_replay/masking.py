@@ -35,7 +35,12 @@ _BREAK = r"(?:\r?\n[ +-]?|\\n|(?:\x1b\[[0-9;]*[mK]){1,4})?"
 _SPACE = r"(?:\s|\\n)[\s+-]*"
 # Where texts are cut: around a mark, or before and after what is told besides.
 _EDGES = re.compile(r"( \[\.\.\.\] |…|\n\[cut: |: | \()")
+_ENTITIES = {"&": "amp", "<": "lt", ">": "gt", '"': "quot", "'": "apos"}
+# What is written as it is in every kind of text.
+_PLAIN = re.compile(r"[A-Za-z0-9]+")
+_SIGNS = re.compile(r"[A-Za-z0-9]+|\\+|.", re.DOTALL)
 T = TypeVar("T")
+_Escaped = tuple[str, re.Pattern[str]]
 
 
 def find_secrets(
@@ -69,13 +74,14 @@ def keep_long(values: Iterable[str]) -> tuple[str, ...]:
 def mask(value: T, secrets: tuple[str, ...]) -> T:
     """Return the record with every secret masked in all of its texts.
 
-    Also as JSON, a URL, hex or base64 would write it, the last one wherever in a text it begins, where lines
-    were broken or a part coloured, and what is left of one where the text was cut.
+    Also as JSON, HTML, a URL, a shell, hex or base64 would write it, the last one wherever in a text it
+    begins, where lines were broken or a part coloured, and what is left of one where the text was cut.
     """
     if not secrets:
         return value
     forms = [(form, MASK) for secret in secrets for form in dict.fromkeys(_write(secret))]
-    return cast("T", _mask(value, forms))
+    escaped = [_find_escaped(secret) for secret in secrets if not _PLAIN.fullmatch(secret)]
+    return cast("T", _mask(value, forms, escaped))
 
 
 def _write(secret: str) -> Iterator[str]:
@@ -104,7 +110,7 @@ def _encode(secret: str) -> bytes:
         return secret.encode("utf-8", "surrogatepass")
 
 
-def _mask(value: Any, forms: list[tuple[str, str]]) -> Any:
+def _mask(value: Any, forms: list[tuple[str, str]], escaped: list[_Escaped]) -> Any:
     if isinstance(value, Enum):
         return value
     if isinstance(value, str):
@@ -113,15 +119,50 @@ def _mask(value: Any, forms: list[tuple[str, str]]) -> Any:
             head, tail, broken = _find_broken(form)
             if head in value or tail in value:
                 value = broken.sub(masked, value)
+        for piece, pattern in escaped:
+            if piece in value:
+                value = pattern.sub(MASK, value)
         return _mask_pieces(value, forms)
-    if isinstance(value, tuple):
-        return tuple(_mask(one, forms) for one in value)
+    if isinstance(value, tuple | list):
+        return type(value)(_mask(one, forms, escaped) for one in value)
+    if isinstance(value, dict):
+        return {_mask(name, forms, escaped): _mask(one, forms, escaped) for name, one in value.items()}
     if isinstance(value, msgspec.Struct):
         old = {name: getattr(value, name) for name in value.__struct_fields__}
-        new = {name: _mask(one, forms) for name, one in old.items()}
+        new = {name: _mask(one, forms, escaped) for name, one in old.items()}
         changed = {name: one for name, one in new.items() if one != old[name]}
         return msgspec.structs.replace(value, **changed) if changed else value
     return value
+
+
+@functools.lru_cache(maxsize=64)
+def _find_escaped(secret: str) -> _Escaped:
+    """Return a piece of a secret that is written as it is anywhere, and what finds all of it escaped."""
+    signs = "".join(map(_escape, _SIGNS.findall(secret)))
+    return max(_PLAIN.findall(secret), key=len, default=""), re.compile(signs)
+
+
+def _escape(sign: str) -> str:
+    """Return what finds a sign, or several backslashes, however languages, pages and mails write it."""
+    if _PLAIN.fullmatch(sign):
+        return sign
+    one, many = sign[0], len(sign)
+    raw = _encode(one)
+    units = one.encode("utf-16-be", "surrogatepass").hex()
+    ways = [
+        "".join(rf"\\{{1,2}}u{units[at : at + 4]}" for at in range(0, len(units), 4)),
+        "".join(rf"(?:%|=|\\{{1,2}}x){byte:02x}" for byte in raw),
+        "".join(rf"\\{{1,2}}{byte:03o}" for byte in raw),
+        rf"&(?:#x0*{ord(one):x}|#0*{ord(one)}|{_ENTITIES.get(one, '#')});",
+    ]
+    if one == "\\":
+        # Counted together: apart, there are many ways to share out those of a text.
+        return rf"(?:\\{{{many},{4 * many}}}|(?i:{'|'.join(ways)}){{{many}}})"
+    if one in "\"'":
+        # Doubled, or after the end of what is quoted, which begins anew.
+        ways += [one * 2, rf"{one}\\{one}{one}", "'\"'\"'"]
+    # The shorter ones last: with a part of a longer one the rest of the secret does not go on.
+    return rf"(?i:{'|'.join(ways)}|\\x{ord(one):02x}|\\{{0,3}}{re.escape(one)})"
 
 
 @functools.lru_cache(maxsize=1024)
@@ -182,8 +223,13 @@ def _named(settings: Mapping[str, Any]) -> list[str]:
             continue
         if _SECRET_NAME.search(name):
             found += _strings(value, 0)
+        elif name == "query_params" and isinstance(value, dict):
+            # Signatures and codes go by many names there; what is no secret is the version asked for.
+            found += [one for key, one in value.items() if isinstance(one, str) and "version" not in key]
         elif isinstance(value, dict):
             found += _named(value)
+        elif isinstance(value, str):
+            found += _find_login(name, value)
     return found
 
 

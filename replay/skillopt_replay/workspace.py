@@ -187,6 +187,9 @@ async def _hide_skill(root: Path, path: Path, name: str) -> tuple[str, ...]:
     """Remove the project's own skill, without a trace in what git reports; return where it may have been."""
     if not name:
         return ()
+    if "/" in name or name == "..":
+        # By a link in the project it could lead to files that are not ours to remove.
+        raise ReplayError(f"{name!r} is no name of a skill")
     folders = [root, *(p for p in (path, *path.parents) if p != root and p.is_relative_to(root))]
     found = [folder / place for folder in folders for place in _SKILL_FOLDERS]
     # A link out of the workspace leads to files that are not ours to remove.

@@ -72,6 +72,7 @@ def post_webhook(url: str, brief: Brief, failed: Callable[[str], None]) -> threa
     body = json.dumps({"event": "night", **msgspec.to_builtins(brief)}).encode()
 
     def send() -> None:
+        import http.client
         import urllib.request
 
         try:
@@ -80,12 +81,22 @@ def post_webhook(url: str, brief: Brief, failed: Callable[[str], None]) -> threa
             )
             with urllib.request.urlopen(request, timeout=_TIMEOUT_S) as answer:  # noqa: S310
                 answer.read(1024)
-        except (OSError, ValueError) as error:
-            failed(f"{type(error).__name__}: {error}")
+        except (OSError, ValueError, http.client.HTTPException) as error:
+            failed(_explain(error))
 
     thread = threading.Thread(target=send, name="webhook", daemon=True)
     thread.start()
     return thread
+
+
+def _explain(error: Exception) -> str:
+    """Return what went wrong without the words of others, which may hold the address and the key in it."""
+    code = getattr(error, "code", None)
+    if code is not None:
+        return f"HTTP {code}"
+    if isinstance(error, OSError):
+        return f"{type(error).__name__}: {error}"
+    return f"{type(error).__name__}: the address cannot be used, or what answers there is no HTTP"
 
 
 def notify_desktop(text: str, *, platform: str = sys.platform) -> str:

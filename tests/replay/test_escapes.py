@@ -451,7 +451,7 @@ async def test_sockets_in_folders_that_a_run_is_shown(escape, outside):
     (shown / "link").symlink_to("var")
     (outside / "runs/workspace/try.py").write_text(f"""
 import socket
-for name in ("direct", "linked", "with space", "relative"):
+for name in ("direct", "linked", "with space", "renamed", "twice", "relative"):
     try:
         socket.socket(socket.AF_UNIX).connect(f"{shown}/var/{{name}}")
         print("ESCAPED", name)
@@ -459,10 +459,12 @@ for name in ("direct", "linked", "with space", "relative"):
         print(error.strerror)
 """)
     with contextlib.ExitStack() as opened:
-        for name in ("var/direct", "link/linked", "var/with space"):
+        for name in ("var/direct", "link/linked", "var/with space", "var/renamed.tmp", "var/once"):
             server = opened.enter_context(socket.socket(socket.AF_UNIX))
             server.bind(str(shown / name))
             server.listen()
+        (shown / "var/renamed.tmp").rename(shown / "var/renamed")
+        (shown / "var/twice").hardlink_to(shown / "var/once")
         relative = "import socket; s = socket.socket(socket.AF_UNIX); s.bind('relative'); s.listen(); input()"
         service = opened.enter_context(
             subprocess.Popen([sys.executable, "-c", relative], cwd=shown / "var", stdin=subprocess.PIPE)
@@ -472,7 +474,7 @@ for name in ("direct", "linked", "with space", "relative"):
             time.sleep(0.01)
         for reach in ((), [Endpoint("model.invalid")]):
             finished = await escape(f"{PYTHON} try.py", reach=reach, readable=[shown])
-            assert finished.stdout.splitlines() == ["Connection refused"] * 4, finished
+            assert finished.stdout.splitlines() == ["Connection refused"] * 6, finished
     # What nobody listens on any more is no reason not to start.
     finished = await escape("echo started", readable=[shown])
     assert finished.stdout == "started\n"

@@ -51,6 +51,21 @@ def test_sockets_of_the_own_network_are_let_through_and_no_others(machine, numbe
     assert judge(program, numbers[0], numbers[6], 40) == ALLOWED
 
 
+@pytest.mark.parametrize(
+    ("machine", "architecture", "perf_event_open"),
+    [
+        ("x86_64", X86_64[0], 298),
+        ("x86_64", I386[0], 336),
+        ("aarch64", AARCH64[0], 241),
+        ("aarch64", ARM[0], 364),
+    ],
+)
+def test_no_call_watches_what_runs_on_the_machines_processors(machine, architecture, perf_event_open):
+    program = make_filter(machine)
+    assert program is not None
+    assert judge(program, architecture, perf_event_open, 0, -1 & 0xFFFFFFFF) == f"{REFUSED} 38"
+
+
 @each
 def test_no_call_gets_at_the_kernels_keys(machine, numbers):
     program = make_filter(machine)

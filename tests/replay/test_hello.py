@@ -129,6 +129,23 @@ def test_a_model_in_the_house_may_speak_without_tls(hear):
         hear(say_hello("evil.lan"), ("gpu.lan", 8000))
 
 
+ALERT = b"\x15\x03\x03\x00\x02\x01\x5a"  # one that ends nothing: the user has cancelled
+
+
+def test_no_record_of_another_kind_comes_before_or_within_a_hello(hear):
+    # Services pass over some of them: what we would read as one hello is another one to them.
+    hello = say_hello("api.example.com")
+    parts = [hello[:3] + len(part).to_bytes(2, "big") + part for part in (b"", hello[5:60], hello[60:])]
+    assert hear(b"".join(parts)) == b"".join(parts)
+    for kind in (20, 21, 23, 24):
+        other = bytes([kind]) + ALERT[1:]
+        for at in (1, 2):
+            with pytest.raises(OtherName, match="between the parts"):
+                hear(b"".join([*parts[:at], other, *parts[at:]]))
+        with pytest.raises(OtherName, match="did not speak TLS"):
+            hear(other + hello, ("gpu.lan", 8443))
+
+
 def test_other_extensions_are_let_through(hear):
     hello = extend(say_hello(None), 0, name_server("api.example.com"))
     hello = extend(hello, 0x1234, b"anything")
@@ -193,7 +210,9 @@ def ask_again(random: bytes = RETRY_RANDOM) -> bytes:
     )
 
 
-@pytest.mark.parametrize("before", [b"", b"\x14\x03\x03\x00\x01\x01", b"\x17\x03\x03\x00\x05early"])
+@pytest.mark.parametrize(
+    "before", [b"", b"\x14\x03\x03\x00\x01\x01", b"\x17\x03\x03\x00\x05early", ALERT, ALERT * 2]
+)
 @pytest.mark.parametrize("name", ["api.example.com", "evil.example.com"])
 def test_a_second_hello_asks_for_the_same_service_or_is_not_passed_on(before, name):
     (run, near), (far, service) = socket.socketpair(), socket.socketpair()
@@ -208,6 +227,8 @@ def test_a_second_hello_asks_for_the_same_service_or_is_not_passed_on(before, na
             with pytest.raises(OtherName, match="asked for evil"):
                 follow(near, far, SERVICE, first)
             service.setblocking(False)
+            if before:
+                assert service.recv(10_000) == before
             with pytest.raises(BlockingIOError):
                 service.recv(1)
         assert run.recv(10_000) == ask_again()
@@ -229,5 +250,7 @@ def test_a_client_that_gives_up_instead_of_a_second_hello_is_heard():
     with run, near, far, service:
         service.sendall(ask_again())
         run.sendall(b"\x15\x03\x03\x00\x02\x02\x28")
-        follow(near, far, SERVICE, say_hello("api.example.com"))
-        assert (service.recv(1) + near.recv(10)) == b"\x15\x03\x03\x00\x02\x02\x28"
+        run.shutdown(socket.SHUT_WR)
+        with pytest.raises(OSError, match="said nothing more"):
+            follow(near, far, SERVICE, say_hello("api.example.com"))
+        assert service.recv(10) == b"\x15\x03\x03\x00\x02\x02\x28"

@@ -186,3 +186,19 @@ def test_skills_of_a_project_that_lie_outside_of_it_are_not_its_own(runs, tmp_pa
     assert root / ".agents/skills/own/SKILL.md" in found
     assert len(found) == 2
     assert all(path.is_relative_to(root / ".agents/skills") for path in found)
+
+
+@pytest.mark.parametrize("name", ["link/theirs", "link/../beside", ".."])
+async def test_a_task_whose_skill_is_a_path_removes_nothing(repository, runs, make_task, tmp_path, name):
+    theirs = [tmp_path / "home/theirs/file", tmp_path / "beside/file"]
+    for path in theirs:
+        path.parent.mkdir(parents=True)
+        path.write_text("theirs")
+    (repository / ".claude/skills/beside").mkdir(parents=True)
+    (repository / ".claude/skills/beside/SKILL.md").write_text("mine")
+    (repository / ".claude/skills/link").symlink_to(tmp_path / "home")
+    git(repository, "add", ".")
+    git(repository, "commit", "-q", "-m", "a link")
+    with pytest.raises(ReplayError, match="is no name of a skill"):
+        await prepare(make_task(project=str(repository), skill=name), runs)
+    assert [path.read_text() for path in theirs] == ["theirs"] * 2

@@ -90,6 +90,15 @@ def test_of_a_sign_in_the_key_the_header_and_the_password_of_a_proxy_are_secret(
     assert sorted(signed_in.secrets) == ["key-of-mine", "proxy-word", "team-secret", "t" * 40]
 
 
+def test_of_a_route_the_passwords_in_addresses_and_what_signs_its_requests_are_secret():
+    service = {
+        "base_url": "https://me:pass-word@gateway.invalid/v1",
+        "query_params": {"api-version": "2026-01-01-preview", "sig": "a-signature"},
+    }
+    route = {"model_provider": "own", "model_providers": {"own": service}}
+    assert sorted(find_secrets({}, route)) == ["a-signature", "pass-word"]
+
+
 def test_what_a_program_of_the_users_own_is_passed_is_secret_with_the_passwords_in_it():
     passed = {
         "DATABASE": "postgres://app:pass-word@db.invalid/shop",
@@ -183,6 +192,37 @@ def test_a_secret_is_masked_however_programs_write_and_break_it(secret):
     for text in texts:
         left = mask(f"it is {text} they say", keep_long([secret])).replace(MASK, "")
         assert len(left) <= len("it is  they say") + 18, left
+
+
+@pytest.mark.parametrize(
+    ("secret", "written"),
+    [
+        ("Ab3+dE/fGh1JkL+mNoPq==", r'"Ab3+dE\/fGh1JkL+mNoPq=="'),  # JSON by PHP
+        ("Ab3+dE/fGh1JkL+mNoPq==", r'"Ab3\u002BdE/fGh1JkL\u002BmNoPq=="'),  # and by .NET
+        ("Ab3+dE/fGh1JkL+mNoPq==", r"Ab3=2BdE/fGh1JkL=2BmNoPq=3D=3D"),
+        ("sk_live-Zx9Qw8Er7Ty", r"sk\_live\-Zx9Qw8Er7Ty"),
+        ("tok&en<12>34'56", "tok&amp;en&lt;12&gt;34&#x27;56"),
+        ("tok&en<12>34'56", r"tok\&en\<12\>34\'56"),
+        ("tok&en<12>34'56", r"'tok&en<12>34'\''56'"),
+        ("tok&en<12>34'56", "'tok&en<12>34'\"'\"'56'"),
+        ("tok&en<12>34'56", "'tok&en<12>34''56'"),
+        ("pässwört-12€", r"p\303\244ssw\303\266rt-12\342\202\254"),
+        ("pässwört-12€", r"'p\xe4ssw\xf6rt-12\u20ac'"),
+        (r"a\\b\12345678", r'"a\\\\b\\12345678"'),
+    ],
+)
+def test_a_secret_is_masked_with_its_signs_escaped(secret, written):
+    said = Rollout(task="t", skill="", agent="a", model="m", outcome=Outcome.FINISHED, answer=f"x {written}")
+    assert mask(said, keep_long([secret])).answer.strip("x '\"") == MASK
+
+
+@pytest.mark.parametrize("sign", ["\\", "'", '"', "!", "ü"])
+def test_a_text_of_nothing_but_escapes_is_masked_at_once(sign):
+    text = f"ab{sign * 100_000}cd" + f"\\{sign}" * 50_000
+    said = Rollout(task="t", skill="", agent="a", model="m", outcome=Outcome.FINISHED, answer=text)
+    started = time.monotonic()
+    assert mask(said, (f"ab{sign * 12}cd{sign}",)).answer == text
+    assert time.monotonic() - started < 2.0
 
 
 def test_a_secret_is_masked_in_hex_and_where_a_part_of_it_is_coloured():

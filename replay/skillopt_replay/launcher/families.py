@@ -8,6 +8,9 @@ telling, by which it is known that a run has changed nothing.
 And the first process of a sandbox is bwrap, started outside: who makes it fork, as a debugger can, has a
 process whose program is bwrap's own file on the machine, and may change that. What another process has open
 is not taken either: the client's output and its connections are its own.
+
+Where the machine's settings let users watch whole processors, as some do who look for what is slow, what is
+seen of the programs that run there comes with pieces of their memory.
 """
 
 from __future__ import annotations
@@ -30,15 +33,16 @@ _PIDFD_GETFD = 438
 _FIRST_PROCESS = 1
 _REFUSED = (_IO_URING_SETUP, _PIDFD_GETFD)
 # By machine: its architectures with the numbers of `socket`, `ioctl`, `ptrace`, and of those that read and
-# write the memory of another process; and those that are refused, the last three of which are for keys.
+# write the memory of another process; and those that are refused: the last four watch processors, and are
+# for keys.
 _KNOWN = {
     "x86_64": (
-        (0xC000003E, 41, 16, 101, (310, 311), (*_REFUSED, 248, 249, 250)),
-        (0x40000003, 359, 54, 26, (347, 348), (_SOCKETCALL, *_REFUSED, 286, 287, 288)),
+        (0xC000003E, 41, 16, 101, (310, 311), (*_REFUSED, 298, 248, 249, 250)),
+        (0x40000003, 359, 54, 26, (347, 348), (_SOCKETCALL, *_REFUSED, 336, 286, 287, 288)),
     ),
     "aarch64": (
-        (0xC00000B7, 198, 29, 117, (270, 271), (*_REFUSED, 217, 218, 219)),
-        (0x40000028, 281, 54, 26, (376, 377), (_SOCKETCALL, *_REFUSED, 309, 310, 311)),
+        (0xC00000B7, 198, 29, 117, (270, 271), (*_REFUSED, 241, 217, 218, 219)),
+        (0x40000028, 281, 54, 26, (376, 377), (_SOCKETCALL, *_REFUSED, 364, 309, 310, 311)),
     ),
 }
 _INSTRUCTION = struct.Struct("=HBBI")

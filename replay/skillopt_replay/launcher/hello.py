@@ -11,7 +11,8 @@ import _socket
 
 from skillopt_replay.launcher.upstream import LOOPBACK, Address
 
-_HANDSHAKE, _ALERT, _CLIENT_HELLO, _SERVER_HELLO = 22, 21, 1, 2
+_HANDSHAKE, _CLIENT_HELLO, _SERVER_HELLO = 22, 1, 2
+_RECORDS = range(20, 25)  # the kinds of records that TLS knows
 # Stands for what is random elsewhere in the answer that asks for another hello (RFC 8446, 4.1.3).
 _RETRY = bytes.fromhex("cf21ad74e59a6111be1d8c021e65b891c2a211167abb8c5e079e09e2c8a8339c")
 _SERVER_NAME, _ENCRYPTED_HELLO = 0, 0xFE0D  # extensions
@@ -35,7 +36,8 @@ def read_opening(connection: _socket.socket, service: Address) -> bytes:
     connection.settimeout(_SECONDS)
     said = _read(connection, 1)
     if said[0] != _HANDSHAKE:
-        if port == 443:
+        # Many services pass over an alert that comes before the hello.
+        if port == 443 or said[0] in _RECORDS:
             raise OtherName("the run did not speak TLS")
         connection.settimeout(None)
         return said
@@ -58,24 +60,29 @@ def follow(near: _socket.socket, far: _socket.socket, service: Address, opening:
     if answer[5:6] != bytes([_SERVER_HELLO]) or answer[11 : 11 + len(_RETRY)] != _RETRY:
         return
     near.settimeout(_SECONDS)
-    said = b""
-    # What was sent early is thrown away by the service, and before some hellos comes a word for old devices.
-    while (kind := _read(near, 1)[0]) not in (_HANDSHAKE, _ALERT):
+    left = _LONGEST
+    # What was sent early is thrown away by the service, before some hellos comes a word for old devices, and
+    # not every alert ends a connection: what follows one may be the second hello all the same.
+    while (kind := _read(near, 1))[0] != _HANDSHAKE:
         head = _read(near, 4)
-        said += bytes([kind]) + head + _read(near, int.from_bytes(head[2:4], "big"))
-        if len(said) > _LONGEST:
+        body = _read(near, int.from_bytes(head[2:4], "big"))
+        far.sendall(kind + head + body)
+        left -= len(head) + len(body)
+        if left < 0:
             raise OSError("the second message of TLS does not come")
-    said += bytes([kind])
-    far.sendall(_read_hello(near, said, service[0]) if kind == _HANDSHAKE else said)
+    far.sendall(_read_hello(near, kind, service[0]))
     near.settimeout(None)
 
 
 def _read_hello(connection: _socket.socket, said: bytes, host: str) -> bytes:
-    """Return `said`, which ends with the first byte of a hello, and all of that, if it asks for the host."""
-    start, hello = len(said), b""
+    """Return `said`, the first byte of a hello, and all of that, if it asks for the host."""
+    hello = b""
     while len(hello) < 4 or len(hello) < 4 + int.from_bytes(hello[1:4], "big"):
-        if len(said) > start:
+        if len(said) > 1:
             said += _read(connection, 1)
+            if said[-1] != _HANDSHAKE:
+                # Services pass over some of them, and put together another hello than we would.
+                raise OtherName("the run put other words between the parts of its hello")
         head = _read(connection, 4)
         body = _read(connection, int.from_bytes(head[2:4], "big"))
         said += head + body

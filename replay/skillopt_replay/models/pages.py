@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from skillopt_replay.models.partial import Partial, SourceFailed
+from skillopt_replay.models.places import UNUSABLE_PROXY
 from skillopt_replay.models.retries import Patience, is_transient
 
 if TYPE_CHECKING:
@@ -44,11 +45,15 @@ def download_page(
 
     received = False
     failures = 0
-    with httpx2.Client(
-        follow_redirects=True,
-        timeout=httpx2.Timeout(read_s, connect=connect_s),
-        headers={"user-agent": "skillopt-sleep", "accept-encoding": "identity"},
-    ) as client:
+    try:
+        client = httpx2.Client(
+            follow_redirects=True,
+            timeout=httpx2.Timeout(read_s, connect=connect_s),
+            headers={"user-agent": "skillopt-sleep", "accept-encoding": "identity"},
+        )
+    except (httpx2.InvalidURL, ValueError, ImportError):
+        raise SourceFailed(UNUSABLE_PROXY) from None
+    with client:
         while partial.done < partial.size:
             before = partial.done
             try:

@@ -17,6 +17,8 @@ from skillopt_replay.models.digests import digest_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+# In place of the HTTP client's own words, which hold what it takes for the port: a part of the password.
+UNUSABLE_PROXY = "the proxy in the environment cannot be used: in a password # is written %23, / %2F"
 _MAGIC = b"GGUF"
 _LOGIN = re.compile(r"^([a-zA-Z][a-zA-Z0-9+.-]*://|//)?[^/?#]*@")
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
+from skillopt_replay.masking import mask
 from skillopt_replay.models.completing import charge, conclude, decline, fill_in
 from skillopt_replay.models.replies import Reply, ReplyUnreadable
 from skillopt_replay.models.service import Failure, Service
@@ -97,8 +98,22 @@ class RemoteModel:
     ) -> Completion:
         """Return what came of a call: its answer, and the tries before it that were `lost`.
 
-        `most` is the most that one try may have used: so much counts where nothing was told.
+        `most` is the most that one try may have used: so much counts where nothing was told. A server may say
+        the key that it was sent, which is masked.
         """
+        told = self._read(answer, read, schema, lost, seconds, max_tokens, most)
+        return mask(told, self._service.secrets)
+
+    def _read(
+        self,
+        answer: bytes | Failure,
+        read: Reader,
+        schema: Mapping[str, Any] | None,
+        lost: Sequence[Failure],
+        seconds: float,
+        max_tokens: int,
+        most: Usage,
+    ) -> Completion:
         if isinstance(answer, Failure):
             return self._failed(answer.message, answer.fault, seconds, charge(None, most, lost))
         try:

@@ -153,16 +153,25 @@ def _find_key(
     preset: Preset, env: Mapping[str, str], key_name: str | None, *, base_url: str, near: bool
 ) -> tuple[str | None, str]:
     if key_name is not None:
-        key = env.get(key_name)
+        key = _read_key(env, key_name)
         if not key:
             raise KeyMissing(f"{key_name} is not set", hint="it must hold the model server's key")
         return key, key_name
     if near and not preset.key_to_loopback:
         return None, ""
-    found = next((name for name in preset.key_names if env.get(name)), "")
+    found = next((name for name in preset.key_names if _read_key(env, name)), "")
     if not found and preset.needs_key and not near and preset.base_url in {None, base_url}:
         raise KeyMissing(f"{preset.key_names[0]} is not set", hint=f"set it to the key of {_host(base_url)}")
-    return env.get(found) or None, found
+    return _read_key(env, found) or None, found
+
+
+def _read_key(env: Mapping[str, str], name: str) -> str:
+    """Return the key without the white space that files leave around it. Raises KeyMissing."""
+    key = env.get(name, "").strip()
+    if not key.isascii() or not key.isprintable():
+        # Refused with words that hold it, if it came to be sent.
+        raise KeyMissing(f"{name} holds what no key can be made of", hint="copy the key into it once more")
+    return key
 
 
 def _azure_url(base_url: str, deployment: str, env: Mapping[str, str]) -> str:

@@ -14,7 +14,8 @@ import msgspec
 from skillopt_replay.attempts import begin_another
 from skillopt_replay.errors import CeilingReached
 from skillopt_replay.faults import find_fault
-from skillopt_replay.models.places import is_loopback, strip_login
+from skillopt_replay.masking import find_secrets, mask
+from skillopt_replay.models.places import UNUSABLE_PROXY, is_loopback, strip_login
 from skillopt_replay.models.replies import read_error
 from skillopt_replay.models.retries import Patience, is_transient, requested_wait
 from skillopt_replay.rollouts import Fault
@@ -68,14 +69,14 @@ class Service:
         remedies: Mapping[Fault, str] | None = None,
         inspect: Callable[[bytes], Failure | None] | None = None,
     ) -> None:
-        """`secret` is blanked in whatever the server says.
+        """`secret`, and a password in `url`, are masked in whatever the server says.
 
         `inspect` finds the failures that a server tells in a reply with status 200.
         """
         self.url = url
         self._name = name
         self._headers = {"content-type": "application/json", **(headers or {})}
-        self._secret = secret
+        self.secrets = find_secrets({"secret": secret or "", "address": url})
         self._timeout_s = timeout_s
         self._connect_s = connect_s
         self._patience = patience or Patience()
@@ -106,7 +107,7 @@ class Service:
         attempt = 0
         while True:
             await asyncio.sleep(max(0.0, self._not_before - time.monotonic()))
-            answer = await self._post(body)
+            answer = mask(await self._post(body), self.secrets)
             if isinstance(answer, bytes):
                 return answer
             attempt += 1
@@ -139,7 +140,11 @@ class Service:
 
         received = bytearray()
         try:
-            return await asyncio.wait_for(self._exchange(body, received), self._timeout_s)
+            client = self._open()
+        except (httpx2.InvalidURL, ValueError, ImportError):
+            return Failure(UNUSABLE_PROXY, Fault.NETWORK, transient=False)
+        try:
+            return await asyncio.wait_for(self._exchange(client, body, received), self._timeout_s)
         except asyncio.TimeoutError:
             return Failure(
                 f"no reply within {self._timeout_s:.0f} s", Fault.NETWORK, transient=True, paid=True
@@ -153,8 +158,9 @@ class Service:
             # A reply that came, and cannot be decoded.
             return Failure(f"{self.host}: {_describe(error)}", Fault.NETWORK, transient=False, paid=True)
 
-    async def _exchange(self, body: Mapping[str, Any], received: bytearray) -> bytes | Failure:
-        client = self._open()
+    async def _exchange(
+        self, client: httpx2.AsyncClient, body: Mapping[str, Any], received: bytearray
+    ) -> bytes | Failure:
         async with client.stream("POST", self.url, content=msgspec.json.encode(body)) as response:
             self._answered = True
             async for chunk in response.aiter_bytes():
@@ -171,8 +177,6 @@ class Service:
         message = f"HTTP {response.status_code} from {self.host}"
         if told.message:
             message += f": {told.message}"
-        if self._secret:
-            message = message.replace(self._secret, "***")
         fault = find_fault(response.status_code, told.code, told.message)
         return Failure(
             message,

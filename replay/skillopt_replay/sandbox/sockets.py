@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
 _LIST = Path("/proc/net/unix")
 _PATH = 7  # the field of a line, which may hold spaces
@@ -18,8 +18,8 @@ _PATH = 7  # the field of a line, which may hold spaces
 def find_sockets(folders: Iterable[Path]) -> list[Path]:
     """Return the sockets of this machine's programs below the folders, links resolved.
 
-    One that was opened by a name relative to a folder is found where one of the programs still stands in it:
-    the system tells no more of it than that name.
+    The system tells no more of one than the name that it was opened by: it is found in the folder of that
+    name, whatever it is called now, and by a relative one where one of the programs still stands in there.
     """
     try:
         lines = _LIST.read_bytes().splitlines()[1:]
@@ -27,25 +27,20 @@ def find_sockets(folders: Iterable[Path]) -> list[Path]:
         return []  # a kernel without such sockets
     names = {fields[_PATH] for line in lines if len(fields := line.split(maxsplit=_PATH)) > _PATH}
     shown = tuple(os.fsencode(folder) + b"/" for folder in folders)
-    places: dict[bytes, bytes] = {}
-    found = set()
+    holding = set()
     standing: set[bytes] | None = None
     for name in names:
         if name.startswith(b"@"):
             continue  # of the network's, and in no folder
+        folder = name.rpartition(b"/")[0]
         if name.startswith(b"/"):
-            candidates = [name]
+            holding.add(folder or b"/")
         else:
             standing = _list_standing(shown) if standing is None else standing
-            candidates = [folder + b"/" + name for folder in standing]
-        for candidate in candidates:
-            folder, _, file = candidate.rpartition(b"/")
-            if folder not in places:
-                places[folder] = os.path.realpath(folder or b"/")
-            path = os.path.join(places[folder], file)  # noqa: PTH118 - names that are no text
-            if path.startswith(shown) and _is_socket(path):
-                found.add(Path(os.fsdecode(path)))
-    return sorted(found)
+            holding.update(one + b"/" + folder for one in standing)
+    places = {os.path.realpath(folder) for folder in holding}
+    found = [path for place in places if (place + b"/").startswith(shown) for path in _list_sockets(place)]
+    return sorted(map(Path, map(os.fsdecode, found)))
 
 
 def _list_standing(shown: tuple[bytes, ...]) -> set[bytes]:
@@ -58,8 +53,11 @@ def _list_standing(shown: tuple[bytes, ...]) -> set[bytes]:
     return {folder for folder in found if (folder + b"/").startswith(shown)}
 
 
-def _is_socket(path: bytes) -> bool:
-    try:
-        return stat.S_ISSOCK(os.lstat(path).st_mode)
-    except OSError:
-        return False
+def _list_sockets(folder: bytes) -> Iterator[bytes]:
+    # All of them: many a program gives its socket a name for a moment, and the right one then.
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            # Of these the folder tells; to ask for each file of a large one takes long.
+            is_usual = entry.is_symlink() or entry.is_file() or entry.is_dir()
+            if not is_usual and stat.S_ISSOCK(entry.stat(follow_symlinks=False).st_mode):
+                yield entry.path

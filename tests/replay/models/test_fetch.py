@@ -197,6 +197,14 @@ def test_an_error_names_every_source_and_what_to_do(file_server, folder, shelf):
     assert names(folder) == set()
 
 
+def test_of_a_proxy_that_cannot_be_used_no_password_is_told(folder, monkeypatch):
+    monkeypatch.setenv("HTTPS_PROXY", "http://me:pass-word/x@proxy.invalid:80")
+    with pytest.raises(Unavailable) as refused:
+        fetch(entry(Page("https://models.invalid/tiny.gguf")), folder)
+    assert "the proxy in the environment cannot be used" in refused.value.message
+    assert "pass-word" not in repr(refused.value)
+
+
 def test_a_file_of_the_users_in_the_place_is_left_alone(file_server, folder):
     folder.mkdir()
     (folder / "tiny.gguf").write_bytes(b"mine")

@@ -10,7 +10,7 @@ from functools import partial
 
 import pytest
 
-from skillopt_replay.errors import Unavailable
+from skillopt_replay.errors import KeyMissing, Unavailable
 from skillopt_replay.ledger import MemoryLedger
 from skillopt_replay.models.openai_compatible import OpenAICompatible, completions_url
 from skillopt_replay.models.prices import Price
@@ -221,7 +221,58 @@ async def test_the_key_never_shows_in_an_error(chat_server):
     async with client(server, api_key="sk-very-secret") as model:
         done = await model.complete(ASK)
     assert "sk-very-secret" not in done.error
-    assert "***" in done.error
+    assert "[redacted:credential]" in done.error
+
+
+KEY = "sk-a1b2c3d4e5f6g7h8"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        fail(401, f"{'x' * 280} the key {KEY} is not known"),
+        (200, {"error": {"message": f"the key {KEY} is not known"}}, {}),
+        say(f"you sent {KEY}"),
+        say(json.dumps({"n": 1, "said": [KEY, {KEY: KEY}]})),
+    ],
+    ids=["cut", "in-a-reply", "as-the-answer", "in-an-object"],
+)
+async def test_a_key_that_a_server_repeats_is_in_nothing_that_is_kept(chat_server, answer):
+    server = chat_server(answer)
+    async with client(server, api_key=KEY) as model:
+        done = await model.complete(ASK, schema=SCHEMA)
+    assert KEY[:12] not in repr(done)
+    assert "[redacted:credential]" in repr(done)
+
+
+async def test_of_a_proxy_that_cannot_be_used_no_password_is_told(monkeypatch):
+    monkeypatch.setenv("HTTP_PROXY", f"http://me:{KEY}/x@proxy.invalid:80")
+    async with OpenAICompatible("http://model.invalid", "m", patience=QUICK) as model:
+        done = await model.complete(ASK)
+    assert done.fault is Fault.NETWORK
+    assert done.usage.tokens == 0
+    assert KEY[:4] not in repr(done)
+
+
+@pytest.mark.parametrize("more", ["\n", "\r", "\t", " "])
+async def test_a_key_is_read_without_the_white_space_that_a_file_leaves_around_it(
+    chat_server, tmp_path, more
+):
+    server = chat_server(say("ok"))
+    env = {"A_KEY": f"{KEY}{more}"}
+    async with open_model(f"openai:{server.url}#m", env=env, key_name="A_KEY", cache_dir=tmp_path) as model:
+        assert (await model.complete(ASK)).text == "ok"
+    assert server.headers[0]["authorization"] == f"Bearer {KEY}"
+
+
+@pytest.mark.parametrize("broken", [f"{KEY}\n{KEY}", f"{KEY}é", f"{KEY}\udce9", f"{KEY}\x7f"])
+async def test_what_no_key_can_be_is_refused_without_telling_it(tmp_path, broken):
+    with pytest.raises(KeyMissing, match="A_KEY") as refused:
+        async with open_model(
+            "openai:http://127.0.0.1:9#m", env={"A_KEY": broken}, key_name="A_KEY", cache_dir=tmp_path
+        ):
+            pass
+    assert KEY[:4] not in repr(refused.value)
 
 
 async def test_a_silent_server_is_given_up_after_the_time_limit(chat_server):
