@@ -42,7 +42,9 @@ class LineReader:
     r"""Reads the lines of a binary stream, many at a time.
 
     Lines end at b"\n" and nowhere else, since U+2028 and its like are legal inside JSON strings. A byte
-    order mark, CR, padding NULs and blank lines are dropped. Lines that are one record broken by raw line
+    order mark, CR, NULs behind a record and blank lines are dropped. NULs in front of one, but
+    for the file's first, stand where a crash took others: they are handed out as a line of their own, which
+    is no record. Lines that are one record broken by raw line
     ends inside a string are put together again. A line longer than `limit` bytes is read past without being
     kept, and counted in `overlong`; `opening` is how the latest of them began. A whole record that starts
     with one of `noise` is counted in `noise_lines` and not handed out. A last line without a newline is
@@ -161,6 +163,11 @@ class LineReader:
         if self.offset == 0 and buffer.startswith(_BOM, start, end):
             self.offset += len(_BOM)
             start += len(_BOM)
+        elif self.offset == 0 and buffer.startswith(b"\0", start, end):
+            # It was emptied while its writer went on where it was: nothing that is missed here.
+            hole = end - start - len(buffer[start:end].lstrip(b"\0"))
+            self.offset += hole
+            start += hole
         self.offset += end - start
         return Chunk(buffer, start, end)
 

@@ -630,7 +630,7 @@ def test_a_record_glued_to_a_torn_one_is_found(rollout):
     r.event("user_message", message="another")
     r.lines[-1] = whole + r.lines[-1]
     session = r.read()
-    assert session.prompts == ("a prompt", "another")
+    assert (session.prompts, session.skipped) == (("a prompt", "another"), 1)
 
 
 SHAPES = [None, 1, [], {}, "text", ["bare string"], [None, 3, {"type": "input_text", "text": None}], True]

@@ -182,7 +182,7 @@ def decode_line(line: bytes) -> tuple[list[Record], int]:
     except (msgspec.DecodeError, RecursionError):
         values, torn = salvage(line, key="sessionId")
     records = [_coerce(value, Record) for value in values if isinstance(value, dict)]
-    return records, torn + len(values) - len(records)
+    return records, max(torn + len(values) - len(records), 0 if records else 1)
 
 
 def decode_as(raw: msgspec.Raw, kind: type[StructT]) -> StructT | None:

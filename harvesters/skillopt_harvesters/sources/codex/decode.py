@@ -10,6 +10,7 @@ import msgspec
 
 from skillopt_harvesters.fitting import fit
 from skillopt_harvesters.lines import decode_leniently
+from skillopt_harvesters.salvage import salvage
 from skillopt_harvesters.sources.codex import records
 from skillopt_harvesters.sources.codex.records import NULL
 
@@ -145,11 +146,11 @@ def decode_bare(line: bytes) -> Record | None:
 def decode_patiently(line: bytes) -> tuple[list[Record], int]:
     """Return the records on any line, and how many pieces of it had to be given up."""
     try:
-        values = [msgspec.json.decode(line)]
+        values, torn = [msgspec.json.decode(line)], 0
     except (msgspec.DecodeError, RecursionError):
-        values = decode_leniently(line)
+        values, torn = salvage(line)
     found = [_recognise(value) for value in values if isinstance(value, dict)]
-    return found, (1 if not found else len(values) - len(found))
+    return found, max(torn + len(values) - len(found), 0 if found else 1)
 
 
 def _recognise(value: dict[str, Any]) -> Record:
