@@ -43,7 +43,7 @@ class CallBook:
     def note(
         self, turn: TurnDraft, call_id: str | None, name: str | None, arguments: msgspec.Raw, source: str
     ) -> None:
-        """Note a call once, in the turn when it is new. `source` is the message that asks for it, if one does.
+        """Note a call once, in the turn when it is new. `source` is the message that asks for it, if any.
 
         Some servers number their calls anew with every answer: what is asked for when the call with its id
         was asked for and has ended is another one.
