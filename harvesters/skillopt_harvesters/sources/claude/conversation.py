@@ -196,11 +196,10 @@ class Conversation:
                 turn.say_once(message.id or source, text, source)
 
     def _take_call(self, turn: TurnDraft, block: Block, source: str) -> None:
-        if block.id and turn.calls and keep_id(block.id) in turn.latest_ids():
+        digest = digest_of(block.input)
+        if block.id and turn.has_told(block.id, digest):
             return
-        call = CallDraft(
-            name=block.name or "", id=block.id or "", digest=digest_of(block.input), source=source
-        )
+        call = CallDraft(name=block.name or "", id=block.id or "", digest=digest, source=source)
         self.complete_call(call, block, turn)
         turn.add_call(call)
 
