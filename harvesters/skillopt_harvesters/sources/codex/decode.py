@@ -63,7 +63,8 @@ class Repeats:
         start = line.find(_TOTAL)
         total = line[start : line.find(b"}", start)] if start > 0 else b""
         same = bool(total) and total == self._total
-        self._total = total
+        # What a torn record says is not counted, so that the next one that says it is.
+        self._total = total if line.endswith(b"}}") else b""
         return same
 
     def note_context(self, context: records.Context) -> None:
