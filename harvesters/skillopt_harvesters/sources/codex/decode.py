@@ -145,13 +145,13 @@ def decode_bare(line: bytes) -> Record | None:
 
 
 def decode_patiently(line: bytes) -> tuple[list[Record], int]:
-    """Return the records on any line, and how many pieces of it had to be given up."""
+    """Return the records on any line, and 1 when anything on it had to be given up, else 0."""
     try:
         values, torn = [msgspec.json.decode(line)], 0
     except (msgspec.DecodeError, RecursionError):
         values, torn = salvage(line)
     found = [_recognise(value) for value in values if isinstance(value, dict)]
-    return found, max(torn + len(values) - len(found), 0 if found else 1)
+    return found, int(torn > 0 or not found or len(values) > len(found))
 
 
 def _recognise(value: dict[str, Any]) -> Record:
