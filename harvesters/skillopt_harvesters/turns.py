@@ -179,16 +179,16 @@ class TurnDraft(msgspec.Struct):
         latest = [*self.calls[-_MAX_AT_ONCE:], *more[-_MAX_AT_ONCE:]]
         return latest[-_MAX_AT_ONCE:]
 
-    def has_told(self, call_id: str, digest: str, more: Sequence[CallDraft] = ()) -> bool:
+    def has_told(self, call_id: str, more: Sequence[CallDraft] = ()) -> bool:
         """Tell whether a call is one of the latest.
 
-        Some servers number their calls anew with every answer: what comes with other arguments when the call
-        with its id has ended is another one.
+        Some servers number their calls anew with every answer: what comes when the call with its id has ended
+        is another one.
         """
         call_id = keep_id(call_id)
         for call in reversed(self.latest_calls(more)):
             if keep_id(call.id) == call_id:
-                return not call.closed or call.digest == digest
+                return not call.closed
         return False
 
     def find_call(self, call_id: str) -> CallDraft | None:

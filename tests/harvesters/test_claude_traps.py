@@ -312,8 +312,7 @@ def test_calls_that_a_server_numbers_anew_with_every_answer_are_calls_of_their_o
     for number in range(3):
         if number < prompts:
             t.user(f"prompt {number}")
-        command = f"make {number}"
-        t.agent({"type": "tool_use", "id": "call_0", "name": "Bash", "input": {"command": command}})
+        t.agent({"type": "tool_use", "id": "call_0", "name": "Bash", "input": {"command": "make"}})
         t.records.append(t.records[-1])
         content = "ok" if ended else f"Exit code {number + 1}"
         t.user(
@@ -321,7 +320,7 @@ def test_calls_that_a_server_numbers_anew_with_every_answer_are_calls_of_their_o
             toolUseResult={"stdout": "ok", "stderr": "", "interrupted": False} if ended else content,
         )
     calls = [(call.command, call.exit_code) for turn in read(t).turns for call in turn.tool_calls]
-    assert calls == [(f"make {number}", 0 if ended else number + 1) for number in range(3)]
+    assert calls == [("make", 0 if ended else number + 1) for number in range(3)]
 
 
 def test_a_record_written_twice_counts_once(transcript, read):

@@ -38,6 +38,11 @@ def test_a_hole_that_a_crash_left_is_a_line_of_its_own_but_not_at_the_beginning(
     assert reader.offset == 216 + len(between)
 
 
+@pytest.mark.parametrize(("goes_on", "lines"), [(True, [b'{"b":2}']), (False, [b"", b'{"b":2}'])])
+def test_nuls_behind_a_record_that_was_read_before_its_line_ended_are_no_hole(goes_on, lines):
+    assert read(b'\x00\x00\r\n{"b":2}\n', offset=7, goes_on=goes_on)[0] == lines
+
+
 def test_a_byte_order_mark_inside_a_file_is_dropped_and_costs_no_record():
     mark = b"\xef\xbb\xbf"
     lines, _ = read(b'{"a":1}\n' + mark + b'{"b":2}\n{"c":3}' + mark + b'{"d":4}\n')

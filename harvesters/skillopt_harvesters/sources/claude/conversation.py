@@ -196,10 +196,11 @@ class Conversation:
                 turn.say_once(message.id or source, text, source)
 
     def _take_call(self, turn: TurnDraft, block: Block, source: str) -> None:
-        digest = digest_of(block.input)
-        if block.id and turn.has_told(block.id, digest):
+        if block.id and turn.has_told(block.id):
             return
-        call = CallDraft(name=block.name or "", id=block.id or "", digest=digest, source=source)
+        call = CallDraft(
+            name=block.name or "", id=block.id or "", digest=digest_of(block.input), source=source
+        )
         self.complete_call(call, block, turn)
         turn.add_call(call)
 

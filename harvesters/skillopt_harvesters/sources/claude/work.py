@@ -74,13 +74,12 @@ def _take_usual(  # noqa: PLR0912, PLR0915 - to call anything for each record ta
                     text: str | None = block
                 elif block.type == "tool_use":
                     call_id = block.id or ""
-                    digest = digest_of(block.input)
                     may_be_told = call_id != "" and (call_id in told or is_unsure)
-                    if may_be_told and turn.has_told(call_id, digest, calls):
+                    if may_be_told and turn.has_told(call_id, calls):
                         continue
                     told.add(call_id)
                     name = block.name or ""
-                    call = CallDraft(name, call_id, digest, None, [], None, None, source)
+                    call = CallDraft(name, call_id, digest_of(block.input), None, [], None, None, source)
                     if name in TOLD_TOOLS or is_early:
                         conversation.complete_call(call, block, turn)
                     calls.append(call)

@@ -60,17 +60,17 @@ class CallBook:
     def add(self, turn: TurnDraft, told: Call) -> CallDraft | None:
         """Add a call to a turn; None when it is known.
 
-        Some servers number their calls anew with every answer: what comes when the call with its id has ended
-        is another one, unless it is the same in the same turn.
+        Some servers number their calls anew with every answer: what comes when the call with its id was told
+        and has ended is another one.
         """
         name = told.name or _NAMELESS.get(told.type or "") or told.type or ""
         call_id = keep_id(told.call_id or told.id or "")
+        known = self._find(call_id)
+        if known and not (known[1].closed and known[1].digest):
+            return None
         given = told.arguments if told.arguments is not NULL else told.input
         given = given if given is not NULL else told.action
         call = CallDraft(name=name, id=call_id, digest=digest_of(given))
-        known = self._find(call_id)
-        if known and not (known[1].closed and (known[0] is not turn or known[1].digest != call.digest)):
-            return None
         written = decode_any(given)
         value = _unwrap(written)
         folder = self.memory.folder
