@@ -41,18 +41,26 @@ class Chunk(NamedTuple):
 class LineReader:
     r"""Reads the lines of a binary stream, many at a time.
 
-    Lines end at b"\n" and nowhere else, since U+2028 and its like are legal inside JSON strings. A byte
-    order mark, CR, padding NULs and blank lines are dropped. Lines that are one record broken by raw line
-    ends inside a string are put together again. A line longer than `limit` bytes is read past without being
-    kept, and counted in `overlong`; `opening` is how the latest of them began. A whole record that starts
-    with one of `noise` is counted in `noise_lines` and not handed out. A last line without a newline is
-    handed out only when it is a whole object; else it stays unread, and `offset` says where the next reading
-    may go on. `is_unended` tells that it is too long already. A last record that seems to be broken stays
-    unread as well, when more may come: see `wait`.
+    Lines end at b"\n" and nowhere else, since U+2028 and its like are legal inside JSON strings. A byte order
+    mark, CR, NULs behind a record and blank lines are dropped. NULs in front of one stand where a crash took
+    others: they are handed out as a line of their own, which is no record; not so at the file's beginning, or
+    where the stream `goes_on` in the middle of a line. Lines that are one record broken by raw line ends
+    inside a string are put together again. A line longer than `limit` bytes is read past without being kept,
+    and counted in `overlong`; `opening` is how the latest of them began. A whole record that starts with one
+    of `noise` is counted in `noise_lines` and not handed out. A last line without a newline is handed out
+    only when it is a whole object; else it stays unread, and `offset` says where the next reading may go on.
+    `is_unended` tells that it is too long already. A last record that seems to be broken stays unread as
+    well, when more may come: see `wait`.
     """
 
     def __init__(
-        self, stream: BinaryIO, *, limit: int = MAX_LINE, noise: tuple[bytes, ...] = (), offset: int = 0
+        self,
+        stream: BinaryIO,
+        *,
+        limit: int = MAX_LINE,
+        noise: tuple[bytes, ...] = (),
+        offset: int = 0,
+        goes_on: bool = False,
     ) -> None:
         self.stream = stream
         self.limit = limit
@@ -63,6 +71,7 @@ class LineReader:
         self.opening = b""
         self.noise_lines = 0
         self._prefix = _find_prefix(noise)
+        self._may_be_padded = offset == 0 or goes_on
         # The beginning of a record that seems to be broken, and may go on in the next chunk.
         self._pending: list[bytes] = []
         # So many lines were too long when the pending ones were looked at.
@@ -161,6 +170,12 @@ class LineReader:
         if self.offset == 0 and buffer.startswith(_BOM, start, end):
             self.offset += len(_BOM)
             start += len(_BOM)
+        elif self._may_be_padded and buffer.startswith(b"\0", start, end):
+            # Padding, or a file that was emptied while its writer went on where it was.
+            hole = end - start - len(buffer[start:end].lstrip(b"\0"))
+            self.offset += hole
+            start += hole
+        self._may_be_padded = False
         self.offset += end - start
         return Chunk(buffer, start, end)
 

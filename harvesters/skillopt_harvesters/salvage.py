@@ -9,6 +9,8 @@ import msgspec
 
 # A byte order mark among them stands where files were put one behind the other.
 PADDING = b"\r\n\x00 \t\xef\xbb\xbf"
+_SPACES = PADDING.replace(b"\x00", b"")
+_HOLE = b"\x00"
 # A broken record is looked for in so many lines, and tried so many times.
 _MAX_PARTS = 1_000
 _MAX_TRIES = 32
@@ -147,6 +149,8 @@ def _may_be_part(text: str, position: int) -> bool:
 def mend(parts: list[bytes], *, limit: int, final: bool = False) -> tuple[list[bytes], list[bytes]]:
     """Return lines without blank ones and with broken records joined, and those that may yet go on.
 
+    A line that begins with NULs has a line of one NUL before it.
+
     Writers that do not escape the line ends inside a string break their records. A line that opens an object
     and is not whole is joined with those that follow, up to `limit` bytes, if they complete it; another
     whole record between them ends the search, and then nothing is joined. Unless these are the `final` lines,
@@ -166,6 +170,8 @@ def mend(parts: list[bytes], *, limit: int, final: bool = False) -> tuple[list[b
             if found:
                 end = found
                 line = b"".join(parts[number:end]).strip(PADDING)
+        if parts[number].lstrip(_SPACES).startswith(_HOLE):
+            lines.append(_HOLE)
         if line:
             lines.append(line)
         number = end

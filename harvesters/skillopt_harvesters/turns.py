@@ -174,10 +174,22 @@ class TurnDraft(msgspec.Struct):
             for call in calls:
                 self.add_call(call)
 
-    def latest_ids(self, more: Sequence[CallDraft] = ()) -> list[str]:
-        """Return the ids of the latest calls, as many as one message makes; `more` come behind the others."""
+    def latest_calls(self, more: Sequence[CallDraft] = ()) -> list[CallDraft]:
+        """Return the latest calls, as many as one message makes; `more` come behind the others."""
         latest = [*self.calls[-_MAX_AT_ONCE:], *more[-_MAX_AT_ONCE:]]
-        return [call.id for call in latest[-_MAX_AT_ONCE:]]
+        return latest[-_MAX_AT_ONCE:]
+
+    def has_told(self, call_id: str, more: Sequence[CallDraft] = ()) -> bool:
+        """Tell whether a call is one of the latest.
+
+        Some servers number their calls anew with every answer: what comes when the call with its id has ended
+        is another one.
+        """
+        call_id = keep_id(call_id)
+        for call in reversed(self.latest_calls(more)):
+            if keep_id(call.id) == call_id:
+                return not call.closed
+        return False
 
     def find_call(self, call_id: str) -> CallDraft | None:
         """Return the latest call with the client's id."""

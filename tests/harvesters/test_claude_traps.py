@@ -303,6 +303,26 @@ def test_a_resumed_session_is_named_by_its_file_and_owns_only_what_is_new(transc
     assert second.tokens.output == 3
 
 
+@pytest.mark.parametrize("prompts", [1, 3])
+@pytest.mark.parametrize("ended", [True, False], ids=["well", "badly"])
+def test_calls_that_a_server_numbers_anew_with_every_answer_are_calls_of_their_own(
+    transcript, read, prompts, ended
+):
+    t = transcript()
+    for number in range(3):
+        if number < prompts:
+            t.user(f"prompt {number}")
+        t.agent({"type": "tool_use", "id": "call_0", "name": "Bash", "input": {"command": "make"}})
+        t.records.append(t.records[-1])
+        content = "ok" if ended else f"Exit code {number + 1}"
+        t.user(
+            [{"type": "tool_result", "tool_use_id": "call_0", "content": content, "is_error": not ended}],
+            toolUseResult={"stdout": "ok", "stderr": "", "interrupted": False} if ended else content,
+        )
+    calls = [(call.command, call.exit_code) for turn in read(t).turns for call in turn.tool_calls]
+    assert calls == [("make", 0 if ended else number + 1) for number in range(3)]
+
+
 def test_a_record_written_twice_counts_once(transcript, read):
     t = transcript()
     t.user("a prompt")

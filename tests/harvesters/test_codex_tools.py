@@ -400,6 +400,14 @@ def test_sums_count_once_however_often_they_are_told(rollout):
     assert session.tokens == Tokens(input=1300, output=61, cache_read=300)
 
 
+def test_a_sum_counts_that_is_told_again_behind_a_record_of_it_that_was_torn(rollout):
+    rollout.spend(1000, 50)
+    rollout.spend(500, 10)
+    rollout.lines[-1] = rollout.lines[-1][:-4]
+    rollout.count(rollout.spent, [500, 10, 0])
+    assert rollout.read().tokens == Tokens(input=1500, output=60)
+
+
 def test_the_parts_add_up_to_what_the_client_calls_the_total(rollout):
     usage = {
         "input_tokens": 100,

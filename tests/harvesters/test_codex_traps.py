@@ -181,6 +181,31 @@ def test_a_prompt_that_was_repeated_because_nothing_came_counts_each_time(rollou
     assert [turn.signals for turn in session.turns] == [(Signal.ERROR,)] * 2
 
 
+@pytest.mark.parametrize("prompts", [1, 3])
+def test_calls_that_a_server_numbers_anew_with_every_answer_are_calls_of_their_own(rollout, prompts):
+    r = rollout()
+    for code in range(3):
+        if code < prompts:
+            r.prompt(f"prompt {code}")
+        r.item("function_call", name="exec_command", arguments='{"cmd":"make"}', call_id="0")
+        r.lines.append(r.lines[-1])
+        output = f"Chunk ID: 0a\nWall time: 0.1 seconds\nProcess exited with code {code}\nOutput:\n"
+        r.item("function_call_output", call_id="0", output=output)
+    calls = [(call.command, call.exit_code) for turn in r.read().turns for call in turn.tool_calls]
+    assert calls == [("make", 0), ("make", 1), ("make", 2)]
+
+
+def test_a_call_whose_end_is_told_before_it_counts_once(rollout):
+    r = rollout()
+    r.prompt("run the tests")
+    r.event(
+        "exec_command_end", call_id="a", command=["bash", "-lc", "make"], exit_code=2, aggregated_output="no"
+    )
+    r.item("function_call", name="shell", arguments='{"command":["bash","-lc","make"]}', call_id="a")
+    r.item("function_call_output", call_id="a", output="no")
+    assert [(call.command, call.exit_code) for call in r.read().turns[0].tool_calls] == [("make", 2)]
+
+
 def test_a_record_written_twice_counts_once(rollout):
     r = rollout()
     r.prompt("a prompt")
@@ -630,7 +655,7 @@ def test_a_record_glued_to_a_torn_one_is_found(rollout):
     r.event("user_message", message="another")
     r.lines[-1] = whole + r.lines[-1]
     session = r.read()
-    assert session.prompts == ("a prompt", "another")
+    assert (session.prompts, session.skipped) == (("a prompt", "another"), 1)
 
 
 SHAPES = [None, 1, [], {}, "text", ["bare string"], [None, 3, {"type": "input_text", "text": None}], True]

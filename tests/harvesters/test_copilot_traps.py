@@ -394,6 +394,28 @@ def test_growing_copies_of_a_session_count_each_event_once(tmp_path):
     assert (first.tokens.output, second.tokens.output) == (5, 3)
 
 
+@pytest.mark.parametrize("prompts", [1, 3])
+def test_calls_that_a_server_numbers_anew_with_every_answer_are_calls_of_their_own(read, prompts):
+    events = Events()
+    for code in range(3):
+        if code < prompts:
+            events.user(f"prompt {code}")
+        request = events.request(call="0")
+        events.agent("", request)
+        events.add("tool.execution_start", toolCallId="0", toolName="bash", arguments=request["arguments"])
+        events.complete("0", shellExecution={"exitCode": code}, result={"content": ""})
+    assert [call.exit_code for turn in read(events).turns for call in turn.tool_calls] == [0, 1, 2]
+
+
+def test_a_call_that_is_asked_for_behind_its_end_counts_once(read):
+    events = Events()
+    events.user("list the files")
+    events.add("tool.execution_start", toolCallId="a", toolName="bash", arguments={"command": "ls"})
+    events.complete("a", shellExecution={"exitCode": 0}, result={"content": ""})
+    events.agent("", events.request(call="a"))
+    assert [call.command for call in read(events).turns[0].tool_calls] == ["ls"]
+
+
 def test_an_event_written_twice_counts_once_and_a_prompt_typed_twice_counts_twice(read):
     events = Events()
     events.user("go on")

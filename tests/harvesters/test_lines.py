@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -24,9 +25,22 @@ def test_only_a_newline_ends_a_line():
 
 
 def test_marks_and_padding_around_a_line_are_dropped():
-    lines, reader = read(b'\xef\xbb\xbf{"a":1}\r\n\r\n\x00\x00\n{"b":2}\x00\x00\x00\n')
+    lines, reader = read(b'\xef\xbb\xbf{"a":1}\r\n\r\n\n{"b":2}\x00\x00\x00\n')
     assert lines == [b'{"a":1}', b'{"b":2}']
-    assert reader.offset == 28
+    assert reader.offset == 26
+
+
+@pytest.mark.parametrize("between", [b"\n", b""])
+def test_a_hole_that_a_crash_left_is_a_line_of_its_own_but_not_at_the_beginning(between):
+    hole = b"\x00" * 100
+    lines, reader = read(hole + b'{"a":1}\n' + hole + between + b'{"b":2}\n' + hole)
+    assert lines == [b'{"a":1}', b"", b'{"b":2}']
+    assert reader.offset == 216 + len(between)
+
+
+@pytest.mark.parametrize(("goes_on", "lines"), [(True, [b'{"b":2}']), (False, [b"", b'{"b":2}'])])
+def test_nuls_behind_a_record_that_was_read_before_its_line_ended_are_no_hole(goes_on, lines):
+    assert read(b'\x00\x00\r\n{"b":2}\n', offset=7, goes_on=goes_on)[0] == lines
 
 
 def test_a_byte_order_mark_inside_a_file_is_dropped_and_costs_no_record():

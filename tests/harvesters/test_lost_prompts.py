@@ -38,6 +38,7 @@ TEARS = {
     "in the text": lambda line: line[: line.index(b'"content"') + 16],
     "at its end": lambda line: line[:-1],
     "near the beginning": lambda line: line[:60],
+    "zeros that a crash left": lambda line: b"\0" * len(line),
     "a flipped quote": lambda line: line.replace(b'"content"', b'content"'),
 }
 
@@ -172,6 +173,22 @@ def test_a_torn_prompt_of_codex_is_lost_when_both_its_halves_are(tmp_path, ids, 
         r.answer(f"did {prompt}")
     expected = EXPECTED if halves == 2 else [EXPECTED[0], ("two", *EXPECTED[1][1:]), EXPECTED[2]]
     assert told(r.read()) == expected
+
+
+def test_a_torn_prompt_of_codex_with_the_next_record_glued_to_it_is_lost_and_told(tmp_path):
+    r = Rollout(tmp_path)
+    r.event("user_message", message="write the parser")
+    r.event("agent_message", message="wrote it")
+    r.event("user_message", message="deploy it")
+    torn = r.lines.pop()[:-10]
+    r.event("agent_message", message="deployed")
+    r.lines[-1] = torn + r.lines[-1]
+    session = r.read()
+    assert [(turn.prompt, turn.answer) for turn in session.turns] == [
+        ("write the parser", "wrote it"),
+        ("", "deployed"),
+    ]
+    assert session.warnings == ("1 line is not a readable record",)
 
 
 def test_a_prompt_of_opencode_that_cannot_be_read(private_home):

@@ -125,13 +125,13 @@ def test_a_record_written_twice_counts_once(folder, path, where, times):
         assert Read(folder, b"".join(again)).session == Read(folder, b"".join(lines)).session
 
 
-@given(recorded, st.sampled_from(["crlf", "bom", "nuls between", "nuls after", "blanks"]))
+@given(recorded, st.sampled_from(["crlf", "bom", "nuls behind", "nuls after", "blanks"]))
 def test_padding_changes_nothing(folder, path, kind):
     lines = lines_of(path)
     padded = {
         "crlf": [line.replace(b"\n", b"\r\n") for line in lines],
         "bom": [b"\xef\xbb\xbf", *lines],
-        "nuls between": [line + b"\0\0\0\n" for line in lines],
+        "nuls behind": [line.replace(b"\n", b"\0\0\0\n") for line in lines],
         "nuls after": [*lines, b"\0" * 5000],
         "blanks": [b"\n \t\n" + line for line in lines],
     }[kind]

@@ -5,11 +5,16 @@ from __future__ import annotations
 import io
 import json
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from skillopt_harvesters.lines import PADDING, LineReader
 from skillopt_harvesters.salvage import decode_leniently, salvage
+from skillopt_harvesters.sources.claude.records import decode_line as decode_claude
+from skillopt_harvesters.sources.codex.decode import decode_patiently
+from skillopt_harvesters.sources.copilot.records import Event
+from skillopt_harvesters.sources.loose import decode_line
 
 
 class Trickle(io.RawIOBase):
@@ -162,3 +167,12 @@ def test_all_whole_records_behind_a_torn_one_are_found():
 def test_a_part_of_a_torn_record_is_no_record():
     line = b'{"type":"user","parts":[{"text":"a"},{"text":"b"}' + json.dumps({"timestamp": "t"}).encode()
     assert salvage(line) == ([{"timestamp": "t"}], 1)
+
+
+@pytest.mark.parametrize(
+    "decode",
+    [decode_claude, decode_patiently, lambda line: decode_line(line, Event)],
+    ids=["claude", "codex", "any"],
+)
+def test_a_line_whose_beginning_is_lost_is_given_up_once(decode):
+    assert decode(b'7,"uuid","cwd","x","version":"2.1.332"}') == ([], 1)

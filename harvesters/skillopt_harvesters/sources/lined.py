@@ -122,8 +122,9 @@ class LinedSource(ABC, Generic[MemoryT]):
         self, file: BinaryIO, path: Path, *, claims: Claims, resume: Resume | None = None
     ) -> Iterator[Reading]:
         reader, offset = self._start(path, claims, resume)
-        file.seek(offset)
-        end = self._feed(reader, file, offset, grows=True)
+        file.seek(max(offset - 1, 0))
+        goes_on = offset > 0 and file.read(1) != b"\n"
+        end = self._feed(reader, file, offset, grows=True, goes_on=goes_on)
         offset = end.offset
         reader.finish()
         session, frozen = reader.session.finish()
@@ -142,10 +143,19 @@ class LinedSource(ABC, Generic[MemoryT]):
         yield Reading(session=session, offset=offset, state=state)
 
     def _feed(
-        self, reader: Reader[MemoryT], stream: BinaryIO, offset: int = 0, *, grows: bool = False
+        self,
+        reader: Reader[MemoryT],
+        stream: BinaryIO,
+        offset: int = 0,
+        *,
+        grows: bool = False,
+        goes_on: bool = False,
     ) -> _End:
-        """Give a reader the lines of a stream that stands at `offset`; if it `grows` more may come."""
-        lines = LineReader(stream, noise=self.noise, offset=offset)
+        """Give a reader the lines of a stream that stands at `offset`, perhaps within a line that `goes_on`.
+
+        If it `grows` more may come.
+        """
+        lines = LineReader(stream, noise=self.noise, offset=offset, goes_on=goes_on)
         overlong = 0
         for chunk in lines.chunks():
             if lines.overlong > overlong:

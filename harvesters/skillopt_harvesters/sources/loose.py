@@ -25,7 +25,7 @@ def decoder_of(kind: type[StructT]) -> msgspec.json.Decoder[StructT]:
 
 
 def decode_line(line: bytes, kind: type[StructT], *, key: str = "timestamp") -> tuple[list[StructT], int]:
-    """Return the records on a line and how many pieces of it had to be given up.
+    """Return the records on a line, and 1 when anything on it had to be given up, else 0.
 
     `key` is one that only whole records have.
     """
@@ -34,7 +34,7 @@ def decode_line(line: bytes, kind: type[StructT], *, key: str = "timestamp") -> 
     except (msgspec.DecodeError, RecursionError):
         values, torn = salvage(line, key=key)
     records = [coerce(value, kind) for value in values if isinstance(value, dict)]
-    return records, max(torn + len(values) - len(records), 0 if records else 1)
+    return records, int(torn > 0 or not records or len(values) > len(records))
 
 
 def decode_as(raw: msgspec.Raw | bytes, kind: type[StructT]) -> StructT | None:

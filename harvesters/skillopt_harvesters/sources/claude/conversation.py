@@ -196,7 +196,7 @@ class Conversation:
                 turn.say_once(message.id or source, text, source)
 
     def _take_call(self, turn: TurnDraft, block: Block, source: str) -> None:
-        if block.id and turn.calls and keep_id(block.id) in turn.latest_ids():
+        if block.id and turn.has_told(block.id):
             return
         call = CallDraft(
             name=block.name or "", id=block.id or "", digest=digest_of(block.input), source=source

@@ -32,4 +32,5 @@ def judge_loss(line: bytes) -> Loss:
         return Loss.NONE
     if _PROMPT.search(opening):
         return Loss.PROMPT
-    return Loss.PERHAPS if _RECORD.search(opening) else Loss.NONE
+    is_hole = not opening.strip(b"\0")
+    return Loss.PERHAPS if is_hole or _RECORD.search(opening) else Loss.NONE

@@ -176,13 +176,13 @@ def _has_failed(record: Record) -> bool:
 
 
 def decode_line(line: bytes) -> tuple[list[Record], int]:
-    """Return the records on a line and how many pieces of it had to be given up."""
+    """Return the records on a line, and 1 when anything on it had to be given up, else 0."""
     try:
         return [decode_record(line)], 0
     except (msgspec.DecodeError, RecursionError):
         values, torn = salvage(line, key="sessionId")
     records = [_coerce(value, Record) for value in values if isinstance(value, dict)]
-    return records, torn + len(values) - len(records)
+    return records, int(torn > 0 or not records or len(values) > len(records))
 
 
 def decode_as(raw: msgspec.Raw, kind: type[StructT]) -> StructT | None:

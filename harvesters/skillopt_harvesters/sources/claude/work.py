@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from skillopt_harvesters.tokens import Counts
-    from skillopt_harvesters.turns import TurnDraft
 
 
 def take_work(conversation: Conversation, found: Iterable[Record], *, plain: bool) -> None:
@@ -48,7 +47,7 @@ def _take_usual(  # noqa: PLR0912, PLR0915 - to call anything for each record ta
     # The calls that have no result yet, by the client's id.
     waiting: dict[str | None, CallDraft] = {}
     # A call with none of these ids was not told before, unless one is a digest.
-    told = set(turn.latest_ids())
+    told = {call.id for call in turn.latest_calls()}
     is_unsure = any(map(is_digest, told))
     is_early = bool(conversation.memory.early)
     for record in records:
@@ -75,7 +74,8 @@ def _take_usual(  # noqa: PLR0912, PLR0915 - to call anything for each record ta
                     text: str | None = block
                 elif block.type == "tool_use":
                     call_id = block.id or ""
-                    if (call_id in told or is_unsure) and _is_told(call_id, turn, calls):
+                    may_be_told = call_id != "" and (call_id in told or is_unsure)
+                    if may_be_told and turn.has_told(call_id, calls):
                         continue
                     told.add(call_id)
                     name = block.name or ""
@@ -114,11 +114,6 @@ def _take_usual(  # noqa: PLR0912, PLR0915 - to call anything for each record ta
     conversation.count_all(usage, turn)
     conversation.session.model = model or conversation.session.model
     return odd
-
-
-def _is_told(call_id: str, turn: TurnDraft, calls: list[CallDraft]) -> bool:
-    """Tell whether one of the calls right before has an id."""
-    return bool(call_id) and keep_id(call_id) in map(keep_id, turn.latest_ids(calls))
 
 
 def _with_kept_ids(calls: list[CallDraft], *, plain: bool) -> list[CallDraft]:

@@ -58,10 +58,15 @@ class CallBook:
         self._known: dict[str, tuple[TurnDraft, CallDraft]] = {}
 
     def add(self, turn: TurnDraft, told: Call) -> CallDraft | None:
-        """Add a call to a turn; None when it is known."""
+        """Add a call to a turn; None when it is known.
+
+        Some servers number their calls anew with every answer: what comes when the call with its id was told
+        and has ended is another one.
+        """
         name = told.name or _NAMELESS.get(told.type or "") or told.type or ""
         call_id = keep_id(told.call_id or told.id or "")
-        if call_id and self._find(call_id):
+        known = self._find(call_id)
+        if known and not (known[1].closed and known[1].digest):
             return None
         given = told.arguments if told.arguments is not NULL else told.input
         given = given if given is not NULL else told.action

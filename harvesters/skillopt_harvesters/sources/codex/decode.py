@@ -10,6 +10,7 @@ import msgspec
 
 from skillopt_harvesters.fitting import fit
 from skillopt_harvesters.lines import decode_leniently
+from skillopt_harvesters.salvage import salvage
 from skillopt_harvesters.sources.codex import records
 from skillopt_harvesters.sources.codex.records import NULL
 
@@ -62,7 +63,8 @@ class Repeats:
         start = line.find(_TOTAL)
         total = line[start : line.find(b"}", start)] if start > 0 else b""
         same = bool(total) and total == self._total
-        self._total = total
+        # What a torn record says is not counted, so that the next one that says it is.
+        self._total = total if line.endswith(b"}}") else b""
         return same
 
     def note_context(self, context: records.Context) -> None:
@@ -143,13 +145,13 @@ def decode_bare(line: bytes) -> Record | None:
 
 
 def decode_patiently(line: bytes) -> tuple[list[Record], int]:
-    """Return the records on any line, and how many pieces of it had to be given up."""
+    """Return the records on any line, and 1 when anything on it had to be given up, else 0."""
     try:
-        values = [msgspec.json.decode(line)]
+        values, torn = [msgspec.json.decode(line)], 0
     except (msgspec.DecodeError, RecursionError):
-        values = decode_leniently(line)
+        values, torn = salvage(line)
     found = [_recognise(value) for value in values if isinstance(value, dict)]
-    return found, (1 if not found else len(values) - len(found))
+    return found, int(torn > 0 or not found or len(values) > len(found))
 
 
 def _recognise(value: dict[str, Any]) -> Record:

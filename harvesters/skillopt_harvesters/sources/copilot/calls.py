@@ -43,9 +43,13 @@ class CallBook:
     def note(
         self, turn: TurnDraft, call_id: str | None, name: str | None, arguments: msgspec.Raw, source: str
     ) -> None:
-        """Note a call once, in the turn when it is new."""
+        """Note a call once, in the turn when it is new. `source` is the message that asks for it, if any.
+
+        Some servers number their calls anew with every answer: what is asked for when the call with its id
+        was asked for and has ended is another one.
+        """
         known = self.find(call_id or "")
-        if known is None:
+        if known is None or (known.closed and known.source and source):
             call = tools.make_call(name or "", call_id or "", arguments, source)
             skill = tools.find_skill(call.name, arguments)
             if skill:
@@ -53,5 +57,6 @@ class CallBook:
             turn.add_call(call)
             if not turn.calls_left_out:
                 self._known[call.id] = call
-        elif not known.name:
-            known.name = name or ""
+            return
+        known.name = known.name or name or ""
+        known.source = known.source or source

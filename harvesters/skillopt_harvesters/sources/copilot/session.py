@@ -339,7 +339,7 @@ class CopilotReader(Reader[Memory]):
             return
         turn = self._ensure_turn(event)
         if not self.copied or turn.copied:
-            self.calls.note(turn, data.tool_call_id, data.tool_name, data.arguments, event.id or "")
+            self.calls.note(turn, data.tool_call_id, data.tool_name, data.arguments, "")
 
     def _take_result(self, event: Event, data: Data) -> None:
         call = self.calls.find(data.tool_call_id or "")
