@@ -106,7 +106,7 @@ async def copy_tree(source: Path, target: Path) -> None:
     finished = await process.run(
         ["cp", *options, f"{source}/.", f"{target}/"],
         cwd=target,
-        env={"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C"},
+        env={"PATH": process.find_path(), "LC_ALL": "C"},
         seconds=600.0,
     )
     if finished.returncode != 0:

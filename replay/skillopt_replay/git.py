@@ -61,7 +61,7 @@ async def _run(
 ) -> process.Finished:
     # None of the caller's GIT_* variables, no user or system configuration, no hooks, no large files.
     env = {
-        "PATH": _find_programs(),
+        "PATH": process.find_path(),
         "LC_ALL": "C.UTF-8",
         "HOME": os.devnull,
         "GIT_CONFIG_NOSYSTEM": "1",
@@ -92,12 +92,6 @@ async def _run(
         if shutil.which("git") is None:
             raise Unavailable("git is not installed", hint="install git") from error
         raise GitFailed(f"git {_command(arguments)}: {folder} is gone") from error
-
-
-def _find_programs() -> str:
-    """Return the PATH without what is relative: that leads into a folder which a run may have filled."""
-    folders = os.environ.get("PATH", "").split(os.pathsep)
-    return os.pathsep.join(filter(os.path.isabs, folders)) or os.defpath
 
 
 def say_name(name: str) -> str:
