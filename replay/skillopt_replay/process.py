@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import signal
 import time
 from typing import TYPE_CHECKING, Any
@@ -64,12 +63,6 @@ class Finished(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float
     stopped: bool = False
     excess: str | None = None
-
-
-def find_path() -> str:
-    """Return the PATH without what is relative: that leads into a folder which a run may have filled."""
-    folders = os.environ.get("PATH", "").split(os.pathsep)
-    return os.pathsep.join(filter(os.path.isabs, folders)) or os.defpath
 
 
 async def run(
