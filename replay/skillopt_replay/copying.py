@@ -10,7 +10,7 @@ from pathlib import Path
 
 from skillopt_replay import process
 from skillopt_replay.errors import ReplayError
-from skillopt_replay.folders import PRIVATE_PREFIX, RUN_PREFIX, lies_in, walk
+from skillopt_replay.folders import PRIVATE_PREFIX, RUN_PREFIX, find_path, lies_in, walk
 
 MAX_BYTES = 200_000_000
 MAX_FILES = 20_000
@@ -106,7 +106,7 @@ async def copy_tree(source: Path, target: Path) -> None:
     finished = await process.run(
         ["cp", *options, f"{source}/.", f"{target}/"],
         cwd=target,
-        env={"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C"},
+        env={"PATH": find_path(), "LC_ALL": "C"},
         seconds=600.0,
     )
     if finished.returncode != 0:

@@ -39,6 +39,12 @@ def make_path(folder: Path) -> None:
         one.mkdir(exist_ok=True)
 
 
+def find_path() -> str:
+    """Return the PATH without what is relative: that leads into a folder which a run may have filled."""
+    folders = os.environ.get("PATH", "").split(os.pathsep)
+    return os.pathsep.join(filter(os.path.isabs, folders)) or os.defpath
+
+
 def resolve(path: Path) -> Path:
     """Return the path with all links followed. Raises OSError where links that lead in a circle take part.
 

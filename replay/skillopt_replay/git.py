@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from skillopt_replay import process
 from skillopt_replay.bounds import Bounds
 from skillopt_replay.errors import ReplayError, Unavailable
+from skillopt_replay.folders import find_path
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -61,7 +62,7 @@ async def _run(
 ) -> process.Finished:
     # None of the caller's GIT_* variables, no user or system configuration, no hooks, no large files.
     env = {
-        "PATH": os.environ.get("PATH", os.defpath),
+        "PATH": find_path(),
         "LC_ALL": "C.UTF-8",
         "HOME": os.devnull,
         "GIT_CONFIG_NOSYSTEM": "1",

@@ -29,9 +29,9 @@ _USERINFO = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*://)?([^/?#\s]+)@")
 # A value can hold several: headers, a file of keys. Words that do not look made by chance are none.
 _BETWEEN = re.compile(r"[\s\"',;:={}\[\]@]+|\\n")
 _MADE_BY_CHANCE = re.compile(r"(?=.*[0-9])(?=.*[A-Za-z]).{16}", re.DOTALL)
-# Where programs break lines, which in a diff begin with a sign, and in JSON end with two characters; and
-# where they colour what they looked for.
-_BREAK = r"(?:\r?\n[ +-]?|\\n|(?:\x1b\[[0-9;]*[mK]){1,4})?"
+# Where programs break lines, which in mails and shells end with a sign, in a diff begin with one, and in JSON
+# end with two characters; and where they colour what they looked for.
+_BREAK = r"(?:[=\\]?\r?\n[ +-]?|\\n|(?:\x1b\[[0-9;]*[mK]){1,4})?"
 _SPACE = r"(?:\s|\\n)[\s+-]*"
 # Where texts are cut: around a mark, or before and after what is told besides.
 _EDGES = re.compile(r"( \[\.\.\.\] |…|\n\[cut: |: | \()")

@@ -86,6 +86,22 @@ async def test_the_skill_that_was_taken_out_is_in_no_diff(workspace, repository)
     assert await show_changes(made.baseline, made.hidden) == ("", ())
 
 
+@pytest.mark.parametrize("path", [".", "", "node_modules/.bin", "./node_modules/.bin"])
+async def test_a_program_of_the_runs_is_not_taken_for_git_where_the_path_has_a_relative_folder(
+    workspace, tmp_path, monkeypatch, path
+):
+    made = await workspace()
+    program = made.path / path / "git"
+    program.parent.mkdir(parents=True, exist_ok=True)
+    program.write_text(f"#!/bin/sh\ntouch {tmp_path / 'ran'}\n")
+    program.chmod(0o755)
+    for folders in (f"{path}{os.pathsep}{os.environ['PATH']}", path):
+        monkeypatch.setenv("PATH", folders)
+        diff, notes = await show_changes(made.baseline, made.hidden)
+        assert not (tmp_path / "ran").exists()
+        assert ("touch" in diff, notes) == (True, ())
+
+
 async def test_what_is_no_text_is_named_only(workspace):
     made = await workspace()
     (made.path / "binary").write_bytes(b"\0\1\2" * 100)

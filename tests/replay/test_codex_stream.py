@@ -244,6 +244,15 @@ def test_a_run_is_stopped_where_the_next_call_would_pass_its_limits(first):
     assert priced.over(Limits(usd=1.0))
 
 
+def test_what_a_helper_with_a_model_of_unknown_price_asks_for_is_not_free():
+    log = (event("api_request"), answered(), event("api_request"), answered(model="gpt-dear"))
+    for told in (log, log[::-1]):
+        reader = feed(*START, DONE, log=told, price=lambda model, _: 1.0 if model == "gpt-5.5" else None)
+        assert reader.tally().usage.cost_usd == 1.0
+        usage = reader.finish().usage
+        assert (usage.tokens, usage.cost_usd) == (3720, None)
+
+
 def test_a_request_that_nobody_refused_is_not_told_of():
     refused = {"error.message": '"http 500"', "http.response.status_code": "500"}
     silent = {"error.message": '"error sending request"'}

@@ -308,15 +308,19 @@ def test_cached_tokens_are_counted_apart_and_an_unknown_price_is_none(spent, tmp
     assert read(reply("x"), DONE, spent=spent).usage == Usage(1200, 40, 700, 100, None)
 
 
-def test_a_providers_price_counts_where_the_client_tells_no_cost(tmp_path):
+@pytest.mark.parametrize(("other", "cost"), [("qwen", 2.01), ("unknown", None)])
+def test_a_providers_price_counts_where_the_client_tells_no_cost_and_without_one_nothing_is_known(
+    tmp_path, other, cost
+):
     (tmp_path / "telemetry.jsonl").write_text(
         span(1000, **{"gen_ai.response.model": "qwen"})
-        + span(1000, **{"gen_ai.response.model": "unknown"})
+        + span(1000, **{"gen_ai.response.model": other})
         + span(1000, **{"gen_ai.response.model": "qwen", "github.copilot.nano_aiu": 1e9})
     )
     spent = UsageFile(lambda model, usage: usage.input_tokens / 1000 if model == "qwen" else None)
     spent.watch(tmp_path / "telemetry.jsonl")
-    assert read(reply("x"), DONE, spent=spent).usage.cost_usd == pytest.approx(1.01)
+    usage = read(reply("x"), DONE, spent=spent).usage
+    assert usage.cost_usd == (cost and pytest.approx(cost))
 
 
 @pytest.mark.parametrize("count", [10**30, 10**400, -(10**30)], ids=["large", "larger", "negative"])

@@ -55,6 +55,22 @@ def lay_trap(repository: Path, trap: Path) -> None:
         git(repository, "config", name, value)
 
 
+async def test_programs_of_the_projects_are_not_taken_for_ours_where_the_path_has_a_relative_folder(
+    repository, runs, make_task, tmp_path, monkeypatch
+):
+    for name in ("cp", "git"):
+        (repository / name).write_text(f"#!/bin/sh\necho {name} >> {tmp_path / 'ran'}\n")
+        (repository / name).chmod(0o755)
+    git(repository, "add", ".")
+    git(repository, "commit", "-q", "-m", "programs")
+    monkeypatch.setenv("PATH", f".{os.pathsep}{os.environ['PATH']}")
+    for _ in range(2):  # the second is set up by a copy of what the first one left
+        made = await prepare(make_task(project=str(repository)), runs)
+        await set_up(made, Setup(command="echo x > made"), NoSandbox(), Toolchains())
+        assert (made.path / "made").read_text() == "x\n"
+    assert not (tmp_path / "ran").exists()
+
+
 async def test_what_a_partial_clone_lacks_starts_no_program_that_its_settings_name(
     repository, runs, make_task, tmp_path
 ):

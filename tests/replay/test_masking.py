@@ -187,6 +187,7 @@ def test_a_secret_is_masked_however_programs_write_and_break_it(secret):
         re.sub("%..", lambda found: found[0].lower(), quote(secret, safe="")),
         json.dumps(secret, ensure_ascii=False), msgspec.json.encode({"a": secret}).decode(), encoded,
         *(broken.replace("\n", "\n+") for broken in (secret, encoded, wrapped)),
+        *(f"{secret[:2]}{sign}\n{secret[2:]}" for sign in ("=", "\\", "")),
         json.dumps(f"{wrapped}\n{secret}"),
     ]  # fmt: skip
     for text in texts:

@@ -326,3 +326,12 @@ def test_toolchains_come_first_on_the_path(tmp_path):
     (tmp_path / "local" / "bin").mkdir(parents=True)
     chains = Toolchains((tmp_path / "cargo", tmp_path / "local" / "bin", tmp_path / "gone"))
     assert chains.path == f"{tmp_path}/cargo/bin:{tmp_path}/local/bin:{SYSTEM_PATH}"
+
+
+def test_a_bubblewrap_in_the_present_folder_is_not_taken_where_the_path_leads_there(tmp_path, monkeypatch):
+    (tmp_path / "bwrap").write_text("#!/bin/sh\n")
+    (tmp_path / "bwrap").chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", f".{os.pathsep}{os.environ['PATH']}")
+    found = [sandbox.binary for sandbox in bubblewrap.find()]
+    assert all(binary.is_absolute() and tmp_path not in binary.parents for binary in found)

@@ -48,6 +48,27 @@ def test_a_lost_request_counts_as_the_largest_reply_or_leaves_the_cost_unknown(u
     assert found.cost_usd == pytest.approx(counted.cost_usd)
 
 
+@pytest.mark.parametrize("unpriced", [0, 1, 2])
+def test_a_run_some_of_whose_replies_have_no_known_price_has_none_and_its_limit_holds_for_the_others(
+    unpriced,
+):
+    meter = Meter()
+    replies = [Usage(10, 5, cost_usd=0.3), Usage(10, 5, cost_usd=0.3), Usage()]
+    replies[unpriced] = Usage(900, 50)
+    for reply in replies:
+        meter.add(reply)
+    assert meter.total == msgspec.structs.replace(meter.usage, cost_usd=None)
+    assert meter.total.tokens >= 965
+    assert find_excess(Limits(usd=0.3), meter.usage) is not None
+
+
+def test_a_reply_that_took_nothing_needs_no_price():
+    meter = Meter()
+    meter.add(Usage(10, 5, cost_usd=0.3))
+    meter.add(Usage())
+    assert meter.total == meter.usage == Usage(10, 5, cost_usd=0.3)
+
+
 def test_the_largest_of_a_runs_replies_is_kept_whatever_comes_after():
     meter = Meter()
     for reply in (

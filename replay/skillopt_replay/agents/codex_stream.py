@@ -215,7 +215,7 @@ class StreamReader:
             model=self.log.model,
             calls=self._trace.calls,
             steps=self._trace.steps,
-            usage=self._usage,
+            usage=msgspec.structs.replace(self._usage, cost_usd=self.log.meter.total.cost_usd),
             skill_loaded=self._loaded,
             denied=(*self._denied, *self.log.denied),
             replied=self._replied,

@@ -226,7 +226,7 @@ class StreamReader:
             model=self._model,
             calls=self._trace.calls,
             steps=self._trace.steps,
-            usage=self._spent.meter.usage,
+            usage=self._spent.meter.total,
             skill_loaded=self._loaded,
             denied=tuple(self._denied),
             replied=self._replied,

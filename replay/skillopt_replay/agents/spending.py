@@ -28,17 +28,30 @@ class Tally(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Meter:
-    """Adds up what a run tells of the replies to its requests."""
+    """Adds up what a run tells of the replies to its requests.
+
+    `usage` has the dollars of those whose price is known, for the limits of the run.
+    """
 
     def __init__(self) -> None:
         self.usage = self.largest = Usage()
         self.replies = 0
         self.dearest = Amount()
+        self._is_priced = True
+
+    @property
+    def total(self) -> Usage:
+        """What the run used in all; the cost is None where that of any reply is not known.
+
+        A helper may have been given another model than the run: its replies are not free.
+        """
+        return self.usage if self._is_priced else msgspec.structs.replace(self.usage, cost_usd=None)
 
     def add(self, reply: Usage) -> None:
         """Count a reply that has ended."""
         self.usage, self.largest = self.usage.plus(reply), find_larger(self.largest, reply)
         self.replies += 1
+        self._is_priced = self._is_priced and (reply.cost_usd is not None or not reply.tokens)
         self.dearest = find_bound(reply, self.dearest)
 
 

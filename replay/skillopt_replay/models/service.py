@@ -168,7 +168,7 @@ class Service:
                 if response.is_success and len(received) > MAX_REPLY_BYTES:
                     message = f"the reply is larger than {MAX_REPLY_BYTES} bytes"
                     return Failure(message, Fault.REPLY, transient=False, paid=True)
-                if response.is_error and len(received) > _MAX_ERROR_BYTES:
+                if not response.is_success and len(received) > _MAX_ERROR_BYTES:
                     break
         if response.status_code == 200:
             body_ = bytes(received)

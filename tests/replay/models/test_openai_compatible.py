@@ -15,6 +15,7 @@ from skillopt_replay.ledger import MemoryLedger
 from skillopt_replay.models.openai_compatible import OpenAICompatible, completions_url
 from skillopt_replay.models.prices import Price
 from skillopt_replay.models.registry import open_model
+from skillopt_replay.models.replies import ServerError
 from skillopt_replay.models.retries import Patience
 from skillopt_replay.protocols import Completion, Message
 from skillopt_replay.rollouts import Fault
@@ -303,6 +304,22 @@ async def test_a_flood_is_cut_off(chat_server, monkeypatch):
     async with client(chat_server((200, b"x" * 100_000, {}))) as model:
         done = await model.complete(ASK)
     assert "larger than" in done.error
+
+
+@pytest.mark.parametrize("status", [302, 400])
+async def test_of_what_is_no_reply_only_the_beginning_is_read(chat_server, monkeypatch, status):
+    sizes: list[int] = []
+
+    def read(body: bytes) -> ServerError:
+        sizes.append(len(body))
+        return ServerError()
+
+    monkeypatch.setattr("skillopt_replay.models.service._MAX_ERROR_BYTES", 100)
+    monkeypatch.setattr("skillopt_replay.models.service.read_error", read)
+    async with client(chat_server((status, b"x" * 5_000_000, {}))) as model:
+        done = await model.complete(ASK)
+    assert str(status) in (done.error or "")
+    assert 100 < sizes[0] < 1_000_000
 
 
 async def test_a_model_with_another_name_for_the_token_limit_is_asked_by_that_name_from_then_on(chat_server):
