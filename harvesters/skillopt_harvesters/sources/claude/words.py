@@ -16,7 +16,12 @@ _INJECTED = (
     "attachments",
     "task-notification",
     "agent-notification",
+    "bash-notification",
     "teammate-message",
+    "agent-message",
+    "cross-session-message",
+    "mcp-resource-update",
+    "mcp-polling-update",
     "local-command-stdout",
     "local-command-stderr",
     "local-command-caveat",
@@ -42,6 +47,7 @@ _CLIENT_SPEAKS = re.compile(
     r"|This session is being continued from a previous conversation"
     r"|Base directory for this skill: "
     r"|Stop hook feedback:"
+    r"|Another Claude session sent a message(?: while you were working)?:\s*<[a-z-]+-message\b"
     r"|\[SYSTEM NOTIFICATION)"
 )
 _INTERRUPTED = re.compile(r"\s*\[Request interrupted by user(?: for tool use)?\]\s*")
