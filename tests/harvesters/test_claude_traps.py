@@ -52,6 +52,9 @@ REFUSED = (
         "This session is being continued from a previous conversation that ran out of context.",
         "Base directory for this skill: /x/skills/y\n\nDo it.",
         "<system-reminder>never closed",
+        "Tool loaded.",
+        "Unknown skill: rebase",
+        "Unknown slash command: rebase",
     ],
 )
 def test_a_block_the_client_wrote_is_dropped_and_its_neighbour_kept(injected):
@@ -68,6 +71,7 @@ def test_words_behind_and_before_an_element_in_the_same_block_are_kept():
     assert strip_injected("what does <system-reminder> mean?") == "what does <system-reminder> mean?"
     asked = "Another Claude session sent a message: what does that mean?"
     assert strip_injected(asked) == asked
+    assert strip_injected("Unknown skill: why is greet not found?") == "Unknown skill: why is greet not found?"
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,10 @@ _CLIENT_SPEAKS = re.compile(
     r"|Base directory for this skill: "
     r"|Stop hook feedback:"
     r"|Another Claude session sent a message(?: while you were working)?:\s*<[a-z-]+-message\b"
-    r"|\[SYSTEM NOTIFICATION)"
+    r"|\[SYSTEM NOTIFICATION"
+    # Beside the result of a search for tools, and for a command that is none.
+    r"|Tool loaded\.\s*\Z"
+    r"|Unknown (?:skill|slash command): \S+\s*\Z)"
 )
 _INTERRUPTED = re.compile(r"\s*\[Request interrupted by user(?: for tool use)?\]\s*")
 _COMMAND = re.compile(r"\s*<command-(?:name|message)>")
