@@ -71,7 +71,9 @@ def test_words_behind_and_before_an_element_in_the_same_block_are_kept():
     assert strip_injected("what does <system-reminder> mean?") == "what does <system-reminder> mean?"
     asked = "Another Claude session sent a message: what does that mean?"
     assert strip_injected(asked) == asked
-    assert strip_injected("Unknown skill: why is greet not found?") == "Unknown skill: why is greet not found?"
+    assert (
+        strip_injected("Unknown skill: why is greet not found?") == "Unknown skill: why is greet not found?"
+    )
 
 
 @pytest.mark.parametrize(
