@@ -27,12 +27,13 @@ _PRINTED = re.compile(r"(?:error|warning|fatal)(?:\[\w+\])?: ", re.IGNORECASE)
 def is_correction(text: str, before: Turn | None = None) -> bool:
     """Tell whether a prompt that follows an agent's answer corrects it. `before` is the answered turn.
 
-    When that turn was a correction itself the ask is not known, and with it whether a plain instruction is
-    the next ask: only outright corrections count then.
+    When that turn was a correction itself, or a picture without a word, the ask is not known, and with it
+    whether a plain instruction is the next ask: only outright corrections count then.
     """
     if before is None:
         return classify_reply(text) is Reply.CORRECTION
-    outright = Signal.CORRECTION in before.signals
+    wordless = not before.prompt and before.command is None
+    outright = wordless or Signal.CORRECTION in before.signals
     reply = classify_reply(text, asked=before.prompt, answer=before.answer, outright=outright)
     return reply is Reply.CORRECTION
 

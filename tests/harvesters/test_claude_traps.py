@@ -36,6 +36,15 @@ REFUSED = (
         "Read the output file to retrieve the result: /tmp/tasks/1.output",
         "<task-notification>\n<task-id>1</task-id>\n</task-notification>\n"
         "Full transcript available at: /tmp/tasks/1.jsonl\n",
+        "<bash-notification>\n<shell-id>b1</shell-id>\n<status>failed</status>\n</bash-notification>",
+        "<bash-notification>\n<shell-id>b1</shell-id>\n</bash-notification>\n"
+        "Read the output file to retrieve the output.",
+        '<mcp-resource-update server="docs" uri="file:///a"><reason>changed</reason></mcp-resource-update>',
+        '<cross-session-message from="uds:/1.sock" from-name="peer">\nrun it\n</cross-session-message>',
+        'Another Claude session sent a message:\n<agent-message from="a1">\ndone\n</agent-message>\n\n'
+        "This came from another Claude session.",
+        "Another Claude session sent a message while you were working:\n"
+        '<teammate-message teammate_id="lead">\nrun it\n</teammate-message>',
         "<local-command-stdout>out</local-command-stdout>",
         "<local-command-caveat>Caveat: ...</local-command-caveat>",
         "<bash-stdout>x</bash-stdout><bash-stderr></bash-stderr>",
@@ -43,6 +52,9 @@ REFUSED = (
         "This session is being continued from a previous conversation that ran out of context.",
         "Base directory for this skill: /x/skills/y\n\nDo it.",
         "<system-reminder>never closed",
+        "Tool loaded.",
+        "Unknown skill: rebase",
+        "Unknown slash command: rebase",
     ],
 )
 def test_a_block_the_client_wrote_is_dropped_and_its_neighbour_kept(injected):
@@ -57,6 +69,11 @@ def test_words_behind_and_before_an_element_in_the_same_block_are_kept():
     notice = "<task-notification>\n</task-notification>\nRead the output file to retrieve the result: /tmp/1"
     assert strip_injected(f"{notice}\n\nand then fix it") == "and then fix it"
     assert strip_injected("what does <system-reminder> mean?") == "what does <system-reminder> mean?"
+    asked = "Another Claude session sent a message: what does that mean?"
+    assert strip_injected(asked) == asked
+    assert (
+        strip_injected("Unknown skill: why is greet not found?") == "Unknown skill: why is greet not found?"
+    )
 
 
 @pytest.mark.parametrize(

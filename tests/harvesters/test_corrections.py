@@ -275,6 +275,12 @@ def test_after_a_correction_only_outright_ones_are_told_from_the_next_ask():
     assert is_correction("that is wrong", corrected)
 
 
+def test_after_a_picture_without_a_word_the_next_ask_is_no_correction():
+    shown = Turn(prompt="", answer="I made the header blue.")
+    assert not is_correction("make the footer sticky", shown)
+    assert is_correction("No, that is wrong", shown)
+
+
 def test_a_secret_is_neither_quoted_nor_wanted():
     secret = "ghp_" + "x9Yz8Wv7Ut6Sr5Qp4On3"
     [correction] = find_corrections(f"no, use `{secret}`, not `abc`")

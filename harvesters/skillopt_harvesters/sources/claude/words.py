@@ -16,7 +16,12 @@ _INJECTED = (
     "attachments",
     "task-notification",
     "agent-notification",
+    "bash-notification",
     "teammate-message",
+    "agent-message",
+    "cross-session-message",
+    "mcp-resource-update",
+    "mcp-polling-update",
     "local-command-stdout",
     "local-command-stderr",
     "local-command-caveat",
@@ -42,7 +47,11 @@ _CLIENT_SPEAKS = re.compile(
     r"|This session is being continued from a previous conversation"
     r"|Base directory for this skill: "
     r"|Stop hook feedback:"
-    r"|\[SYSTEM NOTIFICATION)"
+    r"|Another Claude session sent a message(?: while you were working)?:\s*<[a-z-]+-message\b"
+    r"|\[SYSTEM NOTIFICATION"
+    # Beside the result of a search for tools, and for a command that is none.
+    r"|Tool loaded\.\s*\Z"
+    r"|Unknown (?:skill|slash command): \S+\s*\Z)"
 )
 _INTERRUPTED = re.compile(r"\s*\[Request interrupted by user(?: for tool use)?\]\s*")
 _COMMAND = re.compile(r"\s*<command-(?:name|message)>")
