@@ -134,11 +134,30 @@ def _count(fields: dict[str, str]) -> Usage:
     )
 
 
+class TurnUsage(msgspec.Struct, frozen=True):
+    """The tokens of a turn as its output tells them; `input_tokens` counts those of the cache as well."""
+
+    input_tokens: int = 0
+    cached_input_tokens: int = 0
+    cache_write_input_tokens: int = 0
+    output_tokens: int = 0
+
+    @property
+    def counted(self) -> Usage:
+        """The same, each token counted once."""
+        return to_usage(
+            self.input_tokens, self.cached_input_tokens, self.cache_write_input_tokens, self.output_tokens
+        )
+
+
 def to_usage(read: int, cached: int, written: int, output: int) -> Usage:
     """Return the usage for OpenAI's way of counting, where what was read covers what came from the cache."""
+    read = max(read, 0)
+    cached = min(max(cached, 0), read)
+    written = min(max(written, 0), read - cached)
     return Usage(
-        input_tokens=max(read - cached - written, 0),
-        output_tokens=output,
+        input_tokens=read - cached - written,
+        output_tokens=max(output, 0),
         cache_read_tokens=cached,
         cache_write_tokens=written,
     )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from skillopt_replay.agents.codex_log import LogReader, to_usage
+from skillopt_replay.agents.codex_log import LogReader, TurnUsage
 from skillopt_replay.agents.codex_words import fills_context, find_words, is_cut, read_retry, unwrap
 from skillopt_replay.agents.spending import Tally, find_excess
 from skillopt_replay.agents.traces import MAX_ERROR, Lines, Reading, Trace
@@ -44,19 +44,12 @@ class _Item(msgspec.Struct, frozen=True):
     result: Any = None
 
 
-class _Usage(msgspec.Struct, frozen=True):
-    input_tokens: int = 0
-    cached_input_tokens: int = 0
-    cache_write_input_tokens: int = 0
-    output_tokens: int = 0
-
-
 class _Event(msgspec.Struct, frozen=True):
     type: str = ""
     item: _Item | None = None
     message: str = ""
     error: _Error | None = None
-    usage: _Usage | None = None
+    usage: TurnUsage | None = None
 
 
 _DECODER = msgspec.json.Decoder(_Event)
@@ -136,17 +129,15 @@ class StreamReader:
         if event.type.startswith("item.") and event.item:
             self._read_item(event.item, ended=event.type == "item.completed")
         elif event.type == "turn.completed":
-            self._complete(event.usage or _Usage())
+            self._complete(event.usage or TurnUsage())
         elif event.type == "turn.failed":
             self._fail((event.error or _Error()).message)
         elif event.type == "error":
             self._note(event.message)
         return True
 
-    def _complete(self, told: _Usage) -> None:
-        self._told = to_usage(
-            told.input_tokens, told.cached_input_tokens, told.cache_write_input_tokens, told.output_tokens
-        )
+    def _complete(self, told: TurnUsage) -> None:
+        self._told = told.counted
         if self._end is None:
             self._end = Outcome.FINISHED, None, None
 

@@ -23,7 +23,7 @@ from skillopt_replay.faults import guess_fault
 from skillopt_replay.folders import PRIVATE_PREFIX, make_folder
 from skillopt_replay.masking import mask
 from skillopt_replay.models.claude import ENTRYPOINT, render
-from skillopt_replay.models.codex_lines import count, decode
+from skillopt_replay.models.codex_lines import decode
 from skillopt_replay.models.completing import conclude, decline
 from skillopt_replay.models.schemas import simplify
 from skillopt_replay.protocols import Completion
@@ -222,7 +222,7 @@ class CodexModel:
             if event.item is not None and event.item.type == "agent_message":
                 text = event.item.text or ""
             if event.type == "turn.completed" and event.usage is not None:
-                usage = self._priced(count(event.usage))
+                usage = self._priced(event.usage.counted)
             if event.type == "turn.failed":
                 problem = (event.error and event.error.message) or "no reason given"
         if problem and guess_fault(None, problem) is Fault.REFUSAL:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from skillopt_replay.rollouts import Usage
+from skillopt_replay.agents.codex_log import TurnUsage
 
 
 class Item(msgspec.Struct, frozen=True):
@@ -20,22 +20,13 @@ class Told(msgspec.Struct, frozen=True):
     message: str | None = None
 
 
-class Spent(msgspec.Struct, frozen=True):
-    """The tokens of a turn; `input_tokens` counts those of the cache as well."""
-
-    input_tokens: int = 0
-    cached_input_tokens: int = 0
-    cache_write_input_tokens: int = 0
-    output_tokens: int = 0
-
-
 class Event(msgspec.Struct, frozen=True):
     """A line of the output; which of its parts there are depends on its type."""
 
     type: str = ""
     message: str = ""
     item: Item | None = None
-    usage: Spent | None = None
+    usage: TurnUsage | None = None
     error: Told | None = None
 
 
@@ -48,10 +39,3 @@ def decode(text: str) -> list[Event]:
         except (msgspec.DecodeError, RecursionError):
             continue
     return events
-
-
-def count(spent: Spent) -> Usage:
-    """Return what a turn used, each token counted once."""
-    cached = min(max(spent.cached_input_tokens, 0), max(spent.input_tokens, 0))
-    written = min(max(spent.cache_write_input_tokens, 0), max(spent.input_tokens - cached, 0))
-    return Usage(max(spent.input_tokens - cached - written, 0), max(spent.output_tokens, 0), cached, written)
