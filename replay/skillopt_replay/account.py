@@ -93,10 +93,14 @@ class Account:
 
     def _take(self, kind: str, usage: Usage, told: Usage | None) -> None:
         self._ended = self._ended.plus(usage)
-        if told is None:
-            self._lost.append((kind, Amount(usage.cost_usd or 0.0, usage.tokens)))
-            return
         usd, tokens = take_told(told)
+        untold = Amount(
+            (usage.cost_usd or 0.0) if usd is None else 0.0, usage.tokens if tokens is None else 0
+        )
+        if untold.usd or tokens is None:
+            self._lost.append((kind, untold))
+        if told is None:
+            return
         known = self._dearest.get(kind, Amount())
         self._dearest[kind] = Amount(max(known.usd, usd or 0.0), max(known.tokens, tokens or 0))
 

@@ -24,8 +24,10 @@ _ESCAPED = re.compile(r"%[0-9A-F]{2}")
 _URL_SAFE = str.maketrans("+/", "-_")
 _SHORTEST = 8  # anything shorter stands in many texts that have nothing to do with it
 _SECRET_NAME = re.compile(r"key|token|secret|password|passwd|auth|credential|headers|cookie", re.IGNORECASE)
-_PROXY_NAME = re.compile(r"proxy\Z", re.IGNORECASE)
-_USERINFO = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*://)?([^/?#\s]+)@")
+_PLACE_NAME = re.compile(r"(?:proxy|url)\Z", re.IGNORECASE)
+_USERINFO = re.compile(r"\s*([A-Za-z][A-Za-z0-9+.-]*:/+)?([^/?#\s]+)@")
+# With signs in the password that end it, or one slash: no service is there, but a password is.
+_MISWRITTEN = re.compile(r"\s*(?:[A-Za-z][A-Za-z0-9+.-]*:?/+)?[^/?#:\s]+:(?!\d*[/?#])(\S+)@")
 # A value can hold several: headers, a file of keys. Words that do not look made by chance are none.
 _BETWEEN = re.compile(r"[\s\"',;:={}\[\]@]+|\\n")
 _MADE_BY_CHANCE = re.compile(r"(?=.*[0-9])(?=.*[A-Za-z]).{16}", re.DOTALL)
@@ -173,6 +175,11 @@ def _find_broken(form: str) -> tuple[str, str, re.Pattern[str]]:
     return words[0][:_SHORTEST], words[-1][-_SHORTEST:], re.compile(pattern)
 
 
+def strip_miswritten(url: str) -> str:
+    """Return a URL without the login in it that no reader of URLs would find, as it is: see `strip_login`."""
+    return _MISWRITTEN.sub("", url, count=1) if _MISWRITTEN.match(url) else url
+
+
 def _find_logins(env: Mapping[str, str]) -> list[str]:
     return [part for name, value in env.items() for part in _find_login(name, value)]
 
@@ -180,7 +187,9 @@ def _find_logins(env: Mapping[str, str]) -> list[str]:
 def _find_login(name: str, value: str) -> list[str]:
     """Return the password in a URL, or all of the login where it has none, as it is and as it is meant."""
     match = _USERINFO.match(value)
-    if match is None or not (match[1] or _PROXY_NAME.search(name)):
+    if match is None and (wrong := _MISWRITTEN.match(value)):
+        return [wrong[1]]
+    if match is None or not (match[1] or _PLACE_NAME.search(name)):
         return []
     user, _, password = match[2].partition(":")
     return [password or user, unquote(password or user)]

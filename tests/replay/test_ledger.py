@@ -149,6 +149,20 @@ async def test_a_call_that_tells_nonsense_about_its_cost_makes_no_room_for_other
     assert ledger.spent.tokens in {100, 120}
 
 
+@pytest.mark.parametrize("told", [None, -1.0], ids=["a-helper-without-a-price", "nonsense"])
+async def test_runs_whose_cost_cannot_be_told_may_each_have_passed_their_bound(told):
+    """Each took a tenth more than its bound; only the one that began last may pass the ceiling by that."""
+    ledger, made = MemoryLedger(max_usd=5.0), Maker(*(paid(told) for _ in range(9)))
+
+    async def work():
+        for number in range(9):
+            await ledger.once("rollout", f"{number}", ESTIMATE, made, Rollout)
+
+    with pytest.raises(CeilingReached):
+        await work()
+    assert made.calls * 1.1 <= 5.0 + 0.1
+
+
 @pytest.mark.parametrize("cost", [float("inf"), float("nan")])
 async def test_a_price_that_is_no_number_is_above_every_ceiling(cost):
     ledger = MemoryLedger(max_usd=1e9)

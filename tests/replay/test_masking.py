@@ -167,6 +167,8 @@ def test_what_is_left_of_a_secret_where_a_text_was_cut_is_masked(kept, mark):
         ("HTTPS_PROXY", "http://me:pass@word-1@proxy.invalid:3128", "pass@word-1"),
         ("HTTPS_PROXY", "http://me:pa%40ss%2Fword@proxy.invalid:3128", "pa@ss/word"),
         ("https_proxy", "me:proxy-word@proxy.invalid:3128", "proxy-word"),
+        ("HTTPS_PROXY", "http://me:pass#word@proxy.invalid:3128", "pass#word"),
+        ("ANTHROPIC_BASE_URL", " https://me:gateway-word@gw.invalid", "gateway-word"),
         ("BASE_URL", "https://a-token-and-no-user@gateway.invalid/v1", "a-token-and-no-user"),
         ("MY_HEADERS", "X-Team: heron\nAuthorization: Bearer tok3n-of-sixteen", "tok3n-of-sixteen"),
         ("MY_KEY", '{"type": "account", "key": "k3y-of-sixteen-or-more"}', "k3y-of-sixteen-or-more"),

@@ -10,9 +10,12 @@ from contextlib import closing
 import pytest
 
 from skillopt_replay import process
+from skillopt_replay.agents.clients import say_address
 from skillopt_replay.errors import ReplayError, Unavailable
 from skillopt_replay.launcher.inside import plan
 from skillopt_replay.launcher.upstream import dial, find_proxy, strip_proxies
+from skillopt_replay.masking import find_secrets, mask
+from skillopt_replay.models.places import strip_login
 from skillopt_replay.sandbox import SYSTEM_PATH, Endpoint, bubblewrap, choose, reach_of, read_endpoint
 from skillopt_replay.sandbox.bubblewrap import Bubblewrap
 
@@ -40,11 +43,37 @@ def test_an_address_leads_to_a_host_and_a_port(url, endpoint):
         "https://x:99999",
         "https://a b/",
         "https://a\n10.0.0.1 b",
+        "https://[x/",
     ],
 )
 def test_what_is_no_address_is_refused(url):
     with pytest.raises(ReplayError, match="no address"):
         read_endpoint(url)
+
+
+MISWRITTEN = [
+    "https://me:p#the-password@gw.example/v1", "https://me:p/the-password@gw.example/v1",
+    "https://me:p?the-password@gw.example/v1", "https:/me:p-the-password@gw.example/v1",
+    "http//me:p-the-password@gw.example/v1", "me:p-the-password@gw.example/v1",
+    "https://me:p-the-password@gw.example:x/v1", "https://me:[the-password@gw.example/v1",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("url", MISWRITTEN)
+def test_an_address_that_cannot_be_read_is_refused_and_named_without_its_password(url):
+    with pytest.raises(ReplayError, match=r"gw\.example") as raised:
+        read_endpoint(url)
+    assert "the-password" not in f"{raised.value}{say_address(url)}{strip_login(url)}"
+    assert "the-password" not in mask(url, find_secrets({"ANTHROPIC_BASE_URL": url}))
+
+
+@pytest.mark.parametrize(
+    "url", ["https://gw.example:8443/models/a@latest", "https://gw.example/a:b@c", "gw.example:80"]
+)
+def test_what_looks_like_a_login_in_a_path_is_told(url):
+    assert say_address(url) == f" via {url.removeprefix('https://')}"
+    assert strip_login(url) == url
+    assert find_secrets({"ANTHROPIC_BASE_URL": url}) == ()
 
 
 def test_a_client_reaches_its_own_services_unless_its_model_is_elsewhere():

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from skillopt_replay.errors import Unavailable
-from skillopt_replay.masking import find_secrets
+from skillopt_replay.masking import find_secrets, strip_miswritten
 from skillopt_replay.sandbox.contract import SYSTEM_PATH
 
 _VERSION = re.compile(r"\d+\.\d+\.\d+")
@@ -81,9 +81,16 @@ def say_address(*urls: str | None) -> str:
     Another service is another agent, whatever the model is called there. Of a URL only host, port and path
     are told: the rest may hold a key.
     """
-    places = [urlsplit(url if "//" in url else f"//{url}") for url in urls if url]
-    shown = [f"{(place.netloc.rpartition('@')[2])}{place.path.rstrip('/')}" for place in places]
+    shown = [_say_place(strip_miswritten(url)) for url in urls if url]
     return f" via {', '.join(shown)}" if shown else ""
+
+
+def _say_place(url: str) -> str:
+    try:
+        place = urlsplit(url if "//" in url else f"//{url}")
+    except ValueError:
+        return "an address that cannot be read"  # nothing runs there
+    return f"{(place.netloc.rpartition('@')[2])}{place.path.rstrip('/')}"
 
 
 def read_version(binary: Path, *, hint: str, env: tuple[tuple[str, str], ...] = ()) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from skillopt_replay.errors import Unavailable
+from skillopt_replay.masking import strip_miswritten
 from skillopt_replay.models.catalogue import DEFAULT, Entry, find_entry
 from skillopt_replay.models.digests import digest_of
 
@@ -63,7 +64,7 @@ def _readable(path: Path) -> Iterator[None]:
 
 def strip_login(url: str) -> str:
     """Return the address as it may be told: a user's name and password in it are for its server alone."""
-    return _LOGIN.sub(r"\1", url)
+    return _LOGIN.sub(r"\1", strip_miswritten(url) if not _LOGIN.match(url) else url)
 
 
 def is_loopback(url: str) -> bool:

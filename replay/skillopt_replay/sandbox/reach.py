@@ -38,14 +38,16 @@ class Endpoint(msgspec.Struct, frozen=True):
 
 def read_endpoint(url: str) -> Endpoint:
     """Return where a URL leads. Raises ReplayError for one without host, or with an unknown scheme."""
-    parts = urlsplit(url)
     try:
+        parts = urlsplit(url)
         port = parts.port or _PORTS.get(parts.scheme.lower())
+        host = (parts.hostname or "").rstrip(".")
     except ValueError:
-        port = None
-    host = (parts.hostname or "").rstrip(".")
+        port, host = None, ""
     if not host or port is None or not _is_host(host):
-        raise ReplayError(f"{url!r} is no address of a service", hint="write it as https://host:port/path")
+        # What goes before and after may hold a password and keys.
+        shown = url.rpartition("@")[2].partition("?")[0]
+        raise ReplayError(f"{shown!r} is no address of a service", hint="write it as https://host:port/path")
     return Endpoint(host, port)
 
 
