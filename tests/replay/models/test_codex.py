@@ -293,5 +293,6 @@ class TestWithTheRealClient:
         assert (done.fault, done.text) == (Fault.REPLY, "")
         assert "tools it does not have" in done.error
         assert done.usage.tokens > 0
-        assert len((tmp_path / "requests.jsonl").read_text().splitlines()) <= 5
+        # A busy machine reads the fourth reply late, while a client that nobody stops asks without end.
+        assert len((tmp_path / "requests.jsonl").read_text().splitlines()) <= 20
         assert list((tmp_path / "w").iterdir()) == []
