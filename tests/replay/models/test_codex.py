@@ -245,7 +245,7 @@ SCRIPT = {
             "steps": [{"do": [{"tool": "exec_command", "input": {"cmd": "touch insisted"}}]}],
         },
         {"name": "plain", "when": {}, "steps": [{"do": [{"think": "hm"}, {"say": "Plain words."}]}]},
-    ]
+    ],
 }
 
 
