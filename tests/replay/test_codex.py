@@ -160,6 +160,8 @@ async def test_nothing_of_the_users_comes_along_but_the_sign_in(
         "[analytics]\nenabled = false",
         "plugins = false",
         "apps = false",
+        "multi_agent = false",
+        "[features.multi_agent_v2]\nmax_concurrent_threads_per_session = 1",
         "[skills.bundled]\nenabled = false",
     ):
         assert line in config

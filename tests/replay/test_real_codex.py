@@ -94,6 +94,18 @@ class TestCodex(RealSuite):
         looped = await run("Go on for ever", agent=agent, turns=2)
         assert looped.outcome is Outcome.LIMIT
 
+    async def test_no_helper_asks_the_model_beside_it(self, run, server, confined, private_home):
+        helper = {"message": "Please loop inside", "task_name": "helper", "fork_turns": "none"}
+        spawn = do({"tool": "spawn_agent", "input": helper})
+        server.set_script(
+            {"plays": [play("delegate it", spawn, do({"shell": "sleep 1"}), do({"say": "I did it."}))]}
+        )
+        for model in ("gpt-5.3-codex", "gpt-6.2-sol"):
+            agent = open_codex(server.base_url, confined, private_home, model=model)
+            rollout = await run("Please delegate it", agent=agent)
+            assert (rollout.outcome, rollout.answer) == (Outcome.FINISHED, "I did it."), rollout.error
+        assert plays_of(server) == ["delegate it"] * 6
+
     async def test_a_skill_called_by_its_name_is_before_the_model_at_once(self, run, server):
         rollout = await run(f"Please use ${SKILL.name} to greet Bob", SKILL)
         assert plays_of(server) == ["obey"]

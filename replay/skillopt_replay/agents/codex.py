@@ -40,6 +40,9 @@ if TYPE_CHECKING:
 ORIGINATOR = "skillopt-sleep-replay"  # recorded by the client; harvesters leave such sessions out
 # One run in a real project: the system prompt, its tools and some twenty turns, most of it cached.
 TYPICAL = Usage(input_tokens=150_000, output_tokens=10_000)
+# No helpers that ask beside it. Its requests are told by its log alone, which holds what a failed tool was
+# given as well: a model could make up replies there, and so have more requests out than are known of.
+ALONE: dict[str, Any] = {"multi_agent": False, "multi_agent_v2": {"max_concurrent_threads_per_session": 1}}
 _PROJECT_SKILLS = (".agents/skills", ".codex/skills")
 
 
@@ -152,7 +155,7 @@ class Codex(ClientAgent):
             "cli_auth_credentials_store": "file",
             "analytics": {"enabled": False},
             "feedback": {"enabled": False},
-            "features": {"plugins": False, "apps": False},
+            "features": {"plugins": False, "apps": False, **ALONE},
             # A project's own scripts find no key to spend, whatever it is called.
             "shell_environment_policy": {
                 "ignore_default_excludes": False,
