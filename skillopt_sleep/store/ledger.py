@@ -109,7 +109,6 @@ class SqliteLedger:
                     usage=find_told(result),
                     result=result,
                     error=getattr(result, "error", None),
-                    priced=estimate.cost_usd is not None,
                 )
 
             await keep(close)
@@ -177,8 +176,7 @@ class SqliteLedger:
         name, bound = self._admission.pause((kind, key))
         try:
             with impatient(self._connection), transaction(self._connection):
-                priced = estimate.cost_usd is not None
-                self._close(kind, key, "failed", usage=usage, error=why, priced=priced)
+                self._close(kind, key, "failed", usage=usage, error=why)
                 self._reserve(kind, key, estimate)
         except BaseException:
             self._admission.begin((kind, key), name, bound)
@@ -259,14 +257,12 @@ class SqliteLedger:
         usage: Usage | None = None,
         result: object = None,
         error: str | None = None,
-        priced: bool = True,
     ) -> None:
         usd, tokens = take_told(usage)
         with impatient(self._connection), transaction(self._connection):
             self._note_work()
             self._connection.execute(
-                "update calls set state = ?, ended = ?, usd = ?, tokens = ?, result = ?, error = ?,"
-                " reserved_usd = case when ? then reserved_usd else 0.0 end"
+                "update calls set state = ?, ended = ?, usd = ?, tokens = ?, result = ?, error = ?"
                 " where night = ? and kind = ? and key = ?",
                 (
                     state,
@@ -275,7 +271,6 @@ class SqliteLedger:
                     tokens,
                     msgspec.msgpack.encode(result) if state == "done" else None,
                     error,
-                    priced,
                     self._night,
                     kind,
                     key,

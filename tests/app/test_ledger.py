@@ -547,3 +547,24 @@ async def test_a_share_with_a_price_nobody_knows_has_no_cost(connection):
     unpriced = Completion(text="hello", model="m", usage=Usage(100, 20))
     await ledger.once("optimizer", "k", Usage(1000, 100), Calls(unpriced), Completion)
     assert (ledger.usage().cost_usd, ledger.usage().tokens) == (None, 120)
+
+
+@pytest.mark.parametrize("tells", [True, False], ids=["told tokens and no dollars", "told nothing"])
+async def test_what_is_silent_about_dollars_counts_as_the_dearest_also_where_nobody_knew_a_price(
+    connection, tells
+):
+    """As with a client whose model, and so its price, is known from its first reply on."""
+
+    def run(usage: Usage, **more) -> Rollout:
+        values = {"task": "t", "skill": "", "agent": "a", "model": "m", "answer": "hello"}
+        return Rollout(**values, outcome=Outcome.FINISHED, usage=usage, **more)
+
+    ledger = make_ledger(connection, usd=3.0, usd_month=0)
+    unpriced = Usage(1000)
+    await ledger.once("rollout", "0", unpriced, Calls(run(Usage(100, cost_usd=1.0))), Rollout)
+    silent = run(Usage(100 if tells else 0), untold=not tells)
+    await ledger.once("rollout", "1", unpriced, Calls(silent), Rollout)
+    assert ledger.spend().usd == 2.0
+    # It may have passed what was reserved for it, as one that was cut off.
+    with pytest.raises(CeilingReached):
+        await ledger.once("rollout", "2", unpriced, Calls(silent), Rollout)

@@ -160,6 +160,8 @@ async def test_nothing_of_the_users_comes_along_but_the_sign_in(
         "[analytics]\nenabled = false",
         "plugins = false",
         "apps = false",
+        "multi_agent = false",
+        "[features.multi_agent_v2]\nmax_concurrent_threads_per_session = 1",
         "[skills.bundled]\nenabled = false",
     ):
         assert line in config
@@ -179,9 +181,30 @@ async def test_the_sign_in_file_is_private_and_the_route_is_kept(make_agent, mak
     content, mode = noted["files"]["auth.json"]
     assert (json.loads(content)["tokens"]["refresh_token"], mode) == ("", "0o600")
     config = noted["files"]["config.toml"][0]
-    assert 'openai_base_url = "http://127.0.0.1:9/v1"' in config
+    assert 'base_url = "http://127.0.0.1:9/v1"' in config
     assert "sandbox_mode" not in config
     assert "CODEX_API_KEY" not in noted["env"]
+
+
+@pytest.mark.parametrize("settings", ["", 'openai_base_url = "http://127.0.0.1:9/v1"\n'])
+async def test_openais_service_has_a_name_under_which_no_web_sockets_are_tried(
+    make_agent, make_task, workspace, tmp_path, settings
+):
+    home = tmp_path / "user-codex"
+    home.mkdir()
+    (home / "config.toml").write_text(settings)
+    (home / "auth.json").write_text(json.dumps({"tokens": {"access_token": "a", "id_token": "i"}}))
+    for key in ({}, {"CODEX_API_KEY": "sk-fake"}):
+        agent = make_agent("done()", env={"CODEX_HOME": str(home), **key})
+        await agent.run(make_task(), None, workspace, Limits())
+        config = tomlkit.loads(notes_of(tmp_path)["files"]["config.toml"][0]).unwrap()
+        service = config["model_providers"][config["model_provider"]]
+        assert "openai_base_url" not in config
+        assert service.get("base_url") == ("http://127.0.0.1:9/v1" if settings else None)
+        if settings and key:
+            assert service["env_key"] == "CODEX_API_KEY"
+        else:
+            assert (service["name"], service["requires_openai_auth"]) == ("OpenAI", True)
 
 
 async def test_its_own_sandbox_is_on_only_when_it_is_the_one_given(

@@ -209,6 +209,28 @@ def test_a_provider_that_runs_cannot_reach_is_told_with_what_to_do(tmp_path, con
     assert words in hint
 
 
+def test_what_the_users_own_provider_is_sent_is_secret_whatever_its_variable_is_called(tmp_path):
+    (tmp_path / "config.toml").write_text(
+        'model_provider = "own"\n[model_providers.own]\nbase_url = "https://own.invalid/v1"\n'
+        'env_key = "OWN_PAT"\nenv_http_headers = { "X-Team" = "TEAM_PW" }\n'
+    )
+    env = {"CODEX_HOME": str(tmp_path), "OWN_PAT": "correct horse", "TEAM_PW": "battery staple"}
+    found, _ = find_credentials(env)
+    assert found is not None
+    assert found.keys == ("OWN_PAT", "TEAM_PW")
+    assert set(found.secrets) == {"correct horse", "battery staple"}
+
+
+def test_that_a_provider_knows_web_sockets_is_not_told_to_runs(tmp_path):
+    (tmp_path / "config.toml").write_text(
+        'model_provider = "own"\n[model_providers.own]\nbase_url = "https://own.invalid/v1"\n'
+        "supports_websockets = true\nwebsocket_connect_timeout_ms = 9\n"
+    )
+    found, _ = find_credentials({"CODEX_HOME": str(tmp_path)})
+    assert found is not None
+    assert found.route["model_providers"] == {"own": {"base_url": "https://own.invalid/v1"}}
+
+
 def test_a_model_on_this_machine_needs_no_sign_in(tmp_path):
     (tmp_path / "config.toml").write_text('model_provider = "ollama"\nmodel = "m"\n')
     found, _ = find_credentials({"CODEX_HOME": str(tmp_path)})

@@ -94,6 +94,18 @@ class TestCodex(RealSuite):
         looped = await run("Go on for ever", agent=agent, turns=2)
         assert looped.outcome is Outcome.LIMIT
 
+    async def test_no_helper_asks_the_model_beside_it(self, run, server, confined, private_home):
+        helper = {"message": "Please loop inside", "task_name": "helper", "fork_turns": "none"}
+        spawn = do({"tool": "spawn_agent", "input": helper})
+        server.set_script(
+            {"plays": [play("delegate it", spawn, do({"shell": "sleep 1"}), do({"say": "I did it."}))]}
+        )
+        for model in ("gpt-5.3-codex", "gpt-6.2-sol"):
+            agent = open_codex(server.base_url, confined, private_home, model=model)
+            rollout = await run("Please delegate it", agent=agent)
+            assert (rollout.outcome, rollout.answer) == (Outcome.FINISHED, "I did it."), rollout.error
+        assert plays_of(server) == ["delegate it"] * 6
+
     async def test_a_skill_called_by_its_name_is_before_the_model_at_once(self, run, server):
         rollout = await run(f"Please use ${SKILL.name} to greet Bob", SKILL)
         assert plays_of(server) == ["obey"]
@@ -250,6 +262,46 @@ class TestCodex(RealSuite):
         rollout = await run(agent=Codex(cli, confined))
         assert rollout.answer == "hello Bob", rollout.error
         assert [request["path"] for request in requests_of(server)] == ["/v1/responses"]
+
+    async def test_an_account_asks_by_no_web_socket(self, run, server, confined, private_home):
+        folder = private_home / ".codex"
+        account = {"id_token": token(), "access_token": token(), "refresh_token": "r-1", "account_id": "a-1"}
+        (folder / "auth.json").write_text(json.dumps({"OPENAI_API_KEY": None, "tokens": account}))
+        (folder / "config.toml").write_text(f'openai_base_url = "{server.base_url}/v1"\n')
+        cli = find_codex({"HOME": str(private_home)}, Path(PROGRAM))
+        assert cli is not None
+        # What it asks is compressed as OpenAI alone takes it, which the server here cannot read.
+        await run(agent=Codex(cli, confined))
+        asked = [request for request in requests_of(server) if request["path"] == "/v1/responses"]
+        assert {(one["method"], one["headers"]["chatgpt-account-id"]) for one in asked} == {("POST", "a-1")}
+
+    async def test_a_provider_that_knows_web_sockets_is_asked_by_none(
+        self, run, server, confined, private_home, monkeypatch
+    ):
+        monkeypatch.setattr(f"{__name__}.CONFIG", f"{CONFIG}supports_websockets = true\n")
+        agent = open_codex(server.base_url, confined, private_home)
+        rollout = await run(agent=agent)
+        assert rollout.answer == "hello Bob", rollout.error
+        assert [request["method"] for request in requests_of(server)] == ["POST"]
+
+    async def test_its_commands_do_not_find_a_key_of_any_other_name(
+        self, run, server, confined, private_home
+    ):
+        folder = private_home / ".codex"
+        config = CONFIG.replace("MOCK_KEY", "OWN_PAT").format(
+            model="gpt-5.5", url=server.base_url, notified=private_home / "notified"
+        )
+        (folder / "config.toml").write_text(config)
+        cli = find_codex({"HOME": str(private_home), "OWN_PAT": "correct horse"}, Path(PROGRAM))
+        assert cli is not None
+        server.set_script(
+            {"plays": [play("look", do({"shell": "env"}), do({"say": "It is correct horse."}))]}
+        )
+        rollout = await run("Please look around", agent=Codex(cli, confined))
+        (call,) = rollout.calls
+        assert "CODEX_HOME=" in call.output
+        assert "OWN_PAT=" not in call.output
+        assert rollout.answer == "It is [redacted:credential]."
 
     async def test_a_price_makes_the_limit_on_money_hold(self, run, server, confined, private_home):
         agent = open_codex(

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from skillopt_replay.errors import Unavailable
-from skillopt_replay.masking import find_secrets, strip_miswritten
+from skillopt_replay.masking import find_all, find_secrets, keep_long, strip_miswritten
 from skillopt_replay.sandbox.contract import SYSTEM_PATH
 
 _VERSION = re.compile(r"\d+\.\d+\.\d+")
@@ -22,13 +22,15 @@ _VERSION = re.compile(r"\d+\.\d+\.\d+")
 class Credentials(msgspec.Struct, frozen=True, kw_only=True):
     """The one thing that signs a client in, and the route to its service.
 
-    `env` goes to the client's environment; `file` is the content of its credential file, without the
-    token that renews it: a copy that renewed itself would sign the user out. `route` is the part of the
-    user's configuration that leads to the service. `expires` is Unix time.
+    `env` goes to the client's environment; `keys` name what of it is secret whatever it is called. `file` is
+    the content of its credential file, without the token that renews it: a copy that renewed itself would
+    sign the user out. `route` is the part of the user's configuration that leads to the service. `expires` is
+    Unix time.
     """
 
     source: str
     env: tuple[tuple[str, str], ...] = ()
+    keys: tuple[str, ...] = ()
     file: bytes | None = None
     route: dict[str, Any] = {}
     expires: float | None = None
@@ -40,7 +42,8 @@ class Credentials(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def secrets(self) -> tuple[str, ...]:
         """What of it must never be kept or told."""
-        return find_secrets(dict(self.env), self.route, self.file)
+        named = {name: value for name, value in self.env if name in self.keys}
+        return keep_long((*find_secrets(dict(self.env), self.route, self.file), *find_all(named)))
 
     def __repr__(self) -> str:
         return f"Credentials(source={self.source!r})"

@@ -40,6 +40,9 @@ if TYPE_CHECKING:
 ORIGINATOR = "skillopt-sleep-replay"  # recorded by the client; harvesters leave such sessions out
 # One run in a real project: the system prompt, its tools and some twenty turns, most of it cached.
 TYPICAL = Usage(input_tokens=150_000, output_tokens=10_000)
+# No helpers that ask beside it. Its requests are told by its log alone, which holds what a failed tool was
+# given as well: a model could make up replies there, and so have more requests out than are known of.
+ALONE: dict[str, Any] = {"multi_agent": False, "multi_agent_v2": {"max_concurrent_threads_per_session": 1}}
 _PROJECT_SKILLS = (".agents/skills", ".codex/skills")
 
 
@@ -152,9 +155,12 @@ class Codex(ClientAgent):
             "cli_auth_credentials_store": "file",
             "analytics": {"enabled": False},
             "feedback": {"enabled": False},
-            "features": {"plugins": False, "apps": False},
-            # A project's own scripts find no key to spend.
-            "shell_environment_policy": {"ignore_default_excludes": False},
+            "features": {"plugins": False, "apps": False, **ALONE},
+            # A project's own scripts find no key to spend, whatever it is called.
+            "shell_environment_policy": {
+                "ignore_default_excludes": False,
+                "exclude": list(self._credentials.keys),
+            },
         }
         if self._effort:
             config["model_reasoning_effort"] = self._effort
@@ -198,19 +204,23 @@ class Codex(ClientAgent):
 
 
 def name_provider(credentials: Credentials) -> dict[str, Any]:
-    """Return the route; the user's own address of OpenAI under a name, where a key signs in.
+    """Return the route, with OpenAI's own service under a name of ours.
 
-    Under its own name the client tries web sockets for seconds, which few gateways know.
+    Under its own the client asks by web sockets, on which a request is as short as what is new in it: too
+    short to be told from what is none, as requests are by their size before they go out.
     """
     route = dict(credentials.route)
-    if "openai_base_url" not in route or KEY not in dict(credentials.env):
+    if "model_provider" in route:
         return route
-    service = {
-        "name": "service",
-        "base_url": route.pop("openai_base_url"),
-        "env_key": KEY,
-        "wire_api": "responses",
-    }
+    service: dict[str, Any] = {"name": "OpenAI", "wire_api": "responses"}
+    address = route.pop("openai_base_url", None)
+    if address is not None:
+        service["base_url"] = address
+    if address is not None and KEY in dict(credentials.env):
+        # A gateway need not know all that the client asks of OpenAI.
+        service |= {"name": "service", "env_key": KEY}
+    else:
+        service["requires_openai_auth"] = True
     return {**route, "model_provider": "service", "model_providers": {"service": service}}
 
 

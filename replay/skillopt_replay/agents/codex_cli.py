@@ -109,7 +109,10 @@ def find_credentials(env: Mapping[str, str]) -> tuple[Credentials | None, str]:
         found, hint = Credentials(source=route.provider, env=keys), ""
     if found is None:
         return None, hint
-    return msgspec.structs.replace(found, env=(*found.env, *roads), route=route.settings), hint
+    # The user may have called them anything.
+    named = tuple(name for name in (route.key, *route.headers) if name)
+    lent = (*found.env, *roads)
+    return msgspec.structs.replace(found, env=lent, keys=named, route=route.settings), hint
 
 
 def _find_openai(env: Mapping[str, str], home: Path | None, route: Route) -> Credentials | None:

@@ -13,10 +13,11 @@ if TYPE_CHECKING:
 OPENAI = "openai"
 _LOCAL = {"ollama": "http://127.0.0.1:11434", "lmstudio": "http://127.0.0.1:1234"}
 _TOP = ("openai_base_url", "chatgpt_base_url")
+# Not that it knows web sockets: requests there are too short to be counted before they go out.
 _PROVIDER = (
     "name", "base_url", "wire_api", "env_key", "query_params", "http_headers", "env_http_headers",
     "experimental_bearer_token", "requires_openai_auth", "request_max_retries", "stream_max_retries",
-    "stream_idle_timeout_ms", "supports_websockets", "websocket_connect_timeout_ms",
+    "stream_idle_timeout_ms",
 )  # fmt: skip
 
 

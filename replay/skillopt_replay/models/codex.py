@@ -12,7 +12,7 @@ import msgspec
 
 from skillopt_replay import process
 from skillopt_replay.agents.clients import say_address, say_effort
-from skillopt_replay.agents.codex import name_provider
+from skillopt_replay.agents.codex import ALONE, name_provider
 from skillopt_replay.agents.codex_cli import CREDENTIAL_FILE
 from skillopt_replay.agents.codex_log import FILTER, LogReader
 from skillopt_replay.agents.codex_route import find_addresses
@@ -48,7 +48,7 @@ _SIGN_IN = "run `codex login`, or set CODEX_API_KEY"
 # costs one line of its output.
 _OFF = (
     "apps", "browser_use", "code_mode_host", "computer_use", "enable_request_compression", "goals", "hooks",
-    "image_generation", "memories", "multi_agent", "plugins", "shell_tool", "skill_search", "sleep_tool",
+    "image_generation", "memories", "plugins", "shell_tool", "skill_search", "sleep_tool",
     "tool_suggest", "unified_exec", "view_image",
 )  # fmt: skip
 
@@ -178,7 +178,7 @@ class CodexModel:
             "feedback": {"enabled": False},
             "history": {"persistence": "none"},
             "skills": {"bundled": {"enabled": False}},
-            "features": dict.fromkeys(_OFF, False),
+            "features": {**dict.fromkeys(_OFF, False), **ALONE},
         }
 
     def _command(self, private: Path, schema: Mapping[str, Any] | None) -> list[str]:

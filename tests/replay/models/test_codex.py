@@ -136,7 +136,7 @@ async def test_its_settings_switch_off_tools_network_chatter_and_history(program
     assert config["history"]["persistence"] == "none"
     assert config["check_for_update_on_startup"] is False
     assert config["web_search"] == "disabled"
-    assert "model_provider" not in config
+    assert config["model_providers"][config["model_provider"]]["requires_openai_auth"] is True
 
 
 async def test_a_credential_file_is_copied_for_the_client_alone(program, tmp_path):
@@ -145,7 +145,8 @@ async def test_a_credential_file_is_copied_for_the_client_alone(program, tmp_pat
     assert done.error is None
     told = note(tmp_path)
     assert told["files"] == ["auth.json", "config.toml"]
-    assert "model_provider" not in tomlkit.parse(told["config"])
+    config = tomlkit.parse(told["config"]).unwrap()
+    assert "env_key" not in config["model_providers"][config["model_provider"]]
     assert list((tmp_path / "w").iterdir()) == []
 
 
