@@ -55,6 +55,16 @@ REFUSED = (
         "Tool loaded.",
         "Unknown skill: rebase",
         "Unknown slash command: rebase",
+        "Commands are in the form `/command [args]`",
+        "This skill can only be invoked by Claude, not directly by users. "
+        'Ask Claude to use the "greet" skill for you.',
+        "Operation stopped by hook",
+        "Operation stopped by hook: no secrets here",
+        "Write operation feedback:\n- [lint.sh]: line 3 is too long",
+        "(no content)",
+        "<background-task-output>This task is now running in the background.</background-task-output>",
+        "<system-reminder>\nYou cannot return a response until your team is shut down.\n</system-reminder>"
+        "\n\nShut down your team and prepare your final response for the user.",
     ],
 )
 def test_a_block_the_client_wrote_is_dropped_and_its_neighbour_kept(injected):
@@ -71,9 +81,13 @@ def test_words_behind_and_before_an_element_in_the_same_block_are_kept():
     assert strip_injected("what does <system-reminder> mean?") == "what does <system-reminder> mean?"
     asked = "Another Claude session sent a message: what does that mean?"
     assert strip_injected(asked) == asked
-    assert (
-        strip_injected("Unknown skill: why is greet not found?") == "Unknown skill: why is greet not found?"
-    )
+    for asked in (
+        "Unknown skill: why is greet not found?",
+        "Operation stopped by hook? Which one?",
+        "(no content) is what it prints",
+        "Shut down your team and prepare your final response for the user. Who wrote that?",
+    ):
+        assert strip_injected(asked) == asked
 
 
 @pytest.mark.parametrize(
@@ -204,6 +218,27 @@ def test_the_agents_plan_in_a_fresh_context_is_not_the_users_prompt(transcript, 
     assert session.prompts == ("now the docs",)
     assert [turn.answer for turn in session.turns] == ["all done", "written"]
     assert not any(Signal.CORRECTION in turn.signals for turn in session.turns)
+
+
+@pytest.mark.parametrize("keys", [{}, {"origin": {"kind": "auto-continuation"}}], ids=["2.1", "2.1.332"])
+def test_what_the_user_said_to_the_plan_is_the_prompt_of_its_turn(transcript, read, keys):
+    plan = "# Plan\n\nUser feedback on this plan: none yet."
+    hint = "If you need specific details from before, read the full transcript at: /x.jsonl"
+    said = "use pnpm,\n\nnot npm"
+    asked = f"Implement the following plan:\n\n{plan}\n\n{hint}\n\nUser feedback on this plan: {said}"
+    t = transcript()
+    t.user(asked, planContent=plan, **keys)
+    t.agent("all done")
+    [turn] = read(t).turns
+    assert (turn.prompt, turn.typed, turn.answer) == (said, True, "all done")
+
+
+def test_a_task_that_is_sent_into_the_background_is_the_users_prompt(transcript, read):
+    t = transcript(version="2.0.65")
+    t.user("<background-task-input>write the docs</background-task-input>")
+    t.user("<background-task-output>This task is now running in the background.</background-task-output>")
+    [turn] = read(t).turns
+    assert (turn.prompt, turn.command, turn.answer) == ("write the docs", None, "")
 
 
 def test_a_plan_that_the_user_pasted_is_a_prompt(transcript, read):

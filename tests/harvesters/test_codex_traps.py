@@ -713,3 +713,33 @@ def test_no_record_crashes_the_reader(tmp_path, records):
     for kind, payload in records:
         r.add(kind, payload)
     assert r.read().client == "codex"
+
+
+def test_what_the_client_took_over_from_another_programs_session_is_that_sessions(rollout):
+    """As 0.171 writes it: all at once, and each turn named in a way of its own."""
+    r = rollout()
+    for number, (prompt, answer) in enumerate((("fix the tests", "Fixed."), ("and the docs", "Written.")), 1):
+        task = f"external-import-turn-{number}"
+        r.event("task_started", turn_id=task, started_at=1_794_000_000 + number)
+        r.event("user_message", message=prompt, local_images=[], text_elements=[])
+        r.given(prompt)
+        r.answer(answer)
+        r.answer("[external_agent_tool_call: Bash]\ncommand: ls\n[/external_agent_tool_call]")
+        if number == 2:
+            r.event("agent_message", message="<EXTERNAL SESSION IMPORTED>")
+            r.count([0, 0, 0])
+        r.event("task_complete", turn_id=task, last_agent_message=None)
+    session = r.read()
+    assert (session.turns, session.kind, session.skipped) == ((), Kind.HUMAN, 0)
+    r.begin()
+    r.prompt("no, use make check")
+    r.answer("Used.")
+    r.spend(100, 7)
+    r.end()
+    session = r.read()
+    assert [(turn.prompt, turn.typed, turn.answer) for turn in session.turns] == [
+        ("no, use make check", True, "Used.")
+    ]
+    assert session.before is not None
+    assert session.before.prompt == "and the docs"
+    assert (session.tokens.input, session.tokens.output) == (100, 7)

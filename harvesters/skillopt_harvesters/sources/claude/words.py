@@ -28,6 +28,7 @@ _INJECTED = (
     "bash-stdout",
     "bash-stderr",
     "command-contents",
+    "background-task-output",
     "user-prompt-submit-hook",
     "session-start-hook",
     "post-tool-use-hook",
@@ -47,11 +48,19 @@ _CLIENT_SPEAKS = re.compile(
     r"|This session is being continued from a previous conversation"
     r"|Base directory for this skill: "
     r"|Stop hook feedback:"
+    r"|\w+ operation feedback:\n- "
+    r"|Operation stopped by hook(?:: |\s*\Z)"
     r"|Another Claude session sent a message(?: while you were working)?:\s*<[a-z-]+-message\b"
     r"|\[SYSTEM NOTIFICATION"
-    # Beside the result of a search for tools, and for a command that is none.
+    # Beside the result of a search for tools, for a command that is none or not the user's, in place of
+    # nothing, and to an agent whose helpers still work when it is to end.
     r"|Tool loaded\.\s*\Z"
-    r"|Unknown (?:skill|slash command): \S+\s*\Z)"
+    r"|Unknown (?:skill|slash command): \S+\s*\Z"
+    r"|Commands are in the form `/command \[args\]`\s*\Z"
+    r'|This skill can only be invoked by Claude, not directly by users\. Ask Claude to use the "[^"\n]*"'
+    r" skill for you\.\s*\Z"
+    r"|\(no content\)\s*\Z"
+    r"|Shut down your team and prepare your final response for the user\.\s*\Z)"
 )
 _INTERRUPTED = re.compile(r"\s*\[Request interrupted by user(?: for tool use)?\]\s*")
 _COMMAND = re.compile(r"\s*<command-(?:name|message)>")
@@ -59,7 +68,10 @@ _COMMAND_NAME = re.compile(r"<command-name>\s*(?P<text>.*?)\s*</command-name>", 
 _COMMAND_MESSAGE = re.compile(r"<command-message>\s*(?P<text>.*?)\s*</command-message>", re.DOTALL)
 _COMMAND_ARGS = re.compile(r"<command-args>(?P<text>.*?)(?:</command-args>|\Z)", re.DOTALL)
 _SHELL = re.compile(r"\s*<bash-input>(?P<text>.*?)(?:</bash-input>|\Z)", re.DOTALL)
+_BACKGROUND = re.compile(r"\s*<background-task-input>(?P<text>.*?)(?:</background-task-input>|\Z)", re.DOTALL)
 _MEMORY = re.compile(r"\s*<user-memory-input>(?P<text>.*?)(?:</user-memory-input>|\Z)", re.DOTALL)
+_PLAN = "Implement the following plan:"
+_PLAN_FEEDBACK = "\n\nUser feedback on this plan: "
 
 _REFUSED = re.compile(
     r"\s*The user doesn't want to (?:proceed with this tool use|take this action right now)"
@@ -142,11 +154,22 @@ def strip_injected(text: str) -> str:
 
 def hands_over_plan(prompt: str) -> bool:
     """Tell whether a prompt is the one the client writes around a plan that was accepted."""
-    return prompt.startswith("Implement the following plan:")
+    return prompt.startswith(_PLAN)
 
 
-def _find_command(text: str) -> tuple[str, str] | None:
-    """Return (command, arguments) of a slash command, shell line or memory note; None for plain words."""
+def find_plan_words(prompt: str, plan: str) -> Words:
+    """Return what the user said to a plan, in the prompt the client wrote around it."""
+    return Words(prompt=prompt.removeprefix(f"{_PLAN}\n\n{plan}").partition(_PLAN_FEEDBACK)[2].strip())
+
+
+def _find_command(text: str) -> tuple[str | None, str] | None:
+    """Return (command, arguments) of a slash command, shell line or memory note; None for plain words.
+
+    A task that was sent into the background has no command.
+    """
+    background = _BACKGROUND.match(text)
+    if background:
+        return None, background["text"].strip()
     for mark, pattern in (("!", _SHELL), ("#", _MEMORY)):
         match = pattern.match(text)
         if match:

@@ -50,6 +50,8 @@ _EVENT = "event_msg/user_message"
 _TOLD_IN = ("event_msg", "response_item", "response_item/message", "message", "event_msg/item_completed")
 # What was said before a summary stands once more beside it.
 _COPIES = b'"replacement_history"'
+# How the turns are named that the client took over from another program's session.
+_IMPORTED = "external-import-turn-"
 # What a record is called that lacks its type, or its payload or the type of that.
 _HOLLOW = frozenset({"(none)", "event_msg", "response_item"})
 # Told by its kind or role, one of whose quotes may be what is damaged; inside a text they would be escaped.
@@ -254,6 +256,8 @@ class CodexReader(Reader[Memory]):
 
     def _take_task_started(self, task: records.Task, _record: Record) -> None:
         memory = self.memory
+        if (task.turn_id or "").startswith(_IMPORTED):
+            self.turns.expect_copies()
         self.turns.pass_turn(task.turn_id, task.started_at)
         told = task.turn_attribution or records.Attribution()
         # A review's own agent begins and ends its work in between.
