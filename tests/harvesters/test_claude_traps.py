@@ -233,6 +233,22 @@ def test_what_the_user_said_to_the_plan_is_the_prompt_of_its_turn(transcript, re
     assert (turn.prompt, turn.typed, turn.answer) == (said, True, "all done")
 
 
+def test_a_client_that_is_ended_was_neither_refused_nor_interrupted_by_the_user(transcript, read):
+    """As 2.1.332 marks what it writes when its terminal is closed."""
+    t = transcript()
+    t.user("build it")
+    t.agent({"type": "tool_use", "id": "toolu_1", "name": "Bash", "input": {"command": "make"}})
+    result = {"type": "tool_result", "tool_use_id": "toolu_1", "content": REFUSED, "is_error": True}
+    ended = {"interruptedByShutdown": True}
+    t.user([result], toolUseResult="User rejected tool use", toolDenialKind="user-rejected", **ended)
+    t.user([{"type": "text", "text": "[Request interrupted by user for tool use]"}], **ended)
+    [turn] = read(t).turns
+    assert (turn.prompt, turn.signals, turn.tool_calls[0].exit_code) == ("build it", (Signal.ERROR,), None)
+    t.records[-1]["interruptedByShutdown"] = t.records[-2]["interruptedByShutdown"] = False
+    [turn] = read(t).turns
+    assert set(turn.signals) == {Signal.ERROR, Signal.INTERRUPTION, Signal.REFUSAL}
+
+
 def test_a_task_that_is_sent_into_the_background_is_the_users_prompt(transcript, read):
     t = transcript(version="2.0.65")
     t.user("<background-task-input>write the docs</background-task-input>")

@@ -129,7 +129,7 @@ class Conversation:
 
     def _take_words(self, record: Record, found: words.Words, *, copied: bool, picture: bool = False) -> None:
         is_act = found.is_act or (picture and not found.interrupted)
-        if found.interrupted:
+        if found.interrupted and not record.interrupted_by_shutdown:
             turn = self.results.own_turn(record, copied=copied)
             if turn:
                 turn.signals.add(Signal.INTERRUPTION)
