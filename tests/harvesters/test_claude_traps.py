@@ -62,6 +62,9 @@ REFUSED = (
         "Operation stopped by hook: no secrets here",
         "Write operation feedback:\n- [lint.sh]: line 3 is too long",
         "(no content)",
+        '<scheduled-task name="nightly" file="~/.claude/scheduled-tasks/nightly/SKILL.md">\n'
+        "This is an automated run of a scheduled task. The user is not present.\n\nCheck the logs.\n"
+        "</scheduled-task>",
         "<background-task-output>This task is now running in the background.</background-task-output>",
         "<system-reminder>\nYou cannot return a response until your team is shut down.\n</system-reminder>"
         "\n\nShut down your team and prepare your final response for the user.",
@@ -247,6 +250,21 @@ def test_a_client_that_is_ended_was_neither_refused_nor_interrupted_by_the_user(
     t.records[-1]["interruptedByShutdown"] = t.records[-2]["interruptedByShutdown"] = False
     [turn] = read(t).turns
     assert set(turn.signals) == {Signal.ERROR, Signal.INTERRUPTION, Signal.REFUSAL}
+
+
+def test_a_task_that_the_desktop_starts_by_the_clock_is_nobodys_prompt(transcript, read):
+    """It calls the record a person's; what is said afterwards is."""
+    t = transcript(entrypoint="claude-desktop")
+    told = {"origin": {"kind": "human"}, "promptSource": "sdk"}
+    t.user('<scheduled-task name="nightly" file="/x/SKILL.md">\nCheck the logs.\n</scheduled-task>', **told)
+    t.agent("All is well.")
+    t.user("and the backups?", **told)
+    t.agent("Fine.")
+    session = read(t)
+    assert [(turn.prompt, turn.typed, turn.answer) for turn in session.turns] == [
+        ("", False, "All is well."),
+        ("and the backups?", True, "Fine."),
+    ]
 
 
 def test_a_task_that_is_sent_into_the_background_is_the_users_prompt(transcript, read):

@@ -22,6 +22,7 @@ INJECTED = [
     "<user_action>\n  <context>User initiated a review task.</context>\n</user_action>",
     '<subagent_notification>{"agent_id":"x"}</subagent_notification>',
     '<hook_prompt hook_run_id="1">Retry</hook_prompt>',
+    "<heartbeat>\n  <automation_id>daily</automation_id>\n  <instructions>check</instructions>\n</heartbeat>",
     "<goal_context>\nreach the goal\n</goal_context>",
     "<external_tracker>ticket</external_tracker>",
     '<codex_internal_context source="goal">x</codex_internal_context>',
@@ -66,6 +67,8 @@ def test_words_behind_an_element_in_the_same_text_are_kept():
 
 def test_elements_of_the_users_own_are_his_words():
     text = "<instructions>Be brief.</instructions>\n<document>x</document>\nSum it up."
+    assert find_words([text]).prompt == text
+    text = "<heartbeat>60</heartbeat> is what it sends. Why?"
     assert find_words([text]).prompt == text
     text = "<permissions>rw</permissions> is what the file says. Why?"
     assert find_words([text]).prompt == text

@@ -29,6 +29,7 @@ _INJECTED = (
     "bash-stderr",
     "command-contents",
     "background-task-output",
+    "scheduled-task",
     "user-prompt-submit-hook",
     "session-start-hook",
     "post-tool-use-hook",

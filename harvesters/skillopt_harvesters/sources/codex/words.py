@@ -19,7 +19,7 @@ _INJECTED = """
 environment_context user_instructions (?-i:INSTRUCTIONS) permissions(?=\\sinstructions>) skills_instructions
 skill turn_aborted user_shell_command user_action subagent_notification goal_context hook_prompt
 extension_context collaboration_mode multi_agent_role multi_agent_mode model_switch personality_spec
-realtime_conversation external_\\w{1,60} codex_\\w{1,60}
+realtime_conversation heartbeat(?=>\\s*<automation_id>) external_\\w{1,60} codex_\\w{1,60}
 """
 _CLOSING = re.compile(r"</(?P<tag>\w{1,80})(?:\s[^<>]{0,80})?>")
 _TAG = re.compile(rf"\s*<(?P<tag>{'|'.join(_INJECTED.split())})(?:\s[^<>]*)?>", re.IGNORECASE)
