@@ -62,6 +62,8 @@ REFUSED = (
         "Operation stopped by hook: no secrets here",
         "Write operation feedback:\n- [lint.sh]: line 3 is too long",
         "(no content)",
+        "<ci-monitor-event>\nA check of pull request #3 failed.\n</ci-monitor-event>",
+        "<uploaded_files>\n<file><file_path>/x/report.pdf</file_path></file>\n</uploaded_files>",
         '<scheduled-task name="nightly" file="~/.claude/scheduled-tasks/nightly/SKILL.md">\n'
         "This is an automated run of a scheduled task. The user is not present.\n\nCheck the logs.\n"
         "</scheduled-task>",

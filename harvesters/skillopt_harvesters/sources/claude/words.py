@@ -30,6 +30,8 @@ _INJECTED = (
     "command-contents",
     "background-task-output",
     "scheduled-task",
+    "ci-monitor-event",
+    "uploaded_files",
     "user-prompt-submit-hook",
     "session-start-hook",
     "post-tool-use-hook",
