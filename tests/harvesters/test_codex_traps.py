@@ -23,6 +23,8 @@ INJECTED = [
     '<subagent_notification>{"agent_id":"x"}</subagent_notification>',
     '<hook_prompt hook_run_id="1">Retry</hook_prompt>',
     "<heartbeat>\n  <automation_id>daily</automation_id>\n  <instructions>check</instructions>\n</heartbeat>",
+    "Automation: Daily scan\nAutomation ID: daily-scan\nAutomation memory: $CODEX_HOME/automations/daily-scan"
+    "/memory.md\nLast run: never\n\nScan the last commits.",
     "<goal_context>\nreach the goal\n</goal_context>",
     "<external_tracker>ticket</external_tracker>",
     '<codex_internal_context source="goal">x</codex_internal_context>',
@@ -746,3 +748,18 @@ def test_what_the_client_took_over_from_another_programs_session_is_that_session
     assert session.before is not None
     assert session.before.prompt == "and the docs"
     assert (session.tokens.input, session.tokens.output) == (100, 7)
+
+
+def test_what_the_desktop_starts_by_the_clock_is_no_persons_session(rollout):
+    r = rollout(originator="Codex Desktop", source="vscode", thread_source="automation")
+    r.begin()
+    r.prompt("scan the last commits")
+    r.answer("Nothing new.")
+    r.end()
+    session = r.read()
+    assert (session.kind, session.warnings) == (Kind.HEADLESS, ())
+    assert [turn.typed for turn in session.turns] == [False]
+    r.begin(turn_attribution={"turn_trigger": "user"})
+    r.prompt("look at the tests as well")
+    session = r.read()
+    assert (session.kind, session.turns[-1].typed) == (Kind.HUMAN, True)

@@ -30,6 +30,8 @@ _CLIENT_SPEAKS = re.compile(
     r"|You were originally given instructions from a user over one or more turns\."
     r"|The following is the Codex agent history"
     r"|You are now a newly spawned child agent\."
+    # What the desktop starts by the clock, with the words its user once set.
+    r"|Automation: [^\n]*\r?\nAutomation ID: [^\n]*\r?\nAutomation memory: "
     r"|Warning: (?:apply_patch was requested via|The maximum number of unified exec processes"
     r"|Your account was flagged))"
 )
