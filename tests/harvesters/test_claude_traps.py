@@ -96,6 +96,42 @@ def test_words_behind_and_before_an_element_in_the_same_block_are_kept():
 
 
 @pytest.mark.parametrize(
+    ("text", "prompt"),
+    [
+        ("x" + "<tick></tick>" * 300_000, "x"),
+        ("x" + " <tick>\n</tick>" * 300_000, "x"),
+        ("<tick></tick>" * 300_000 + "x", "x"),
+        (
+            "<task-notification></task-notification>Read the output file to retrieve the result: x\n"
+            * 50_000,
+            "",
+        ),
+        ("x" + "<ticker>" * 500_000 + "</tick>", None),
+        ("x" + "<tick>" * 500_000 + "</tick>", "x" + "<tick>" * 499_999),
+        ("x" + "</tick>" * 500_000, None),
+        ("<tick>" * 500_000, ""),
+        ("<background-task-input>" * 300_000, "<background-task-input>" * 299_999),
+        ("<command-name>" * 500_000, None),
+        ("<command-name>/x" + " " * 8_000_000 + "y", None),
+        ("a" * 8_000_000, None),
+    ],
+    ids=range(12),
+)
+def test_no_text_takes_long(text, prompt):
+    """It would take hours to look for the beginning of every element from the text's."""
+    assert find_words([text]).prompt == (text if prompt is None else prompt)
+
+
+def test_elements_behind_words_are_taken_off_as_far_as_they_are_the_clients():
+    assert strip_injected("fix <tick> now</tick>") == "fix"
+    assert strip_injected("fix <ticker>it</tick>") == "fix <ticker>it</tick>"
+    assert strip_injected("fix <tick>it</tick> <b>now</b>") == "fix <tick>it</tick> <b>now</b>"
+    assert (
+        strip_injected("fix\n<tick a='b'><ticker></tick>\n\n<system-reminder>x</system-reminder> ") == "fix"
+    )
+
+
+@pytest.mark.parametrize(
     "markup",
     [
         "<command-message>greet is running…</command-message>\n<command-name>/greet</command-name>\n"

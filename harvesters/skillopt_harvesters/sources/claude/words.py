@@ -43,7 +43,8 @@ _LEADING = re.compile(rf"\s*<(?P<tag>{_TAGS})\b[^>]*>.*?</(?P=tag)>\s*", re.DOTA
 _NOTIFIED = re.compile(
     r"\s*(?:Read the output file to retrieve the (?:result|output)|Full transcript available at)\b[^\n]*"
 )
-_TRAILING = re.compile(rf"\s*<(?P<tag>{_TAGS})\b[^>]*>(?:(?!<(?P=tag)\b).)*</(?P=tag)>\s*\Z", re.DOTALL)
+_CLOSING = re.compile(rf"</(?P<tag>{_TAGS})>")
+_OPENING = re.compile(rf"<(?:{_TAGS})\b[^>]*>")
 # Behind one that the client wrote stands no blank: then somebody writes about the element.
 _UNCLOSED = re.compile(rf"\s*<(?:{_TAGS})\b(?![^<>]*> )")
 _CLIENT_SPEAKS = re.compile(
@@ -51,7 +52,7 @@ _CLIENT_SPEAKS = re.compile(
     r"|This session is being continued from a previous conversation"
     r"|Base directory for this skill: "
     r"|Stop hook feedback:"
-    r"|\w+ operation feedback:\n- "
+    r"|[\w-]{1,80} operation feedback:\n- "
     r"|Operation stopped by hook(?:: |\s*\Z)"
     r"|Another Claude session sent a message(?: while you were working)?:\s*<[a-z-]+-message\b"
     r"|\[SYSTEM NOTIFICATION"
@@ -67,8 +68,6 @@ _CLIENT_SPEAKS = re.compile(
 )
 _INTERRUPTED = re.compile(r"\s*\[Request interrupted by user(?: for tool use)?\]\s*")
 _COMMAND = re.compile(r"\s*<command-(?:name|message)>")
-_COMMAND_NAME = re.compile(r"<command-name>\s*(?P<text>.*?)\s*</command-name>", re.DOTALL)
-_COMMAND_MESSAGE = re.compile(r"<command-message>\s*(?P<text>.*?)\s*</command-message>", re.DOTALL)
 _COMMAND_ARGS = re.compile(r"<command-args>(?P<text>.*?)(?:</command-args>|\Z)", re.DOTALL)
 _SHELL = re.compile(r"\s*<bash-input>(?P<text>.*?)(?:</bash-input>|\Z)", re.DOTALL)
 _BACKGROUND = re.compile(r"\s*<background-task-input>(?P<text>.*?)(?:</background-task-input>|\Z)", re.DOTALL)
@@ -137,22 +136,35 @@ def strip_injected(text: str) -> str:
     """Take the client's elements off both ends of a text block; "" when nothing else is in it."""
     if _CLIENT_SPEAKS.match(text):
         return ""
+    start = 0
     if "<" in text:
-        while True:
-            leading = _LEADING.match(text)
-            if not leading:
-                break
-            text = text[leading.end() :]
-            if leading["tag"].endswith("-notification"):
-                text = _NOTIFIED.sub("", text, count=1) if _NOTIFIED.match(text) else text
-        if _UNCLOSED.match(text):
+        while leading := _LEADING.match(text, start):
+            start = leading.end()
+            notified = _NOTIFIED.match(text, start) if leading["tag"].endswith("-notification") else None
+            start = notified.end() if notified else start
+        if _UNCLOSED.match(text, start):
             return ""
-        while True:
-            trailing = _TRAILING.search(text) if text.rstrip().endswith(">") else None
-            if not trailing:
-                break
-            text = text[: trailing.start()]
-    return "" if _CLIENT_SPEAKS.match(text) else text.strip()
+    text = text[start:].strip()
+    end = len(text)
+    while text.endswith(">", 0, end) and (opening := _find_last_element(text, end)) is not None:
+        end = opening
+        while end and text[end - 1].isspace():
+            end -= 1
+    return "" if _CLIENT_SPEAKS.match(text[:end]) else text[:end]
+
+
+def _find_last_element(text: str, end: int) -> int | None:
+    """Return where an element of the client's begins that ends at `end`; None when none does.
+
+    A search from the text's beginning would take as long for each of many elements as for all of them.
+    """
+    closing = _CLOSING.fullmatch(text, max(text.rfind("</", 0, end), 0), end)
+    opening = closing.start() if closing else -1
+    while closing and opening >= 0:
+        opening = text.rfind(f"<{closing['tag']}", 0, opening)
+        if opening >= 0 and _OPENING.match(text, opening, closing.start()):
+            return opening
+    return None
 
 
 def hands_over_plan(prompt: str) -> bool:
@@ -179,11 +191,19 @@ def _find_command(text: str) -> tuple[str | None, str] | None:
             return mark, match["text"].strip()
     if not _COMMAND.match(text):
         return None
-    name = _COMMAND_NAME.search(text) or _COMMAND_MESSAGE.search(text)
+    name = _find_within(text, "command-name")
+    name = _find_within(text, "command-message") if name is None else name
     arguments = _COMMAND_ARGS.search(text)
-    if not name or not name["text"].strip("/ "):
+    if not name or not name.strip("/ "):
         return None
-    return "/" + name["text"].strip("/ "), arguments["text"].strip() if arguments else ""
+    return "/" + name.strip("/ "), arguments["text"].strip() if arguments else ""
+
+
+def _find_within(text: str, tag: str) -> str | None:
+    """Return what stands in the first element of a kind; None when there is none."""
+    opening = text.find(f"<{tag}>")
+    closing = text.find(f"</{tag}>", opening) if opening >= 0 else -1
+    return text[opening + len(tag) + 2 : closing].strip() if closing >= 0 else None
 
 
 def find_refusal(result: str, feedback: str | None) -> Refusal | None:
