@@ -17,7 +17,7 @@ from skillopt_harvesters import (
     mark_corrections,
     read_file,
 )
-from skillopt_harvesters.sources.claude.words import find_refusal, find_words, strip_injected
+from skillopt_harvesters.sources.claude.words import Refusal, find_refusal, find_words, strip_injected
 
 REFUSED = (
     "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a file "
@@ -120,6 +120,14 @@ def test_words_behind_and_before_an_element_in_the_same_block_are_kept():
 def test_no_text_takes_long(text, prompt):
     """It would take hours to look for the beginning of every element from the text's."""
     assert find_words([text]).prompt == (text if prompt is None else prompt)
+
+
+def test_no_reason_of_a_refusal_takes_long():
+    reason = "use pnpm" + " \n" * 500_000 + "please"
+    note = "\n \n\t\nNote: The user's next message may contain a correction or preference."
+    assert find_refusal(
+        f"{REFUSED} To tell you how to proceed, the user said:\n{reason}{note}", None
+    ) == Refusal(reason)
 
 
 def test_elements_behind_words_are_taken_off_as_far_as_they_are_the_clients():

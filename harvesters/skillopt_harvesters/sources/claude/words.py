@@ -81,7 +81,7 @@ _REFUSED = re.compile(
 _STOPPED_RUNNING = "was stopped while running"
 _REASON = re.compile(r"the user said:\s*(?P<text>.*)\Z", re.DOTALL)
 _REASON_END = re.compile(
-    r"\n\s*\n(?:Note: The user's next message|IMPORTANT:|<system-reminder>).*\Z", re.DOTALL
+    r"\n[^\S\n]*\n(?:Note: The user's next message|IMPORTANT:|<system-reminder>).*\Z", re.DOTALL
 )
 
 
