@@ -17,7 +17,7 @@ from skillopt_harvesters import (
     mark_corrections,
     read_file,
 )
-from skillopt_harvesters.sources.claude.words import find_refusal, find_words, strip_injected
+from skillopt_harvesters.sources.claude.words import Refusal, find_refusal, find_words, strip_injected
 
 REFUSED = (
     "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a file "
@@ -55,6 +55,21 @@ REFUSED = (
         "Tool loaded.",
         "Unknown skill: rebase",
         "Unknown slash command: rebase",
+        "Commands are in the form `/command [args]`",
+        "This skill can only be invoked by Claude, not directly by users. "
+        'Ask Claude to use the "greet" skill for you.',
+        "Operation stopped by hook",
+        "Operation stopped by hook: no secrets here",
+        "Write operation feedback:\n- [lint.sh]: line 3 is too long",
+        "(no content)",
+        "<ci-monitor-event>\nA check of pull request #3 failed.\n</ci-monitor-event>",
+        "<uploaded_files>\n<file><file_path>/x/report.pdf</file_path></file>\n</uploaded_files>",
+        '<scheduled-task name="nightly" file="~/.claude/scheduled-tasks/nightly/SKILL.md">\n'
+        "This is an automated run of a scheduled task. The user is not present.\n\nCheck the logs.\n"
+        "</scheduled-task>",
+        "<background-task-output>This task is now running in the background.</background-task-output>",
+        "<system-reminder>\nYou cannot return a response until your team is shut down.\n</system-reminder>"
+        "\n\nShut down your team and prepare your final response for the user.",
     ],
 )
 def test_a_block_the_client_wrote_is_dropped_and_its_neighbour_kept(injected):
@@ -71,8 +86,56 @@ def test_words_behind_and_before_an_element_in_the_same_block_are_kept():
     assert strip_injected("what does <system-reminder> mean?") == "what does <system-reminder> mean?"
     asked = "Another Claude session sent a message: what does that mean?"
     assert strip_injected(asked) == asked
+    for asked in (
+        "Unknown skill: why is greet not found?",
+        "Operation stopped by hook? Which one?",
+        "(no content) is what it prints",
+        "Shut down your team and prepare your final response for the user. Who wrote that?",
+    ):
+        assert strip_injected(asked) == asked
+
+
+@pytest.mark.parametrize(
+    ("text", "prompt"),
+    [
+        ("x" + "<tick></tick>" * 300_000, "x"),
+        ("x" + " <tick>\n</tick>" * 300_000, "x"),
+        ("<tick></tick>" * 300_000 + "x", "x"),
+        (
+            "<task-notification></task-notification>Read the output file to retrieve the result: x\n"
+            * 50_000,
+            "",
+        ),
+        ("x" + "<ticker>" * 500_000 + "</tick>", None),
+        ("x" + "<tick>" * 500_000 + "</tick>", "x" + "<tick>" * 499_999),
+        ("x" + "</tick>" * 500_000, None),
+        ("<tick>" * 500_000, ""),
+        ("<background-task-input>" * 300_000, "<background-task-input>" * 299_999),
+        ("<command-name>" * 500_000, None),
+        ("<command-name>/x" + " " * 8_000_000 + "y", None),
+        ("a" * 8_000_000, None),
+    ],
+    ids=range(12),
+)
+def test_no_text_takes_long(text, prompt):
+    """It would take hours to look for the beginning of every element from the text's."""
+    assert find_words([text]).prompt == (text if prompt is None else prompt)
+
+
+def test_no_reason_of_a_refusal_takes_long():
+    reason = "use pnpm" + " \n" * 500_000 + "please"
+    note = "\n \n\t\nNote: The user's next message may contain a correction or preference."
+    assert find_refusal(
+        f"{REFUSED} To tell you how to proceed, the user said:\n{reason}{note}", None
+    ) == Refusal(reason)
+
+
+def test_elements_behind_words_are_taken_off_as_far_as_they_are_the_clients():
+    assert strip_injected("fix <tick> now</tick>") == "fix"
+    assert strip_injected("fix <ticker>it</tick>") == "fix <ticker>it</tick>"
+    assert strip_injected("fix <tick>it</tick> <b>now</b>") == "fix <tick>it</tick> <b>now</b>"
     assert (
-        strip_injected("Unknown skill: why is greet not found?") == "Unknown skill: why is greet not found?"
+        strip_injected("fix\n<tick a='b'><ticker></tick>\n\n<system-reminder>x</system-reminder> ") == "fix"
     )
 
 
@@ -204,6 +267,58 @@ def test_the_agents_plan_in_a_fresh_context_is_not_the_users_prompt(transcript, 
     assert session.prompts == ("now the docs",)
     assert [turn.answer for turn in session.turns] == ["all done", "written"]
     assert not any(Signal.CORRECTION in turn.signals for turn in session.turns)
+
+
+@pytest.mark.parametrize("keys", [{}, {"origin": {"kind": "auto-continuation"}}], ids=["2.1", "2.1.332"])
+def test_what_the_user_said_to_the_plan_is_the_prompt_of_its_turn(transcript, read, keys):
+    plan = "# Plan\n\nUser feedback on this plan: none yet."
+    hint = "If you need specific details from before, read the full transcript at: /x.jsonl"
+    said = "use pnpm,\n\nnot npm"
+    asked = f"Implement the following plan:\n\n{plan}\n\n{hint}\n\nUser feedback on this plan: {said}"
+    t = transcript()
+    t.user(asked, planContent=plan, **keys)
+    t.agent("all done")
+    [turn] = read(t).turns
+    assert (turn.prompt, turn.typed, turn.answer) == (said, True, "all done")
+
+
+def test_a_client_that_is_ended_was_neither_refused_nor_interrupted_by_the_user(transcript, read):
+    """As 2.1.332 marks what it writes when its terminal is closed."""
+    t = transcript()
+    t.user("build it")
+    t.agent({"type": "tool_use", "id": "toolu_1", "name": "Bash", "input": {"command": "make"}})
+    result = {"type": "tool_result", "tool_use_id": "toolu_1", "content": REFUSED, "is_error": True}
+    ended = {"interruptedByShutdown": True}
+    t.user([result], toolUseResult="User rejected tool use", toolDenialKind="user-rejected", **ended)
+    t.user([{"type": "text", "text": "[Request interrupted by user for tool use]"}], **ended)
+    [turn] = read(t).turns
+    assert (turn.prompt, turn.signals, turn.tool_calls[0].exit_code) == ("build it", (Signal.ERROR,), None)
+    t.records[-1]["interruptedByShutdown"] = t.records[-2]["interruptedByShutdown"] = False
+    [turn] = read(t).turns
+    assert set(turn.signals) == {Signal.ERROR, Signal.INTERRUPTION, Signal.REFUSAL}
+
+
+def test_a_task_that_the_desktop_starts_by_the_clock_is_nobodys_prompt(transcript, read):
+    """It calls the record a person's; what is said afterwards is."""
+    t = transcript(entrypoint="claude-desktop")
+    told = {"origin": {"kind": "human"}, "promptSource": "sdk"}
+    t.user('<scheduled-task name="nightly" file="/x/SKILL.md">\nCheck the logs.\n</scheduled-task>', **told)
+    t.agent("All is well.")
+    t.user("and the backups?", **told)
+    t.agent("Fine.")
+    session = read(t)
+    assert [(turn.prompt, turn.typed, turn.answer) for turn in session.turns] == [
+        ("", False, "All is well."),
+        ("and the backups?", True, "Fine."),
+    ]
+
+
+def test_a_task_that_is_sent_into_the_background_is_the_users_prompt(transcript, read):
+    t = transcript(version="2.0.65")
+    t.user("<background-task-input>write the docs</background-task-input>")
+    t.user("<background-task-output>This task is now running in the background.</background-task-output>")
+    [turn] = read(t).turns
+    assert (turn.prompt, turn.command, turn.answer) == ("write the docs", None, "")
 
 
 def test_a_plan_that_the_user_pasted_is_a_prompt(transcript, read):

@@ -22,6 +22,9 @@ INJECTED = [
     "<user_action>\n  <context>User initiated a review task.</context>\n</user_action>",
     '<subagent_notification>{"agent_id":"x"}</subagent_notification>',
     '<hook_prompt hook_run_id="1">Retry</hook_prompt>',
+    "<heartbeat>\n  <automation_id>daily</automation_id>\n  <instructions>check</instructions>\n</heartbeat>",
+    "Automation: Daily scan\nAutomation ID: daily-scan\nAutomation memory: $CODEX_HOME/automations/daily-scan"
+    "/memory.md\nLast run: never\n\nScan the last commits.",
     "<goal_context>\nreach the goal\n</goal_context>",
     "<external_tracker>ticket</external_tracker>",
     '<codex_internal_context source="goal">x</codex_internal_context>',
@@ -66,6 +69,8 @@ def test_words_behind_an_element_in_the_same_text_are_kept():
 
 def test_elements_of_the_users_own_are_his_words():
     text = "<instructions>Be brief.</instructions>\n<document>x</document>\nSum it up."
+    assert find_words([text]).prompt == text
+    text = "<heartbeat>60</heartbeat> is what it sends. Why?"
     assert find_words([text]).prompt == text
     text = "<permissions>rw</permissions> is what the file says. Why?"
     assert find_words([text]).prompt == text
@@ -713,3 +718,48 @@ def test_no_record_crashes_the_reader(tmp_path, records):
     for kind, payload in records:
         r.add(kind, payload)
     assert r.read().client == "codex"
+
+
+def test_what_the_client_took_over_from_another_programs_session_is_that_sessions(rollout):
+    """As 0.171 writes it: all at once, and each turn named in a way of its own."""
+    r = rollout()
+    for number, (prompt, answer) in enumerate((("fix the tests", "Fixed."), ("and the docs", "Written.")), 1):
+        task = f"external-import-turn-{number}"
+        r.event("task_started", turn_id=task, started_at=1_794_000_000 + number)
+        r.event("user_message", message=prompt, local_images=[], text_elements=[])
+        r.given(prompt)
+        r.answer(answer)
+        r.answer("[external_agent_tool_call: Bash]\ncommand: ls\n[/external_agent_tool_call]")
+        if number == 2:
+            r.event("agent_message", message="<EXTERNAL SESSION IMPORTED>")
+            r.count([0, 0, 0])
+        r.event("task_complete", turn_id=task, last_agent_message=None)
+    session = r.read()
+    assert (session.turns, session.kind, session.skipped) == ((), Kind.HUMAN, 0)
+    r.begin()
+    r.prompt("no, use make check")
+    r.answer("Used.")
+    r.spend(100, 7)
+    r.end()
+    session = r.read()
+    assert [(turn.prompt, turn.typed, turn.answer) for turn in session.turns] == [
+        ("no, use make check", True, "Used.")
+    ]
+    assert session.before is not None
+    assert session.before.prompt == "and the docs"
+    assert (session.tokens.input, session.tokens.output) == (100, 7)
+
+
+def test_what_the_desktop_starts_by_the_clock_is_no_persons_session(rollout):
+    r = rollout(originator="Codex Desktop", source="vscode", thread_source="automation")
+    r.begin()
+    r.prompt("scan the last commits")
+    r.answer("Nothing new.")
+    r.end()
+    session = r.read()
+    assert (session.kind, session.warnings) == (Kind.HEADLESS, ())
+    assert [turn.typed for turn in session.turns] == [False]
+    r.begin(turn_attribution={"turn_trigger": "user"})
+    r.prompt("look at the tests as well")
+    session = r.read()
+    assert (session.kind, session.turns[-1].typed) == (Kind.HUMAN, True)

@@ -73,12 +73,12 @@ class Conversation:
         if record.is_meta or record.source_tool_use_id is not NULL:
             # A tool's doing: a skill that the agent called comes in as if its command had been typed.
             self._note_skill(record, texts, copied=copied)
+        elif record.plan_content is not NULL and words.hands_over_plan(text := "\n".join(texts).strip()):
+            # The agent's plan, in a fresh context: a turn of its own with what the user said to the plan.
+            found = words.find_plan_words(text, str(records.decode_any(record.plan_content)))
+            self._take_words(record, found, copied=copied, picture=True)
         elif not evidence.is_clients_own(record):
-            found = words.find_words(texts)
-            if record.plan_content is not NULL and words.hands_over_plan(found.prompt):
-                # The agent's plan, in a fresh context: a turn of its own without words of the user's.
-                found, picture = words.Words(), True
-            self._take_words(record, found, copied=copied, picture=picture)
+            self._take_words(record, words.find_words(texts), copied=copied, picture=picture)
 
     def _read_content(self, record: Record, message: Message, *, copied: bool) -> tuple[list[str], bool, str]:
         """Take the results in a user's message.
@@ -129,7 +129,7 @@ class Conversation:
 
     def _take_words(self, record: Record, found: words.Words, *, copied: bool, picture: bool = False) -> None:
         is_act = found.is_act or (picture and not found.interrupted)
-        if found.interrupted:
+        if found.interrupted and not record.interrupted_by_shutdown:
             turn = self.results.own_turn(record, copied=copied)
             if turn:
                 turn.signals.add(Signal.INTERRUPTION)

@@ -127,6 +127,7 @@ class Record(msgspec.Struct, frozen=True, rename="camel", kw_only=True, gc=False
     origin: msgspec.Raw = NULL
     user_feedback: msgspec.Raw = NULL
     tool_denial_kind: msgspec.Raw = NULL
+    interrupted_by_shutdown: bool | None = None
     source_tool_use_id: msgspec.Raw = msgspec.field(default=NULL, name="sourceToolUseID")
     plan_content: msgspec.Raw = NULL
     retracted_message_uuids: msgspec.Raw = NULL

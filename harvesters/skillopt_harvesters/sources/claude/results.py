@@ -83,6 +83,9 @@ class Results:
                 del early[next(iter(early))]
 
     def _note_refusal(self, record: Record, text: str, tool: str, *, copied: bool) -> None:
+        if record.interrupted_by_shutdown:
+            # The client ended, and refused for the user what still ran.
+            return
         feedback = records.decode_any(record.user_feedback)
         refusal = words.find_refusal(text, feedback if isinstance(feedback, str) else None)
         if not refusal:

@@ -28,6 +28,10 @@ _INJECTED = (
     "bash-stdout",
     "bash-stderr",
     "command-contents",
+    "background-task-output",
+    "scheduled-task",
+    "ci-monitor-event",
+    "uploaded_files",
     "user-prompt-submit-hook",
     "session-start-hook",
     "post-tool-use-hook",
@@ -39,7 +43,8 @@ _LEADING = re.compile(rf"\s*<(?P<tag>{_TAGS})\b[^>]*>.*?</(?P=tag)>\s*", re.DOTA
 _NOTIFIED = re.compile(
     r"\s*(?:Read the output file to retrieve the (?:result|output)|Full transcript available at)\b[^\n]*"
 )
-_TRAILING = re.compile(rf"\s*<(?P<tag>{_TAGS})\b[^>]*>(?:(?!<(?P=tag)\b).)*</(?P=tag)>\s*\Z", re.DOTALL)
+_CLOSING = re.compile(rf"</(?P<tag>{_TAGS})>")
+_OPENING = re.compile(rf"<(?:{_TAGS})\b[^>]*>")
 # Behind one that the client wrote stands no blank: then somebody writes about the element.
 _UNCLOSED = re.compile(rf"\s*<(?:{_TAGS})\b(?![^<>]*> )")
 _CLIENT_SPEAKS = re.compile(
@@ -47,19 +52,28 @@ _CLIENT_SPEAKS = re.compile(
     r"|This session is being continued from a previous conversation"
     r"|Base directory for this skill: "
     r"|Stop hook feedback:"
+    r"|[\w-]{1,80} operation feedback:\n- "
+    r"|Operation stopped by hook(?:: |\s*\Z)"
     r"|Another Claude session sent a message(?: while you were working)?:\s*<[a-z-]+-message\b"
     r"|\[SYSTEM NOTIFICATION"
-    # Beside the result of a search for tools, and for a command that is none.
+    # Beside the result of a search for tools, for a command that is none or not the user's, in place of
+    # nothing, and to an agent whose helpers still work when it is to end.
     r"|Tool loaded\.\s*\Z"
-    r"|Unknown (?:skill|slash command): \S+\s*\Z)"
+    r"|Unknown (?:skill|slash command): \S+\s*\Z"
+    r"|Commands are in the form `/command \[args\]`\s*\Z"
+    r'|This skill can only be invoked by Claude, not directly by users\. Ask Claude to use the "[^"\n]*"'
+    r" skill for you\.\s*\Z"
+    r"|\(no content\)\s*\Z"
+    r"|Shut down your team and prepare your final response for the user\.\s*\Z)"
 )
 _INTERRUPTED = re.compile(r"\s*\[Request interrupted by user(?: for tool use)?\]\s*")
 _COMMAND = re.compile(r"\s*<command-(?:name|message)>")
-_COMMAND_NAME = re.compile(r"<command-name>\s*(?P<text>.*?)\s*</command-name>", re.DOTALL)
-_COMMAND_MESSAGE = re.compile(r"<command-message>\s*(?P<text>.*?)\s*</command-message>", re.DOTALL)
 _COMMAND_ARGS = re.compile(r"<command-args>(?P<text>.*?)(?:</command-args>|\Z)", re.DOTALL)
 _SHELL = re.compile(r"\s*<bash-input>(?P<text>.*?)(?:</bash-input>|\Z)", re.DOTALL)
+_BACKGROUND = re.compile(r"\s*<background-task-input>(?P<text>.*?)(?:</background-task-input>|\Z)", re.DOTALL)
 _MEMORY = re.compile(r"\s*<user-memory-input>(?P<text>.*?)(?:</user-memory-input>|\Z)", re.DOTALL)
+_PLAN = "Implement the following plan:"
+_PLAN_FEEDBACK = "\n\nUser feedback on this plan: "
 
 _REFUSED = re.compile(
     r"\s*The user doesn't want to (?:proceed with this tool use|take this action right now)"
@@ -67,7 +81,7 @@ _REFUSED = re.compile(
 _STOPPED_RUNNING = "was stopped while running"
 _REASON = re.compile(r"the user said:\s*(?P<text>.*)\Z", re.DOTALL)
 _REASON_END = re.compile(
-    r"\n\s*\n(?:Note: The user's next message|IMPORTANT:|<system-reminder>).*\Z", re.DOTALL
+    r"\n[^\S\n]*\n(?:Note: The user's next message|IMPORTANT:|<system-reminder>).*\Z", re.DOTALL
 )
 
 
@@ -122,42 +136,74 @@ def strip_injected(text: str) -> str:
     """Take the client's elements off both ends of a text block; "" when nothing else is in it."""
     if _CLIENT_SPEAKS.match(text):
         return ""
+    start = 0
     if "<" in text:
-        while True:
-            leading = _LEADING.match(text)
-            if not leading:
-                break
-            text = text[leading.end() :]
-            if leading["tag"].endswith("-notification"):
-                text = _NOTIFIED.sub("", text, count=1) if _NOTIFIED.match(text) else text
-        if _UNCLOSED.match(text):
+        while leading := _LEADING.match(text, start):
+            start = leading.end()
+            notified = _NOTIFIED.match(text, start) if leading["tag"].endswith("-notification") else None
+            start = notified.end() if notified else start
+        if _UNCLOSED.match(text, start):
             return ""
-        while True:
-            trailing = _TRAILING.search(text) if text.rstrip().endswith(">") else None
-            if not trailing:
-                break
-            text = text[: trailing.start()]
-    return "" if _CLIENT_SPEAKS.match(text) else text.strip()
+    text = text[start:].strip()
+    end = len(text)
+    while text.endswith(">", 0, end) and (opening := _find_last_element(text, end)) is not None:
+        end = opening
+        while end and text[end - 1].isspace():
+            end -= 1
+    return "" if _CLIENT_SPEAKS.match(text[:end]) else text[:end]
+
+
+def _find_last_element(text: str, end: int) -> int | None:
+    """Return where an element of the client's begins that ends at `end`; None when none does.
+
+    A search from the text's beginning would take as long for each of many elements as for all of them.
+    """
+    closing = _CLOSING.fullmatch(text, max(text.rfind("</", 0, end), 0), end)
+    opening = closing.start() if closing else -1
+    while closing and opening >= 0:
+        opening = text.rfind(f"<{closing['tag']}", 0, opening)
+        if opening >= 0 and _OPENING.match(text, opening, closing.start()):
+            return opening
+    return None
 
 
 def hands_over_plan(prompt: str) -> bool:
     """Tell whether a prompt is the one the client writes around a plan that was accepted."""
-    return prompt.startswith("Implement the following plan:")
+    return prompt.startswith(_PLAN)
 
 
-def _find_command(text: str) -> tuple[str, str] | None:
-    """Return (command, arguments) of a slash command, shell line or memory note; None for plain words."""
+def find_plan_words(prompt: str, plan: str) -> Words:
+    """Return what the user said to a plan, in the prompt the client wrote around it."""
+    return Words(prompt=prompt.removeprefix(f"{_PLAN}\n\n{plan}").partition(_PLAN_FEEDBACK)[2].strip())
+
+
+def _find_command(text: str) -> tuple[str | None, str] | None:
+    """Return (command, arguments) of a slash command, shell line or memory note; None for plain words.
+
+    A task that was sent into the background has no command.
+    """
+    background = _BACKGROUND.match(text)
+    if background:
+        return None, background["text"].strip()
     for mark, pattern in (("!", _SHELL), ("#", _MEMORY)):
         match = pattern.match(text)
         if match:
             return mark, match["text"].strip()
     if not _COMMAND.match(text):
         return None
-    name = _COMMAND_NAME.search(text) or _COMMAND_MESSAGE.search(text)
+    name = _find_within(text, "command-name")
+    name = _find_within(text, "command-message") if name is None else name
     arguments = _COMMAND_ARGS.search(text)
-    if not name or not name["text"].strip("/ "):
+    if not name or not name.strip("/ "):
         return None
-    return "/" + name["text"].strip("/ "), arguments["text"].strip() if arguments else ""
+    return "/" + name.strip("/ "), arguments["text"].strip() if arguments else ""
+
+
+def _find_within(text: str, tag: str) -> str | None:
+    """Return what stands in the first element of a kind; None when there is none."""
+    opening = text.find(f"<{tag}>")
+    closing = text.find(f"</{tag}>", opening) if opening >= 0 else -1
+    return text[opening + len(tag) + 2 : closing].strip() if closing >= 0 else None
 
 
 def find_refusal(result: str, feedback: str | None) -> Refusal | None:

@@ -21,6 +21,9 @@ What the files do not tell:
   stands in it plainly.
 - A prompt file seldom names itself in its text; it is then known as `/prompts:` and a digest.
 
+Sessions that the client takes over from other programs hold those turns under names of its own. They count in
+that program's files, as far as it is one that is read; what the user goes on with counts here.
+
 When one session lies in two files, the one that was changed last is read last and stays.
 """
 

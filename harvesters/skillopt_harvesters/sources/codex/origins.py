@@ -30,6 +30,8 @@ _PEOPLE = (
     "zed",
 )
 _PROGRAMS = ("codex_exec", "codex_sdk", "codex_mcp")
+# How the thread sources of what the desktop starts without its user end.
+_AUTOMATION = "automation"
 _HEADLESS_SOURCES = frozenset({"exec", "mcp", "appServer", "app_server"})
 
 
@@ -51,7 +53,9 @@ def find_origin(meta: Meta) -> Origin:
         return Origin(kind=Kind.REPLAY)
     if meta.thread_source == "subagent" or (isinstance(source, dict) and "subagent" in source):
         return Origin(kind=Kind.SUBAGENT, parent=meta.parent_thread_id or _find_parent(source))
-    if (isinstance(source, str) and source in _HEADLESS_SOURCES) or originator.lower().startswith(_PROGRAMS):
+    is_headless = isinstance(source, str) and source in _HEADLESS_SOURCES
+    is_program = is_headless or originator.lower().startswith(_PROGRAMS)
+    if is_program or (meta.thread_source or "").endswith(_AUTOMATION):
         return Origin(kind=Kind.HEADLESS, program=True)
     strange = _find_stranger(source, meta.thread_source, originator)
     return Origin(kind=Kind.HEADLESS if strange else Kind.HUMAN, strange=strange)

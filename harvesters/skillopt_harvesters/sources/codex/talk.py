@@ -21,7 +21,7 @@ _LISTED_SKILL = re.compile(
 _SKILL_LIST = "### Available skills"
 _MAX_SKILLS = 1000
 _TEXTS = frozenset({"input_text", "text", "Text"})
-_CLIENT_SAYS = "Compact task completed"
+_CLIENT_SAYS = frozenset({"Compact task completed", "<EXTERNAL SESSION IMPORTED>"})
 
 
 class Talk:
@@ -61,7 +61,7 @@ class Talk:
             self._take_prompt(words, EVENT, record)
 
     def take_agent_message(self, told: records.AgentMessage, record: Record) -> None:
-        if told.message and told.message != _CLIENT_SAYS:
+        if told.message and told.message not in _CLIENT_SAYS:
             self._take_words([told.message], EVENT, record)
 
     def take_item(self, item: records.Item, record: Record) -> None:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 # Why a turn may end that was not the user's will.
 _NOT_THE_USER = frozenset({"review_ended", "budget_limited"})
+# How the turns are named that the client took over from another program's session.
+_IMPORTED = "external-import-turn-"
 
 
 class Tasks:
@@ -44,6 +46,8 @@ class Tasks:
 
     def take_task_started(self, task: records.Task, _record: Record) -> None:
         memory = self.memory
+        if (task.turn_id or "").startswith(_IMPORTED):
+            self.turns.expect_copies()
         self.turns.pass_turn(task.turn_id, task.started_at)
         told = task.turn_attribution or records.Attribution()
         # A review's own agent begins and ends its work in between.

@@ -19,7 +19,7 @@ _INJECTED = """
 environment_context user_instructions (?-i:INSTRUCTIONS) permissions(?=\\sinstructions>) skills_instructions
 skill turn_aborted user_shell_command user_action subagent_notification goal_context hook_prompt
 extension_context collaboration_mode multi_agent_role multi_agent_mode model_switch personality_spec
-realtime_conversation external_\\w{1,60} codex_\\w{1,60}
+realtime_conversation heartbeat(?=>\\s*<automation_id>) external_\\w{1,60} codex_\\w{1,60}
 """
 _CLOSING = re.compile(r"</(?P<tag>\w{1,80})(?:\s[^<>]{0,80})?>")
 _TAG = re.compile(rf"\s*<(?P<tag>{'|'.join(_INJECTED.split())})(?:\s[^<>]*)?>", re.IGNORECASE)
@@ -30,6 +30,8 @@ _CLIENT_SPEAKS = re.compile(
     r"|You were originally given instructions from a user over one or more turns\."
     r"|The following is the Codex agent history"
     r"|You are now a newly spawned child agent\."
+    # What the desktop starts by the clock, with the words its user once set.
+    r"|Automation: [^\n]*\r?\nAutomation ID: [^\n]*\r?\nAutomation memory: "
     r"|Warning: (?:apply_patch was requested via|The maximum number of unified exec processes"
     r"|Your account was flagged))"
 )
