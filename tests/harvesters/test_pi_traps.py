@@ -17,7 +17,7 @@ from skillopt_harvesters import (
     read_file,
 )
 from skillopt_harvesters.sources.pi.words import find_words
-from tests.support.pi_session import PiSession
+from tests.support.pi_session import TOKENS, PiSession
 
 PI = SOURCES["pi"]
 SKILL = (
@@ -289,6 +289,48 @@ def test_a_fork_owns_only_what_is_new_in_it(read):
     assert new.started > old.ended
 
 
+def test_what_a_fork_has_of_another_session_is_not_paid_for_again(read):
+    claims = MemoryClaims()
+    warm = {"kind": "cache_warm", "usage": TOKENS}
+    s = PiSession()
+    s.add("usage", **warm)
+    s.user("one")
+    first = s.call("read", "text", path="/a")
+    s.agent("done")
+    old = read(s, claims)
+    between = PiSession(parentSession="/x/y.jsonl", timestamp="2026-11-01T10:01:00.000Z")
+    between.entries += s.entries[1:]
+    between.leaf = first["id"]
+    summary = between.add("branch_summary", fromId=s.leaf, summary="what was left", usage=TOKENS)
+    between.user("two")
+    between.agent("done")
+    middle = read(between, claims)
+    fork = PiSession(parentSession="/x/z.jsonl", timestamp="2026-11-01T10:02:00.000Z")
+    last = s.entries.index(first)
+    fork.entries += [*s.entries[1 : last + 1], summary]
+    fork.leaf = summary["id"]
+    fork.user("three")
+    fork.agent("done")
+    new = read(fork, claims)
+    assert [session.prompts for session in (old, middle, new)] == [("one",), ("two",), ("three",)]
+    assert [session.tokens.output for session in (old, middle, new)] == [15, 10, 5]
+
+
+def test_a_copied_cost_before_the_first_prompt_is_the_old_sessions(read):
+    claims = MemoryClaims()
+    s = PiSession()
+    s.add("usage", kind="cache_warm", usage=TOKENS)
+    s.user("one")
+    s.agent("done")
+    read(s, claims)
+    fork = PiSession(parentSession="/x/y.jsonl", timestamp="2026-11-01T10:01:00.000Z")
+    fork.entries += s.entries[1:]
+    fork.leaf = s.leaf
+    fork.user("two")
+    fork.agent("done")
+    assert read(fork, claims).tokens.output == 5
+
+
 def make_repeats() -> PiSession:
     s = PiSession()
     for _ in range(3):
@@ -411,6 +453,8 @@ HEADER = '{"type":"session","version":3,"id":"x","timestamp":"2026-11-01T10:00:0
         (HEADER + "\n", True),
         ("\ufeff" + HEADER + "\r\n", True),
         ('{"type":"message","timestamp":"t","message":{"role":"user","content":"x"}}\n', True),
+        (HEADER + '\n{"type":"custom","customType":"todo","data":{"items":[]},"timestamp":"t"}\n', True),
+        (HEADER + '\n{"type":"custom","data":{"items":[]},"timestamp":"t"}\n', False),
         ("garbage\n" + HEADER + "\n", True),
         (HEADER + '\n{"type":"agent_start"}\n{"type":"message_start","message":{"role":"user"}}\n', False),
         ('{"timestamp":"t","type":"session_meta","payload":{"id":"x"}}\n', False),
