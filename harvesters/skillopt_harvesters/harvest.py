@@ -198,8 +198,10 @@ class Harvest:
                             goes_on = (
                                 resume.session if resume and resume.state and not source.rewrites else None
                             )
-                            if self._keeper.keeps(reading.session, goes_on):
-                                yield Harvested(session=reading.session, cursor=None, change=change)
+                            session = reading.session
+                            session = self._keeper.add_undone(session) if source.rewrites else session
+                            if self._keeper.keeps(session, goes_on):
+                                yield Harvested(session=session, cursor=None, change=change)
                             else:
                                 reading = msgspec.structs.replace(reading, state=b"")  # noqa: PLW2901
                     self.stats.bytes_read += max(reading.offset - before, 0) if reading else 0
