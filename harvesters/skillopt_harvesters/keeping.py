@@ -12,6 +12,7 @@ from skillopt_harvesters.richness import replaces
 
 if TYPE_CHECKING:
     from skillopt_harvesters.resuming import Recall
+    from skillopt_harvesters.sources.base import Source
     from skillopt_harvesters.stats import HarvestStats
 
 
@@ -23,7 +24,13 @@ class Keeper:
         self._recall = recall
         self._counted: dict[tuple[str, str], int] = {}
 
-    def keeps(self, session: Session, goes_on: Session | None) -> bool:
+    def settle(self, source: Source, session: Session, goes_on: Session | None) -> Session | None:
+        """Return what is to be stored of a session that was read; None when what is stored stays."""
+        if goes_on is None and getattr(source, "takes_back", False):
+            session = self._add_undone(session)
+        return session if self._keeps(session, goes_on) else None
+
+    def _keeps(self, session: Session, goes_on: Session | None) -> bool:
         """Count a session that was read, and tell whether it takes the place of what is stored of it."""
         stats = self._stats
         stored = goes_on or self._recall(session.client, session.id)
@@ -46,7 +53,7 @@ class Keeper:
         self._counted[key] = len(session.turns)
         return True
 
-    def add_undone(self, session: Session) -> Session:
+    def _add_undone(self, session: Session) -> Session:
         """Return a reading with what is stored of the session and its client has deleted since, as abandoned.
 
         A client that deletes what the user took back does so when they go on. As long as there is nothing
