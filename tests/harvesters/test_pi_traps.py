@@ -23,6 +23,11 @@ PI = SOURCES["pi"]
 SKILL = (
     '<skill name="greet" location="/s/greet/SKILL.md">\nReferences are relative to /s/greet.\n\n{}\n</skill>'
 )
+RESIZED = (
+    "[Image: original 3000x2000, displayed at 2000x1333."
+    " Multiply coordinates by 1.50 to map to original image.]"
+)
+OMITTED = "[Image omitted: could not be resized below the inline image size limit.]"
 
 
 @pytest.fixture
@@ -57,6 +62,13 @@ def turns_of(session):
         ('<file name="/a/b.py">\nprint()\n</file>\nfix this', None, "fix this", None),
         ('<file name="/a">\n1\n</file>\n<file name="/b.png"></file>\nlook', None, "look", None),
         ('<file name="/a">\nholds </file>\n itself\n</file>\nfix', None, "fix", None),
+        (f"look\n\n{RESIZED}", None, "look", None),
+        (f"look\n\n[Image converted from image/bmp to image/png.]\n{RESIZED}", None, "look", None),
+        (f"look\n\n{OMITTED}\n{OMITTED}", None, "look", None),
+        (SKILL.format("Do this.") + f"\n\nBob\n\n{RESIZED}", "/skill:greet", "Bob", "greet"),
+        (f"\n\n{RESIZED}", None, "", None),
+        (f"what is\n{RESIZED} for?", None, f"what is\n{RESIZED} for?", None),
+        ("fix [Image: this]", None, "fix [Image: this]", None),
         ("what does <skill> mean?", None, "what does <skill> mean?", None),
         ("/etc/hosts is broken", None, "/etc/hosts is broken", None),
     ],

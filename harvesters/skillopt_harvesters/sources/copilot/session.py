@@ -39,7 +39,11 @@ _ASK = "user.message"
 _OPENING = 4096
 # One of its quotes may be what is damaged; inside a text they would be escaped.
 _PROMPT = re.compile(rb'"user\.message|[^\\.]user\.message"')
-_NOT_TYPED = re.compile(rb'"(?:source|parentToolCallId|agentId)":\s?"|"isAutopilotContinuation":\s?true')
+_NOT_TYPED = re.compile(
+    rb'"(?:source|parentToolCallId|agentId)":\s?"(?!user")|"isAutopilotContinuation":\s?true'
+)
+# The client takes a message of this source, and one of none, for a person's.
+_PERSON = "user"
 _REJECTED_BY_USER = "denied-interactively-by-user"
 
 
@@ -405,7 +409,8 @@ def is_prompt(event: Event, data: Data) -> bool:
 
 
 def _is_not_typed(event: Event, data: Data) -> bool:
-    return bool(event.agent_id or data.parent_tool_call_id or data.source or data.is_autopilot_continuation)
+    injected = (data.source or _PERSON) != _PERSON
+    return bool(event.agent_id or data.parent_tool_call_id or injected or data.is_autopilot_continuation)
 
 
 def _may_be_prompt(event: Event) -> bool:
