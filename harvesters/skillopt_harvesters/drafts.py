@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from skillopt_harvesters.calls import clip, keep_id, redact_folder, redact_name
+from skillopt_harvesters.losses import describe_losses
 from skillopt_harvesters.marks import mark_of
 from skillopt_harvesters.records import Kind, Session, Signal, Tokens, Turn
 from skillopt_harvesters.redact import redact, redact_ends
@@ -316,34 +317,18 @@ class SessionDraft(msgspec.Struct):
             tokens=tokens,
             skills_offered=tuple(self.skills_offered),
             skipped=self.bad + self.overlong + sum(self.unknown.values()) + self.left_out,
-            warnings=tuple(self.warnings + self._describe_losses()),
+            warnings=(*self.warnings, *self._describe_losses()),
         )
 
     def _describe_losses(self) -> list[str]:
-        told = []
-        if self.overlong:
-            are = (
-                "line too long to be a record was"
-                if self.overlong == 1
-                else "lines too long to be records were"
-            )
-            told.append(f"{self.overlong} {are} skipped")
-        if self.bad:
-            are = "line is not a readable record" if self.bad == 1 else "lines are not readable records"
-            told.append(f"{self.bad} {are}")
-        if self.unknown:
-            names = ", ".join(sorted(self.unknown)[:5])
-            number = sum(self.unknown.values())
-            are = "record of an unknown type was" if number == 1 else "records of unknown types were"
-            told.append(f"{number} {are} skipped: {names}")
-        if self.left_out:
-            are = "turn was" if self.left_out == 1 else "turns were"
-            told.append(f"{self.left_out} {are} left out, beyond the first {len(self.closed)}")
-        calls = self.calls_left_out + sum(turn.calls_left_out for turn in self.turns)
-        if calls:
-            are = "tool call of a turn" if calls == 1 else "tool calls of turns"
-            told.append(f"{calls} {are} with very many {'was' if calls == 1 else 'were'} left out")
-        return told
+        return describe_losses(
+            overlong=self.overlong,
+            bad=self.bad,
+            unknown=self.unknown,
+            turns=self.left_out,
+            first=len(self.closed),
+            calls=self.calls_left_out + sum(turn.calls_left_out for turn in self.turns),
+        )
 
 
 def _is_repeated(last: TurnDraft, turn: TurnDraft) -> bool:

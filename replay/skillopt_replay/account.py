@@ -41,10 +41,10 @@ class Account:
             total = total.plus(estimate)
         return total
 
-    def add(self, kind: str, usage: Usage, *, is_told: bool) -> None:
-        """Count a call that ended before; `is_told` unless it was cut off."""
+    def add(self, kind: str, usage: Usage, told: Usage | None) -> None:
+        """Count a call that ended before, what it `told` (None: nothing) and what it counts with."""
         self.calls += 1
-        self._take(kind, usage, usage if is_told else None)
+        self._take(kind, usage, told)
 
     async def admit(self, kind: str, estimate: Usage, refuse: Callable[[], None]) -> int:
         """Begin a call, waiting while it is only in doubt what the others cost; return its number.

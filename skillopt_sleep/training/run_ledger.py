@@ -31,6 +31,7 @@ CREATE TABLE IF NOT EXISTS calls (
     key TEXT NOT NULL,
     state TEXT NOT NULL,
     usage BLOB NOT NULL,
+    told BLOB,
     result BLOB
 );
 CREATE UNIQUE INDEX IF NOT EXISTS paid ON calls (kind, key) WHERE state = 'done';
@@ -59,10 +60,11 @@ class RunLedger:
         self._connection = sqlite3.connect(path, isolation_level=None)
         with self._explained():
             self._connection.executescript("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;" + _SCHEMA)
+            self._upgrade()
             self._connection.execute("UPDATE calls SET state = 'lost' WHERE state = 'started'")
             self._connection.execute(f"PRAGMA busy_timeout = {_IMPATIENT_MS}")
-        for kind, state, usage in self._connection.execute("SELECT kind, state, usage FROM calls"):
-            self._account.add(kind, msgspec.json.decode(usage, type=Usage), is_told=state != "lost")
+        for kind, usage, told in self._connection.execute("SELECT kind, usage, told FROM calls"):
+            self._account.add(kind, _decode(usage), _decode(told) if told else None)
         self._under_way = Exclusive()
         self._refused: ServiceRefused | None = None
 
@@ -121,7 +123,7 @@ class RunLedger:
             number, spent = self._account.begin_another(number, usage, bound)
             state = "failed" if usage else "lost"
             with self._explained():
-                await patiently(lambda: self._close(row_id, state, spent))
+                await patiently(lambda: self._close(row_id, state, spent, usage))
             row_id = await self._begin(kind, key, self._account.find_estimate(number))
 
         try:
@@ -131,7 +133,7 @@ class RunLedger:
             # What a call that was cut off has cost is not known; nor is it of one that stays "started".
             spent = self._account.close(number, None)
             with contextlib.suppress(sqlite3.OperationalError):
-                self._close(row_id, "lost", spent)
+                self._close(row_id, "lost", spent, None)
             raise
         failed = is_infrastructure_failure(result)
         refused = find_refusal(kind, result)
@@ -142,7 +144,7 @@ class RunLedger:
         state = "done" if not failed else "lost" if told is None else "failed"
         stored = None if failed else msgspec.json.encode(result)
         with self._explained():
-            await keep(lambda: self._close(row_id, state, spent, stored))
+            await keep(lambda: self._close(row_id, state, spent, told, stored))
         if refused is not None:
             raise refused
         return result
@@ -166,10 +168,21 @@ class RunLedger:
             await patiently(write)
         return row_id
 
-    def _close(self, row_id: int, state: str, usage: Usage, result: bytes | None = None) -> None:
+    def _close(
+        self, row_id: int, state: str, usage: Usage, told: Usage | None, result: bytes | None = None
+    ) -> None:
         self._connection.execute(
-            "UPDATE calls SET state = ?, usage = ?, result = ? WHERE id = ?",
-            (state, msgspec.json.encode(usage), result, row_id),
+            "UPDATE calls SET state = ?, usage = ?, told = ?, result = ? WHERE id = ?",
+            (state, msgspec.json.encode(usage), told and msgspec.json.encode(told), result, row_id),
+        )
+
+    def _upgrade(self) -> None:
+        """In a file of an earlier version nothing says what calls told: it was what they count with."""
+        if any(column[1] == "told" for column in self._connection.execute("PRAGMA table_info(calls)")):
+            return
+        self._connection.executescript(
+            "BEGIN IMMEDIATE; ALTER TABLE calls ADD COLUMN told BLOB;"
+            " UPDATE calls SET told = usage WHERE state IN ('done', 'failed'); COMMIT;"
         )
 
     @contextmanager
@@ -183,3 +196,7 @@ class RunLedger:
                 hint="free some disk space and start the same command again: what was finished is kept. When"
                 " the file is damaged for good, move it away: what was paid for is forgotten",
             ) from error
+
+
+def _decode(usage: bytes) -> Usage:
+    return msgspec.json.decode(usage, type=Usage)

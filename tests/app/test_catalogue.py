@@ -8,6 +8,7 @@ import pytest
 
 from skillopt_replay.skills import Skill, SkillInvalid, find_problems, new_skill
 from skillopt_sleep.night.catalogue import find_skills
+from tests.support.front_matter import ENDLESS
 
 
 def write(folder: Path, name: str, description: str = "Use it") -> Path:
@@ -59,18 +60,7 @@ def test_a_home_that_is_a_project_too_has_its_skills_once(tmp_path: Path):
 
 
 @pytest.mark.timeout(60)
-@pytest.mark.parametrize(
-    "field",
-    [
-        "a: &a [x, x]\nb: &b [*a, *a]\ndescription: *b",
-        "description: 0x" + "f" * 20_000,
-        "description: " + "[" * 20_000,
-        "description: 2001-99-99",
-        "description: !!bool neither",
-        "description: !!timestamp never",
-    ],
-    ids=["references", "number", "nested", "date", "bool", "time"],
-)
+@pytest.mark.parametrize("field", ENDLESS.values(), ids=ENDLESS)
 def test_front_matter_that_is_made_to_be_read_for_ever_is_none(tmp_path: Path, field: str):
     path = tmp_path / ".claude/skills/bad/SKILL.md"
     path.parent.mkdir(parents=True)

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from skillopt_replay.sandbox import bubblewrap
+from skillopt_replay.sandbox import advice, bubblewrap
 from skillopt_replay.sandbox.bubblewrap import Bubblewrap
 from skillopt_sleep.checkup import examine
 from skillopt_sleep.config import set_value
@@ -32,7 +32,7 @@ def bwrap(tmp_path, monkeypatch):
     program.write_text(FAKE)
     program.chmod(0o755)
     monkeypatch.setattr(bubblewrap, "find", lambda network: [Bubblewrap(program, network=network)])
-    monkeypatch.setattr(bubblewrap, "_switch", lambda _name: None)
+    monkeypatch.setattr(advice, "_switch", lambda _name: None)
     return program
 
 
@@ -70,7 +70,7 @@ def test_the_whole_network_is_had_by_asking_and_said(bwrap):
 def test_user_namespaces_that_are_forbidden_are_explained(bwrap, monkeypatch):
     (bwrap.parent / "broken").touch()
     assert "does not let programs make user namespaces" in look().hint
-    monkeypatch.setattr(bubblewrap, "_switch", lambda name: "1" if "apparmor" in name else None)
+    monkeypatch.setattr(advice, "_switch", lambda name: "1" if "apparmor" in name else None)
     assert "AppArmor" in look().hint
     assert 'replay.sandbox = "none"' in look().hint
 

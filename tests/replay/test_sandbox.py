@@ -12,7 +12,16 @@ import pytest
 
 from skillopt_replay import process
 from skillopt_replay.errors import ReplayError, Unavailable
-from skillopt_replay.sandbox import SYSTEM_PATH, Probe, Toolchains, bubblewrap, choose, probe_all
+from skillopt_replay.sandbox import (
+    SYSTEM_PATH,
+    Probe,
+    Toolchains,
+    advice,
+    bubblewrap,
+    choose,
+    probe_all,
+    view,
+)
 from skillopt_replay.sandbox.bubblewrap import Bubblewrap
 from skillopt_replay.sandbox.none import NoSandbox
 
@@ -72,10 +81,10 @@ async def test_what_changes_of_the_system_s_settings_is_seen_by_the_next_run(roo
     folder.mkdir(parents=True)
     for name in ("one", "two"):
         (folder / name).write_text(f"{name} at first\n")
-    for number in range(bubblewrap._FEW + 1):
+    for number in range(view.FEW + 1):
         (files / f"many/{number}").parent.mkdir(exist_ok=True)
         (files / f"many/{number}").write_text("")
-    (files / "large").write_bytes(bytes(bubblewrap._SMALL + 1))
+    (files / "large").write_bytes(bytes(view.SMALL + 1))
     names = [str(files / name) for name in ("few", "many", "large", "gone")]
     monkeypatch.setattr(bubblewrap, "_ETC", names)
     monkeypatch.setattr(bubblewrap, "_EMPTY", {})  # or the new /tmp would cover them, as it covers no /etc
@@ -246,7 +255,7 @@ def test_a_sandbox_that_does_not_start_is_explained_and_never_skipped(tmp_path, 
         f'#!/bin/sh\n[ "$1" = --version ] && echo bubblewrap 0.9.9 && exit\necho "{message}" >&2\nexit 1\n'
     )
     program.chmod(0o755)
-    monkeypatch.setattr(bubblewrap, "_switch", lambda _name: None)
+    monkeypatch.setattr(advice, "_switch", lambda _name: None)
     broken = Bubblewrap(program)
     probe = broken.probe()
     assert (probe.name, probe.works, probe.detail) == ("bubblewrap 0.9.9", False, message)
@@ -266,8 +275,8 @@ def test_a_sandbox_that_does_not_start_is_explained_and_never_skipped(tmp_path, 
     ],
 )
 def test_the_switches_of_the_system_are_named(monkeypatch, switch, value, hint):
-    monkeypatch.setattr(bubblewrap, "_switch", lambda name: value if name == switch else None)
-    assert hint in bubblewrap._explain("bwrap: No permissions to create new namespace")
+    monkeypatch.setattr(advice, "_switch", lambda name: value if name == switch else None)
+    assert hint in advice.explain("bwrap: No permissions to create new namespace")
 
 
 def test_no_sandbox_is_had_only_by_asking_for_it(tmp_path):

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from skillopt_staging.front_matter import same_front_matter, split_front_matter
 from skillopt_staging.lint import lint, lint_folder, lint_listing
+from tests.support.front_matter import ENDLESS
 
 FRONT = "---\nname: tidy-tests\ndescription: How to run the tests here.\n---\n"
 GOOD = FRONT + "\nRun them all.\n"
@@ -120,17 +121,6 @@ def test_what_codex_cannot_list_together_is_told():
 
 
 @pytest.mark.timeout(60)
-@pytest.mark.parametrize(
-    "field",
-    [
-        "a: &a [x, x]\nb: &b [*a, *a]\ndescription: *b",
-        "description: 0x" + "f" * 20_000,
-        "description: " + "[" * 20_000,
-        "description: 2001-99-99",
-        "description: !!bool neither",
-        "description: !!timestamp never",
-    ],
-    ids=["references", "number", "nested", "date", "bool", "time"],
-)
+@pytest.mark.parametrize("field", ENDLESS.values(), ids=ENDLESS)
 def test_front_matter_that_is_made_to_be_read_for_ever_warns(field):
     assert codes(f"---\nname: tidy-tests\n{field}\n---\n\nRun them all.\n") == ["front-matter"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import sqlite3
 
 import pytest
@@ -52,6 +53,40 @@ async def test_a_run_that_cannot_tell_what_it_used_counts_with_its_bound_after_a
     assert ledger.spent == ESTIMATE
     with pytest.raises(CeilingReached, match="30"):  # the lost one may have passed its bound as well
         await ledger.once("rollout", "a", ESTIMATE, make, Rollout)
+    ledger.close()
+
+
+@pytest.mark.parametrize("cost", [float("nan"), -9.0], ids=["no number", "less than nothing"])
+async def test_calls_whose_cost_cannot_be_read_may_have_passed_their_bound_after_a_restart_too(
+    tmp_path, cost
+):
+    async def make():
+        return Completion(text="x", model="m", usage=Usage(input_tokens=4, cost_usd=cost))
+
+    for number in range(2):
+        ledger = RunLedger(tmp_path / "calls.db", max_usd=2.4)
+        await ledger.once("rollout", f"call {number}", ESTIMATE, make, Completion)
+        ledger.close()
+    ledger = RunLedger(tmp_path / "calls.db", max_usd=2.4)
+    assert ledger.spent.cost_usd == pytest.approx(2 * ESTIMATE.cost_usd)
+    with pytest.raises(CeilingReached, match=r"2\.50"):  # twice as much may have been spent
+        await ledger.once("rollout", "one more", ESTIMATE, make, Completion)
+    ledger.close()
+
+
+async def test_a_file_of_an_earlier_version_is_gone_on_with(tmp_path):
+    ledger = RunLedger(tmp_path / "calls.db")
+    await ask(ledger, "a")
+    ledger.close()
+    with contextlib.closing(sqlite3.connect(tmp_path / "calls.db")) as file:
+        file.execute("ALTER TABLE calls DROP COLUMN told")
+    for _ in range(2):
+        ledger = RunLedger(tmp_path / "calls.db", max_usd=0.6)
+        assert ledger.spent == USAGE
+        assert (await ask(ledger, "a")).text == "a"
+        ledger.close()
+    ledger = RunLedger(tmp_path / "calls.db", max_usd=0.6)
+    await ask(ledger, "b")
     ledger.close()
 
 

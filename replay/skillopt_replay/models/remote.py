@@ -101,19 +101,6 @@ class RemoteModel:
         `most` is the most that one try may have used: so much counts where nothing was told. A server may say
         the key that it was sent, which is masked.
         """
-        told = self._read(answer, read, schema, lost, seconds, max_tokens, most)
-        return mask(told, self._service.secrets)
-
-    def _read(
-        self,
-        answer: bytes | Failure,
-        read: Reader,
-        schema: Mapping[str, Any] | None,
-        lost: Sequence[Failure],
-        seconds: float,
-        max_tokens: int,
-        most: Usage,
-    ) -> Completion:
         if isinstance(answer, Failure):
             return self._failed(answer.message, answer.fault, seconds, charge(None, most, lost))
         try:
@@ -122,7 +109,7 @@ class RemoteModel:
             # An answer that cannot be read was paid for, unlike an error told in its place.
             usage = charge(most if error.fault is Fault.REPLY else None, most, lost)
             return self._failed(self._service.advise(str(error), error.fault), error.fault, seconds, usage)
-        return conclude(
+        told = conclude(
             reply.text,
             schema,
             value=reply.value,
@@ -134,8 +121,10 @@ class RemoteModel:
             thought=reply.thought,
             max_tokens=max_tokens,
         )
+        return mask(told, self._service.secrets)
 
     def _failed(self, message: str, fault: Fault, seconds: float, usage: Usage) -> Completion:
+        message = mask(message, self._service.secrets)
         if fault is Fault.REFUSAL:
             return decline(message, model=self._model, usage=usage, seconds=seconds)
         return Completion(

@@ -14,18 +14,19 @@ from typing import TYPE_CHECKING
 
 from skillopt_replay.folders import find_path, resolve
 from skillopt_replay.launcher.families import make_filter
+from skillopt_replay.sandbox.advice import describe_unfiltered, explain, explain_network
 from skillopt_replay.sandbox.contract import SYSTEM_PATH, Probe
 from skillopt_replay.sandbox.folders import find_kept, refuse_homes
-from skillopt_replay.sandbox.launching import find_failure, launch
+from skillopt_replay.sandbox.launching import launch
 from skillopt_replay.sandbox.reach import Endpoint
 from skillopt_replay.sandbox.sockets import find_sockets
+from skillopt_replay.sandbox.view import MERGED, hide_kernel, list_few, merged_links
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 # Programs and libraries. Everything that could be the user's (/home, /root, /mnt, /srv, /var) is left out.
 _SYSTEM = ("/usr", "/opt", "/nix/store", "/gnu/store")
-_MERGED = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 # What name look-ups, TLS, the loader and shells need of /etc: no passwords, keys or host identity.
 # fmt: off
 _ETC = (
@@ -36,13 +37,10 @@ _ETC = (
 # fmt: on
 _MB = 1 << 20
 _KEYS = ("/etc/ssl/private", "/etc/pki/tls/private")  # in what is shown of /etc; for root they are no secret
-# Files that may be copied for each run, and how many of a folder: more is mounted.
-_SMALL, _FEW = 1 * _MB, 12
 # Mount points inside the sandbox with their size: they lie in memory, which a run could fill.
 _EMPTY = {"/home": 16 * _MB, "/root": 16 * _MB, "/run": 16 * _MB, "/tmp": 512 * _MB, "/var/tmp": 64 * _MB}  # noqa: S108
 _MEMORY, _SHM = "/dev/shm", 256 * _MB  # noqa: S108
 _PAGE = 4096
-_HIDDEN = ("keys", "key-users", "kcore", "kallsyms", "timer_list", "sched_debug")
 _PROBE_SECONDS = 10.0
 _DESCRIBED = {
     "model": "runs reach their model's service and nothing else",
@@ -124,7 +122,7 @@ class Bubblewrap:
                 command += [*self._sized(_PAGE), "--tmpfs", str(path)]
             else:
                 command += [binds[path], str(path), str(path)]
-        for path in find_sockets((*map(Path, (*_SYSTEM, *_MERGED)), *binds)):
+        for path in find_sockets((*map(Path, (*_SYSTEM, *MERGED)), *binds)):
             command += ["--ro-bind", os.devnull, str(path)]
         for path in hidden:
             command += ["--remount-ro", str(path)]
@@ -144,11 +142,14 @@ class Bubblewrap:
             return Probe(name=self.name, works=True, detail=detail)
         if reach and self._start(network=True).returncode == 0:
             return Probe(
-                name=self.name, works=False, detail=_unfiltered(finished), hint=_explain_network(self._binary)
+                name=self.name,
+                works=False,
+                detail=describe_unfiltered(finished.stderr, finished.returncode),
+                hint=explain_network(is_setuid=_is_setuid(self._binary)),
             )
         message = finished.stderr.strip().splitlines()
         detail = message[-1] if message else f"bwrap ended with {finished.returncode}"
-        return Probe(name=self.name, works=False, detail=detail, hint=_explain(detail))
+        return Probe(name=self.name, works=False, detail=detail, hint=explain(detail))
 
     @cached_property
     def _user_namespaces(self) -> tuple[str, ...]:
@@ -164,7 +165,7 @@ class Bubblewrap:
     def _surroundings(self) -> tuple[str, ...]:
         """The options that are the same for every run."""
         options = ["--die-with-parent", "--new-session", "--cap-drop", "ALL"]
-        options += ["--proc", "/proc", *_hide_kernel(), "--dev", "/dev"]
+        options += ["--proc", "/proc", *hide_kernel(), "--dev", "/dev"]
         # The first process is bwrap, and by its link "exe" bwrap's own file on the machine could be changed.
         options += [*self._sized(_PAGE), "--tmpfs", "/proc/1", "--remount-ro", "/proc/1"]
         # The kernel asks who the user is outside: run by root, settings such as core_pattern, which names
@@ -176,7 +177,7 @@ class Bubblewrap:
             options += [*self._sized(size), "--tmpfs", folder]
         for folder in _SYSTEM:
             options += ["--ro-bind-try", folder, folder]
-        options += _merged_links()
+        options += merged_links()
         for folder in self._etc[1]:
             options += ["--ro-bind-try", folder, folder]
         for folder in _KEYS:
@@ -190,7 +191,7 @@ class Bubblewrap:
         files: list[str] = []
         mounts: list[str] = []
         for path in (Path("/etc", name) for name in _ETC):
-            few = _list_few(path)
+            few = list_few(path)
             if few is None:
                 mounts.append(str(path))
             else:
@@ -241,14 +242,6 @@ def _try(argv: list[str]) -> subprocess.CompletedProcess[str]:
         return subprocess.CompletedProcess(argv, 124, "", f"no answer within {_PROBE_SECONDS:.0f} s")
 
 
-def _hide_kernel() -> list[str]:
-    options = []
-    for name in _HIDDEN:
-        if Path("/proc", name).exists():
-            options += ["--ro-bind", os.devnull, f"/proc/{name}"]
-    return options
-
-
 def _find_hidden(binds: Iterable[Path]) -> set[Path]:
     """Return the folders that are kept from runs, where they would be seen."""
     places = [(folder, folder) for folder in binds]
@@ -257,27 +250,6 @@ def _find_hidden(binds: Iterable[Path]) -> set[Path]:
     return {
         folder / path.relative_to(real) for path in kept for real, folder in places if real in path.parents
     }
-
-
-def _list_few(path: Path) -> list[Path] | None:
-    """Return the file there, or those of the folder; None for what is better mounted."""
-    try:
-        found = sorted(path.iterdir()) if path.is_dir() else [path] if path.exists() else []
-        few = len(found) <= _FEW and all(one.is_file() and one.stat().st_size <= _SMALL for one in found)
-    except OSError:
-        return None
-    return found if few else None
-
-
-def _merged_links() -> list[str]:
-    """Return the options for /bin, /lib and such: links into /usr on merged systems, folders on others."""
-    options = []
-    for folder in map(Path, _MERGED):
-        if folder.is_symlink():
-            options += ["--symlink", str(folder.readlink()), str(folder)]
-        elif folder.is_dir():
-            options += ["--ro-bind", str(folder), str(folder)]
-    return options
 
 
 def _version(binary: Path) -> str:
@@ -306,47 +278,3 @@ def _is_setuid(binary: Path) -> bool:
         return bool(binary.stat().st_mode & stat.S_ISUID)
     except OSError:
         return False
-
-
-def _unfiltered(finished: subprocess.CompletedProcess[str]) -> str:
-    reason = find_failure(finished.stderr) or f"it ended with {finished.returncode}"
-    return f"runs cannot be kept to the network of their model: {reason}"
-
-
-def _explain_network(binary: Path) -> str:
-    way_out = 'or let runs use the whole network, this machine\'s loopback included: replay.network = "any"'
-    if _is_setuid(binary):
-        return (
-            "this bwrap is installed setuid root, so its network cannot be entered: "
-            f"pip install 'skillopt-sleep[sandbox]' brings one that is not; {way_out}"
-        )
-    return f"a container's security profile often forbids it: run outside of one, {way_out}"
-
-
-def _explain(message: str) -> str:
-    """Return what to do about a failed start."""
-    if _switch("kernel/apparmor_restrict_unprivileged_userns") == "1":
-        return (
-            "AppArmor keeps programs from making user namespaces (Ubuntu 24.04 and later): install an "
-            "AppArmor profile that lets bwrap do it, or run "
-            "sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0"
-        )
-    if _switch("kernel/unprivileged_userns_clone") == "0":
-        return "user namespaces are switched off: sudo sysctl kernel.unprivileged_userns_clone=1"
-    if _switch("user/max_user_namespaces") == "0":
-        return "user namespaces are switched off: sudo sysctl user.max_user_namespaces=15000"
-    if "mount proc" in message or "pivot_root" in message:
-        return "this looks like a container inside which no other can start: run outside of it"
-    if "namespace" in message or "uid map" in message or "Operation not permitted" in message:
-        return (
-            "this system does not let programs make user namespaces; "
-            "a container's security profile often forbids it"
-        )
-    return "run bwrap --ro-bind / / true to see what fails"
-
-
-def _switch(name: str) -> str | None:
-    try:
-        return Path("/proc/sys", name).read_text().strip()
-    except OSError:
-        return None

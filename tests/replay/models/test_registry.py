@@ -135,14 +135,14 @@ async def test_cancelling_stops_the_download_in_its_thread(fake_runtime, tmp_pat
             "local:smollm2-135m", tmp_path, sources=(Page(server.url),), progress=lambda *_: started.set()
         )
     )
-    await asyncio.to_thread(started.wait, 10)
+    assert await asyncio.to_thread(started.wait, 30)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
     server.gate.set()
     # The thread lets go of the download as soon as it looks up.
     lock = filelock.FileLock(tmp_path / f"{find_entry('smollm2-135m').file}.lock")
-    await asyncio.to_thread(lock.acquire, timeout=10)
+    await asyncio.to_thread(lock.acquire, timeout=30)
     lock.release()
     assert not (tmp_path / find_entry("smollm2-135m").file).exists()
 

@@ -14,7 +14,7 @@ from skillopt_harvesters.claims import Claims
 from skillopt_harvesters.damage import is_damaged
 from skillopt_harvesters.drafts import SessionDraft
 from skillopt_harvesters.lines import PADDING, Chunk
-from skillopt_harvesters.records import Kind, Signal, Tokens
+from skillopt_harvesters.records import Kind, Tokens
 from skillopt_harvesters.sources.codex import records
 from skillopt_harvesters.sources.codex.book import TurnBook
 from skillopt_harvesters.sources.codex.calls import CallBook
@@ -29,19 +29,16 @@ from skillopt_harvesters.sources.codex.decode import (
 )
 from skillopt_harvesters.sources.codex.memory import Memory
 from skillopt_harvesters.sources.codex.origins import find_origin
-from skillopt_harvesters.sources.codex.prompts import EVENT
 from skillopt_harvesters.sources.codex.steps import Steps
 from skillopt_harvesters.sources.codex.talk import Talk
+from skillopt_harvesters.sources.codex.tasks import Tasks
 from skillopt_harvesters.sources.codex.work import NOISE, Work, WorkRecord, decode_work
 from skillopt_harvesters.sources.lined import Reader
 from skillopt_harvesters.times import first_and_last, to_utc
-from skillopt_harvesters.turns import TurnDraft
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# Why a turn may end that was not the user's will.
-_NOT_THE_USER = frozenset({"review_ended", "budget_limited"})
 _NOTHING = Tokens()
 _OPENING = 4096
 _MAX_ELSEWHERE = 64
@@ -76,20 +73,21 @@ class CodexReader(Reader[Memory]):
         self._time = b""
         self._hour: bytes | None = None
         talk = self.talk
+        tasks = Tasks(session, memory, self.turns, talk, self._repeats)
         self._takers: dict[str, Callable[[Any, Record], None]] = {
             "session_meta": self._take_meta,
-            "turn_context": self._take_context,
+            "turn_context": tasks.take_context,
             "compacted": talk.take_compacted,
             "token_usage_record": self._take_usage,
             "event_msg/user_message": talk.take_user_message,
             "event_msg/agent_message": talk.take_agent_message,
             "event_msg/item_completed": self._take_completed,
-            "event_msg/task_started": self._take_task_started,
-            "event_msg/task_complete": self._take_task_complete,
-            "event_msg/turn_aborted": self._take_aborted,
-            "event_msg/error": self._take_error,
+            "event_msg/task_started": tasks.take_task_started,
+            "event_msg/task_complete": tasks.take_task_complete,
+            "event_msg/turn_aborted": tasks.take_aborted,
+            "event_msg/error": tasks.take_error,
             "event_msg/token_count": self._take_token_count,
-            "event_msg/thread_rolled_back": self._take_rollback,
+            "event_msg/thread_rolled_back": tasks.take_rollback,
             "event_msg/entered_review_mode": talk.take_review,
             "event_msg/exited_review_mode": talk.take_review_end,
             "event_msg/exec_command_end": self._take_end,
@@ -242,70 +240,6 @@ class CodexReader(Reader[Memory]):
         session.client_version = meta.cli_version or session.client_version
         session.branch, session.commit = git.branch, git.commit_hash
         self.turns.enter(meta.cwd)
-
-    def _take_context(self, context: records.Context, _record: Record) -> None:
-        if self.turns.pass_turn(context.turn_id):
-            self.turns.adopt_latest()
-        self.session.model = context.model or self.session.model
-        if not self.turns.copying:
-            self.turns.enter(context.cwd)
-            self.turns.claim(self.session.turn, context.turn_id)
-            self._repeats.note_context(context)
-
-    def _take_task_started(self, task: records.Task, _record: Record) -> None:
-        memory = self.memory
-        self.turns.pass_turn(task.turn_id, task.started_at)
-        told = task.turn_attribution or records.Attribution()
-        # A review's own agent begins and ends its work in between.
-        anothers = memory.reviewing or (told.parent_turn_id and memory.kind is not Kind.SUBAGENT)
-        if not (self.turns.copying or anothers):
-            memory.task = task.turn_id or ""
-            memory.trigger = told.turn_trigger or ""
-            memory.meter.itemised = False
-
-    def _take_task_complete(self, task: records.Task, record: Record) -> None:
-        if self.turns.copying:
-            return
-        turn = self.turns.find(task.turn_id)
-        if turn:
-            silent = turn.is_untouched and turn.head is not None and not task.last_agent_message
-            silent = silent and turn.command != "!"
-            if silent or decode_any(task.error) is not None:
-                self._signal(turn, Signal.ERROR, record)
-            if task.last_agent_message and not turn.answer:
-                self.talk.say(turn, task.last_agent_message, EVENT, record)
-        self._end_task(task)
-
-    def _take_aborted(self, task: records.Task, record: Record) -> None:
-        memory = self.memory
-        # A fork cuts off what the other session was doing.
-        if self.turns.copying:
-            return
-        memory.reviewing = False
-        if task.reason not in _NOT_THE_USER:
-            turn = self.turns.find(task.turn_id)
-            if turn is None and self.turns.latest is None and task.turn_id == memory.task:
-                turn = self.turns.for_agent(record)
-            if turn:
-                self._signal(turn, Signal.INTERRUPTION, record)
-        self._end_task(task)
-
-    def _signal(self, turn: TurnDraft, signal: Signal, record: Record) -> None:
-        own = self.turns.place(turn, signal.value, record)
-        if own:
-            own.signals.add(signal)
-
-    def _end_task(self, task: records.Task) -> None:
-        if task.turn_id == self.memory.task:
-            self.memory.task = ""
-
-    def _take_error(self, _task: records.Task, record: Record) -> None:
-        if self.turns.latest and not self.turns.copying:
-            self._signal(self.turns.latest, Signal.ERROR, record)
-
-    def _take_rollback(self, rollback: records.Rollback, _record: Record) -> None:
-        if not self.turns.copying:
-            self.turns.go_back(rollback.num_turns or 0)
 
     def _take_call(self, call: records.Call, record: Record) -> None:
         turn = self.turns.for_agent(record)
