@@ -198,9 +198,11 @@ class Harvest:
                             goes_on = (
                                 resume.session if resume and resume.state and not source.rewrites else None
                             )
-                            if self._keeper.keeps(reading.session, goes_on):
-                                yield Harvested(session=reading.session, cursor=None, change=change)
-                            else:
+                            session = self._keeper.settle(source, reading.session, goes_on)
+                            if session is not None:
+                                yield Harvested(session=session, cursor=None, change=change)
+                            if session is not reading.session:
+                                # What is stored is not what was read: it cannot be gone on with.
                                 reading = msgspec.structs.replace(reading, state=b"")  # noqa: PLW2901
                     self.stats.bytes_read += max(reading.offset - before, 0) if reading else 0
                 yield Harvested(session=None, cursor=make_cursor(path, marks, file, reading), change=change)

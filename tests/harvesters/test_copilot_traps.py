@@ -45,6 +45,13 @@ def test_a_message_that_is_not_a_persons_opens_no_turn(read, data):
     assert read(events).prompts == ("the only prompt",)
 
 
+@pytest.mark.parametrize("source", ["user", "", None])
+def test_a_message_that_says_it_is_a_persons_is_one(read, source):
+    events = Events()
+    events.user("the prompt", source=source)
+    assert read(events).prompts == ("the prompt",)
+
+
 @pytest.mark.parametrize("content", ["", "  \n", None, 7, [], {"text": "x"}])
 def test_a_message_without_words_opens_no_turn(read, content):
     events = Events()

@@ -275,6 +275,61 @@ def test_a_session_of_the_second_format_is_read_again_when_it_grew(private_home,
     assert [session.prompts for session in found] == [(*newer.prompts, "and more")]
 
 
+def take_back(store: Store, session: str, number: int) -> None:
+    """Delete the messages from a prompt on, as the client does when the user goes on after undoing."""
+    (first,) = store.run(
+        "SELECT id FROM message WHERE session_id = ? AND json_extract(data, '$.role') = 'user'"
+        " ORDER BY id LIMIT 1 OFFSET ?",
+        session,
+        number,
+    )[0]
+    store.run("DELETE FROM part WHERE session_id = ? AND message_id >= ?", session, first)
+    store.run("DELETE FROM message WHERE session_id = ? AND id >= ?", session, first)
+
+
+def test_what_was_read_before_the_user_took_it_back_stays_and_hides_nothing_new(store, run):
+    session = store.session()
+    for prompt in ("one", "two", "three"):
+        store.agent(session, store.user(session, prompt), f"did {prompt}", tool(command=prompt, code=0))
+    run()
+    take_back(store, session, 1)
+    four = store.user(session, "four")
+    (found,), stats = run()
+    assert [(turn.prompt, turn.abandoned) for turn in found.turns] == [
+        ("one", False),
+        ("two", True),
+        ("three", True),
+        ("four", False),
+    ]
+    assert stats.warnings == []
+    store.agent(session, four, "did four", tool(command="four", code=1))
+    (found,), _ = run()
+    assert [turn.prompt for turn in found.turns] == ["one", "two", "three", "four"]
+    assert [call.exit_code for turn in found.turns for call in turn.tool_calls] == [0, 0, 0, 1]
+    assert found.tokens.output == 4 * 6
+
+
+def test_a_session_that_begins_anew_after_all_was_taken_back_keeps_both(store, run):
+    session = store.session()
+    store.agent(session, store.user(session, "one"), "did one")
+    run()
+    take_back(store, session, 0)
+    store.agent(session, store.user(session, "two"), "did two")
+    (found,), stats = run()
+    assert [(turn.prompt, turn.abandoned) for turn in found.turns] == [("one", True), ("two", False)]
+    assert stats.warnings == []
+
+
+def test_what_is_missing_without_anything_new_may_be_damage_and_is_not_abandoned(store, run):
+    session = store.session()
+    for prompt in ("one", "two"):
+        store.agent(session, store.user(session, prompt), f"did {prompt}")
+    run()
+    take_back(store, session, 1)
+    found, _ = run()
+    assert found == []
+
+
 def test_a_session_that_was_removed_is_forgotten_quietly(store, run):
     gone, kept = talk(store, "one"), talk(store, "two")
     run()

@@ -17,12 +17,17 @@ from skillopt_harvesters import (
     read_file,
 )
 from skillopt_harvesters.sources.pi.words import find_words
-from tests.support.pi_session import PiSession
+from tests.support.pi_session import TOKENS, PiSession
 
 PI = SOURCES["pi"]
 SKILL = (
     '<skill name="greet" location="/s/greet/SKILL.md">\nReferences are relative to /s/greet.\n\n{}\n</skill>'
 )
+RESIZED = (
+    "[Image: original 3000x2000, displayed at 2000x1333."
+    " Multiply coordinates by 1.50 to map to original image.]"
+)
+OMITTED = "[Image omitted: could not be resized below the inline image size limit.]"
 
 
 @pytest.fixture
@@ -57,6 +62,13 @@ def turns_of(session):
         ('<file name="/a/b.py">\nprint()\n</file>\nfix this', None, "fix this", None),
         ('<file name="/a">\n1\n</file>\n<file name="/b.png"></file>\nlook', None, "look", None),
         ('<file name="/a">\nholds </file>\n itself\n</file>\nfix', None, "fix", None),
+        (f"look\n\n{RESIZED}", None, "look", None),
+        (f"look\n\n[Image converted from image/bmp to image/png.]\n{RESIZED}", None, "look", None),
+        (f"look\n\n{OMITTED}\n{OMITTED}", None, "look", None),
+        (SKILL.format("Do this.") + f"\n\nBob\n\n{RESIZED}", "/skill:greet", "Bob", "greet"),
+        (f"\n\n{RESIZED}", None, "", None),
+        (f"what is\n{RESIZED} for?", None, f"what is\n{RESIZED} for?", None),
+        ("fix [Image: this]", None, "fix [Image: this]", None),
         ("what does <skill> mean?", None, "what does <skill> mean?", None),
         ("/etc/hosts is broken", None, "/etc/hosts is broken", None),
     ],
@@ -289,6 +301,48 @@ def test_a_fork_owns_only_what_is_new_in_it(read):
     assert new.started > old.ended
 
 
+def test_what_a_fork_has_of_another_session_is_not_paid_for_again(read):
+    claims = MemoryClaims()
+    warm = {"kind": "cache_warm", "usage": TOKENS}
+    s = PiSession()
+    s.add("usage", **warm)
+    s.user("one")
+    first = s.call("read", "text", path="/a")
+    s.agent("done")
+    old = read(s, claims)
+    between = PiSession(parentSession="/x/y.jsonl", timestamp="2026-11-01T10:01:00.000Z")
+    between.entries += s.entries[1:]
+    between.leaf = first["id"]
+    summary = between.add("branch_summary", fromId=s.leaf, summary="what was left", usage=TOKENS)
+    between.user("two")
+    between.agent("done")
+    middle = read(between, claims)
+    fork = PiSession(parentSession="/x/z.jsonl", timestamp="2026-11-01T10:02:00.000Z")
+    last = s.entries.index(first)
+    fork.entries += [*s.entries[1 : last + 1], summary]
+    fork.leaf = summary["id"]
+    fork.user("three")
+    fork.agent("done")
+    new = read(fork, claims)
+    assert [session.prompts for session in (old, middle, new)] == [("one",), ("two",), ("three",)]
+    assert [session.tokens.output for session in (old, middle, new)] == [15, 10, 5]
+
+
+def test_a_copied_cost_before_the_first_prompt_is_the_old_sessions(read):
+    claims = MemoryClaims()
+    s = PiSession()
+    s.add("usage", kind="cache_warm", usage=TOKENS)
+    s.user("one")
+    s.agent("done")
+    read(s, claims)
+    fork = PiSession(parentSession="/x/y.jsonl", timestamp="2026-11-01T10:01:00.000Z")
+    fork.entries += s.entries[1:]
+    fork.leaf = s.leaf
+    fork.user("two")
+    fork.agent("done")
+    assert read(fork, claims).tokens.output == 5
+
+
 def make_repeats() -> PiSession:
     s = PiSession()
     for _ in range(3):
@@ -411,6 +465,8 @@ HEADER = '{"type":"session","version":3,"id":"x","timestamp":"2026-11-01T10:00:0
         (HEADER + "\n", True),
         ("\ufeff" + HEADER + "\r\n", True),
         ('{"type":"message","timestamp":"t","message":{"role":"user","content":"x"}}\n', True),
+        (HEADER + '\n{"type":"custom","customType":"todo","data":{"items":[]},"timestamp":"t"}\n', True),
+        (HEADER + '\n{"type":"custom","data":{"items":[]},"timestamp":"t"}\n', False),
         ("garbage\n" + HEADER + "\n", True),
         (HEADER + '\n{"type":"agent_start"}\n{"type":"message_start","message":{"role":"user"}}\n', False),
         ('{"timestamp":"t","type":"session_meta","payload":{"id":"x"}}\n', False),

@@ -65,7 +65,7 @@ class Source(Protocol):
     `find_fork`, `find_damage` and `appends`, as `LinedSource` declares them; one with a session in each file
     has its `identify`, and `name_apart` if two sessions may have one name. One that keeps a session in
     several files has `has_others`: it reads a file that it does not recognise as well, for what the others
-    have.
+    have. One whose client deletes what the user takes back has `takes_back`.
     """
 
     @property

@@ -81,6 +81,8 @@ class LinedSource(ABC, Generic[MemoryT]):
     rewrites: ClassVar[bool] = False
     # What is there stays as it is: a file with other records only was begun anew.
     appends: ClassVar[bool] = True
+    # The client deletes what the user takes back, when they go on.
+    takes_back: ClassVar[bool] = False
 
     @property
     @abstractmethod

@@ -24,6 +24,7 @@ class CopilotSource(LinedSource[Memory]):
     """`session-state/<id>/events.jsonl`, older `<id>.jsonl`, and `history-session-state/*.json`."""
 
     memory = Memory
+    takes_back = True
 
     @property
     def name(self) -> str:

@@ -38,7 +38,9 @@ _WORK = frozenset({"assistant.message", "tool.execution_start"})
 _OPENING = 4096
 # One of its quotes may be what is damaged; inside a text they would be escaped.
 _PROMPT = re.compile(rb'"user\.message|[^\\.]user\.message"')
-_NOT_TYPED = re.compile(rb'"(?:source|parentToolCallId|agentId)":\s?"|"isAutopilotContinuation":\s?true')
+_NOT_TYPED = re.compile(
+    rb'"(?:source|parentToolCallId|agentId)":\s?"(?!user")|"isAutopilotContinuation":\s?true'
+)
 
 
 class CopilotReader(Reader[Memory]):

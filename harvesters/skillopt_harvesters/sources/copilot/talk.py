@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 # Reasons to abort that are not the user's.
 _LIMITS = frozenset({"autopilot_credit_limit"})
 _MAX_ELSEWHERE = 64
+# The client takes a message of this source, and one of none, for a person's.
+_PERSON = "user"
 _REJECTED_BY_USER = "denied-interactively-by-user"
 
 
@@ -189,4 +191,5 @@ def is_prompt(event: Event, data: Data) -> bool:
 
 
 def _is_not_typed(event: Event, data: Data) -> bool:
-    return bool(event.agent_id or data.parent_tool_call_id or data.source or data.is_autopilot_continuation)
+    injected = (data.source or _PERSON) != _PERSON
+    return bool(event.agent_id or data.parent_tool_call_id or injected or data.is_autopilot_continuation)

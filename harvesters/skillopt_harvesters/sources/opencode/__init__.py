@@ -43,6 +43,7 @@ class OpenCodeSource:
     """
 
     rewrites = True
+    takes_back = True
 
     @property
     def name(self) -> str:

@@ -64,7 +64,9 @@ def _judge(record: Any) -> bool | None:
     kind = record.get("type") if isinstance(record, dict) else None
     if not isinstance(kind, str):
         return None
-    if kind in _EVENTS or not _FOREIGN.isdisjoint(record):
+    # What an extension keeps in a session stands in `data`, and may come first.
+    foreign = _FOREIGN - {"data"} if kind == "custom" and "customType" in record else _FOREIGN
+    if kind in _EVENTS or not foreign.isdisjoint(record):
         return False
     message = record.get("message")
     if kind == "message" and isinstance(message, dict) and message.get("role") in _ROLES:

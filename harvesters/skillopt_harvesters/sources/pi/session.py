@@ -90,7 +90,8 @@ class PiReader(Reader[Memory]):
             return
         up = self.tree.find(entry.parent_id, has_id=entry.id is not None)
         turn = self._take_message(entry, mark, up) if entry.message else up
-        if not entry.message and not self._is_copy(mark):
+        # What costs tokens may be all that a fork has of a session: its owner is looked up.
+        if not entry.message and not (self.copies.opens_copy if entry.usage else self._is_copy)(mark):
             self.session.see(to_utc(entry.timestamp))
             self._count(self.session, mark, entry.usage)
         self.tree.pass_entry(entry.id, turn)

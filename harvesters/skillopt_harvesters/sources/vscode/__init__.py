@@ -45,6 +45,7 @@ class VscodeSource:
     """`chatSessions` and `GitHub.copilot-chat/transcripts` in `<User>/workspaceStorage/<hash>`, and more."""
 
     rewrites = False
+    takes_back = True
 
     @property
     def name(self) -> str:
