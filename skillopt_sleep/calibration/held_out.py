@@ -19,6 +19,7 @@ from skillopt_sleep.night.places import make_locator
 from skillopt_sleep.night.plan import group_tasks
 from skillopt_sleep.night.planned import Place
 from skillopt_sleep.settings import Settings
+from skillopt_sleep.store.mined import read_repositories
 from skillopt_sleep.store.splits import read_splits
 
 
@@ -58,7 +59,7 @@ def find_held_out(
         if task.checks and suits(target, task) and (not skill or task.skill == skill)
     ]
     sides = read_splits(connection)
-    locate = make_locator(env)
+    locate = make_locator(env, repositories=read_repositories(connection))
     found = []
     for members in group_tasks(tasks):
         here = [task for task in members if _is_there(task, target)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
 from skillopt_replay.tasks import Task
@@ -12,13 +12,16 @@ from skillopt_sleep.night.planned import Place
 from skillopt_staging.targets import find_repository, prefers_user, project_target, user_target
 
 
-def make_locator(env: Mapping[str, str] | None = None) -> Callable[[Sequence[Task]], Place]:
+def make_locator(
+    env: Mapping[str, str] | None = None, *, repositories: Collection[str] = ()
+) -> Callable[[Sequence[Task]], Place]:
     """Return the function that says where the skill of some tasks belongs.
 
     A skill that exists is where the client would read it: of one that the project and the user have, the
     user's for Claude Code and the project's for the others. For a new one, asks that all came
     from one git project make a project skill; asks from several, from a folder without git, or from a home
-    that is itself a repository, make a skill of the user's.
+    that is itself a repository, make a skill of the user's. `repositories` are folders that were seen to be
+    some: where one was moved, or its drive is not mounted, the function raises AppError.
     """
     environment = os.environ if env is None else env
     home = Path(environment.get("HOME") or Path.home())
@@ -27,6 +30,12 @@ def make_locator(env: Mapping[str, str] | None = None) -> Callable[[Sequence[Tas
         first = tasks[0]
         folders = {task.root or task.project for task in tasks}
         folder = folders.pop() if len(folders) == 1 else None
+        if folder and folder in repositories and not Path(folder).is_dir():
+            # Its skills are the project's own: as the user's they would teach all the others.
+            raise AppError(
+                f"the repository of its project, {folder}, is not there any more",
+                hint="bring it back, or go on asking where it lies now",
+            )
         repository = find_repository(Path(folder)) if folder else None
         users = user_target(first.skill, first.client, env=environment, home=home)
         if repository and repository != home:

@@ -36,6 +36,7 @@ from skillopt_sleep.settings import Settings
 from skillopt_sleep.store.candidates import is_settled, read_carried, read_rejected_edits
 from skillopt_sleep.store.counts import count_clients, count_sessions
 from skillopt_sleep.store.memories import read_learned
+from skillopt_sleep.store.mined import read_repositories
 from skillopt_sleep.store.nights import begin_night, close_night, find_unfinished
 from skillopt_sleep.store.proposals import find_open
 from skillopt_sleep.store.rulings import find_last_identity
@@ -205,7 +206,7 @@ def plan_night(
         read_splits(connection),
         settings,
         seed=today(),
-        locate=make_locator(env),
+        locate=make_locator(env, repositories=read_repositories(connection)),
         waiting=lambda live: read_carried(connection, live),
         rejected=lambda live: read_rejected_edits(connection, live),
         learned=lambda live: read_learned(connection, live),

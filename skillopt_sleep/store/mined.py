@@ -24,6 +24,11 @@ def read_roots(connection: sqlite3.Connection) -> dict[str, str]:
     return {row["folder"]: row["root"] for row in connection.execute("select folder, root from roots")}
 
 
+def read_repositories(connection: sqlite3.Connection) -> frozenset[str]:
+    """Return the roots of all repositories that sessions were seen to lie in."""
+    return frozenset(read_roots(connection).values())
+
+
 def save_mined(connection: sqlite3.Connection, tasks: Iterable[Task], roots: Mapping[str, str]) -> None:
     """Remember what is new; what was known before stays as it is."""
     with transaction(connection):

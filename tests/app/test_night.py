@@ -155,6 +155,19 @@ def test_a_skill_of_the_users_that_fits_is_taught_where_it_is(sleeper: Sleeper, 
     assert (proposal.scope, proposal.staged.live, proposal.base_text) == ("user", str(live), text)
 
 
+def test_a_repository_that_was_moved_away_teaches_no_skill_of_the_users(
+    sleeper: Sleeper, model: ChatModel, database
+):
+    sleeper.work()
+    sleeper.sleep("harvest")
+    sleeper.sleep("tasks")
+    sleeper.project.rename(sleeper.project.with_name("moved"))
+    report = sleeper.night(expect=3)
+    (left,) = report["skipped"]
+    assert "is not there any more" in left["reason"]
+    assert (model.requests, read_proposals(database)) == ([], [])
+
+
 def test_what_helps_only_on_tasks_it_was_learned_from_is_not_staged(sleeper: Sleeper, model: ChatModel):
     sleeper.work()
     refs = git(sleeper.project, "for-each-ref")
