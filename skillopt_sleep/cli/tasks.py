@@ -10,7 +10,7 @@ import msgspec
 import typer
 
 from skillopt_gate.split import GATE_SHARE
-from skillopt_replay.tasks import Check, Task
+from skillopt_replay.tasks import Check, Task, needs_judge
 from skillopt_sleep.cli.filters import Client, Project, Since, Until, make_filter
 from skillopt_sleep.cli.frame import NOTHING_TO_DO, Json, database, explain, show
 from skillopt_sleep.config import load
@@ -175,7 +175,11 @@ def _distinct(members: list[Task]) -> list[Check]:
 
 
 def _tell_missing(members: list[Task]) -> str:
-    """Say about how many tasks with a check a family lacks before a night can judge a skill for it."""
-    checkable = sum(bool(task.checks) for task in members)
-    needed = math.ceil(load(locate().config).gate.min_tasks / GATE_SHARE)
-    return f"; about {needed - checkable} more for a night" if checkable < needed else ""
+    """Say what a family lacks before a night can judge a skill for it: a judge, or tasks with a check."""
+    settings = load(locate().config)
+    checkable = [task for task in members if task.checks]
+    usable = [task for task in checkable if settings.judge.model or not needs_judge([task])]
+    if checkable and not usable:
+        return "; only a model could judge these, and none is set (judge.model)"
+    needed = math.ceil(settings.gate.min_tasks / GATE_SHARE)
+    return f"; about {needed - len(usable)} more for a night" if len(usable) < needed else ""

@@ -42,6 +42,9 @@ def test_without_a_judge_such_tasks_are_left_alone_and_the_reason_is_told(writer
     report = writer.night(expect=3)
     assert "only a model could judge its results, and none is set (judge.model)" in str(report["skipped"])
     assert model.requests == []
+    assert "; only a model could judge these, and none is set (judge.model)" in writer.sleep("tasks")
+    writer.set(judge_model=model.spec)
+    assert "judge.model" not in writer.sleep("tasks")
 
 
 def test_a_sound_judge_lets_a_night_learn_what_no_code_can_check(writer: Sleeper, model: ChatModel, database):
