@@ -55,6 +55,11 @@ REFUSED = (
         "Tool loaded.",
         "Unknown skill: rebase",
         "Unknown slash command: rebase",
+        "Args from unknown skill: main",
+        "<<autonomous-loop>>",
+        "<<autonomous-loop-dynamic>>",
+        "Your claude.ai usage limit has reset. Continue the task you were working on when the limit was reached;"
+        " do not repeat work that is already complete.",
         "Commands are in the form `/command [args]`",
         "This skill can only be invoked by Claude, not directly by users. "
         'Ask Claude to use the "greet" skill for you.',

@@ -60,10 +60,14 @@ _CLIENT_SPEAKS = re.compile(
     # nothing, and to an agent whose helpers still work when it is to end.
     r"|Tool loaded\.\s*\Z"
     r"|Unknown (?:skill|slash command): \S+\s*\Z"
+    r"|Args from unknown skill: "
     r"|Commands are in the form `/command \[args\]`\s*\Z"
     r'|This skill can only be invoked by Claude, not directly by users\. Ask Claude to use the "[^"\n]*"'
     r" skill for you\.\s*\Z"
     r"|\(no content\)\s*\Z"
+    # To an agent that goes on by itself.
+    r"|<<autonomous-loop(?:-dynamic)?>>\s*\Z"
+    r"|Your claude\.ai usage limit has reset\. Continue the task you were working on when"
     r"|Shut down your team and prepare your final response for the user\.\s*\Z)"
 )
 _INTERRUPTED = re.compile(r"\s*\[Request interrupted by user(?: for tool use)?\]\s*")
