@@ -58,8 +58,8 @@ REFUSED = (
         "Args from unknown skill: main",
         "<<autonomous-loop>>",
         "<<autonomous-loop-dynamic>>",
-        "Your claude.ai usage limit has reset. Continue the task you were working on when the limit was reached;"
-        " do not repeat work that is already complete.",
+        "Your claude.ai usage limit has reset. Continue the task you were working on when the limit was"
+        " reached; do not repeat work that is already complete.",
         "Commands are in the form `/command [args]`",
         "This skill can only be invoked by Claude, not directly by users. "
         'Ask Claude to use the "greet" skill for you.',

@@ -56,8 +56,8 @@ _CLIENT_SPEAKS = re.compile(
     r"|Operation stopped by hook(?:: |\s*\Z)"
     r"|Another Claude session sent a message(?: while you were working)?:\s*<[a-z-]+-message\b"
     r"|\[SYSTEM NOTIFICATION"
-    # Beside the result of a search for tools, for a command that is none or not the user's, in place of
-    # nothing, and to an agent whose helpers still work when it is to end.
+    # Beside the result of a search for tools, for a command that is none or not the user's, and in place of
+    # nothing.
     r"|Tool loaded\.\s*\Z"
     r"|Unknown (?:skill|slash command): \S+\s*\Z"
     r"|Args from unknown skill: "
@@ -65,7 +65,7 @@ _CLIENT_SPEAKS = re.compile(
     r'|This skill can only be invoked by Claude, not directly by users\. Ask Claude to use the "[^"\n]*"'
     r" skill for you\.\s*\Z"
     r"|\(no content\)\s*\Z"
-    # To an agent that goes on by itself.
+    # To an agent that goes on by itself, or whose helpers still work when it is to end.
     r"|<<autonomous-loop(?:-dynamic)?>>\s*\Z"
     r"|Your claude\.ai usage limit has reset\. Continue the task you were working on when"
     r"|Shut down your team and prepare your final response for the user\.\s*\Z)"
