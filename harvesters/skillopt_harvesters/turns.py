@@ -11,14 +11,11 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from skillopt_harvesters.calls import (
-    MAX_COMMAND,
-    MAX_ERROR,
     MAX_NAME,
     MAX_NAMES,
     CallDraft,
     CallHandle,
     clip,
-    digest_of,
     keep_id,
     redact_known,
     redact_name,
@@ -30,19 +27,6 @@ from skillopt_harvesters.verify import is_verification
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-
-__all__ = [
-    "MAX_ANSWER",
-    "MAX_COMMAND",
-    "MAX_ERROR",
-    "MAX_PROMPT",
-    "CallDraft",
-    "TextDraft",
-    "TurnDraft",
-    "add_tokens",
-    "clip",
-    "digest_of",
-]
 
 MAX_PROMPT = 65_536
 MAX_ANSWER = 65_536

@@ -8,9 +8,8 @@ import msgspec
 import pytest
 
 from skillopt_harvesters import SOURCES, MemoryClaims, Resume, read_file
-from skillopt_harvesters.calls import keep_id
+from skillopt_harvesters.calls import MAX_ERROR, keep_id
 from skillopt_harvesters.redact import redact_path, redact_tail
-from skillopt_harvesters.turns import MAX_ERROR
 from tests.harvesters.rollouts import Rollout
 from tests.support.pi_session import PiSession
 

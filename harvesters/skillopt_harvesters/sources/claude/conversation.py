@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from skillopt_harvesters.calls import clip, keep_id
+from skillopt_harvesters.calls import CallDraft, clip, digest_of, keep_id
 from skillopt_harvesters.damage import is_damaged
 from skillopt_harvesters.drafts import SessionDraft
 from skillopt_harvesters.records import Signal
@@ -27,7 +27,7 @@ from skillopt_harvesters.sources.claude.records import (
 from skillopt_harvesters.sources.claude.results import SHELL_TOOLS, Results
 from skillopt_harvesters.times import to_utc
 from skillopt_harvesters.tokens import Counts, bound, minus
-from skillopt_harvesters.turns import CallDraft, TurnDraft, digest_of
+from skillopt_harvesters.turns import TurnDraft
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,6 +7,7 @@ from functools import lru_cache
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
+from skillopt_harvesters.calls import clip
 from skillopt_harvesters.claims import Claims, Copies, mark_of
 from skillopt_harvesters.drafts import SessionDraft
 from skillopt_harvesters.records import Kind
@@ -16,7 +17,7 @@ from skillopt_harvesters.sources.codex.forks import made_at
 from skillopt_harvesters.sources.codex.memory import Memory
 from skillopt_harvesters.sources.codex.words import Words
 from skillopt_harvesters.times import to_utc
-from skillopt_harvesters.turns import TurnDraft, clip
+from skillopt_harvesters.turns import TurnDraft
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

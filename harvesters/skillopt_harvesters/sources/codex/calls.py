@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from skillopt_harvesters.calls import keep_id
+from skillopt_harvesters.calls import MAX_COMMAND, MAX_ERROR, CallDraft, clip, digest_of, keep_id
 from skillopt_harvesters.drafts import SessionDraft
 from skillopt_harvesters.records import Signal
 from skillopt_harvesters.redact import redact_within
@@ -17,7 +17,7 @@ from skillopt_harvesters.sources.codex.decode import Record, decode_any
 from skillopt_harvesters.sources.codex.memory import Memory
 from skillopt_harvesters.sources.codex.outputs import Outcome, is_refusal, read_output
 from skillopt_harvesters.sources.codex.records import NULL, Call, Output, ToolEnd
-from skillopt_harvesters.turns import MAX_COMMAND, MAX_ERROR, CallDraft, TurnDraft, clip, digest_of
+from skillopt_harvesters.turns import TurnDraft
 
 _MAX_PATH = 4096
 _MAX_FILES = 200

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from skillopt_harvesters.calls import keep_id
+from skillopt_harvesters.calls import CallDraft, digest_of, keep_id
 from skillopt_harvesters.sources.codex import patches
 from skillopt_harvesters.sources.codex.calls import CallBook, ended_as_usual
 from skillopt_harvesters.sources.codex.outputs import has_ended_well
 from skillopt_harvesters.sources.codex.records import NULL
 from skillopt_harvesters.sources.codex.tokens import to_tokens
 from skillopt_harvesters.sources.codex.work import NOISE
-from skillopt_harvesters.turns import CallDraft, TurnDraft, digest_of
+from skillopt_harvesters.turns import TurnDraft
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

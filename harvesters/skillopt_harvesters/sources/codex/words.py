@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from skillopt_harvesters.calls import digest_of
 from skillopt_harvesters.sources.codex.records import Message
-from skillopt_harvesters.turns import digest_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

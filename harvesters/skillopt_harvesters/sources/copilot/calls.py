@@ -10,8 +10,9 @@ from skillopt_harvesters.sources.copilot import tools
 if TYPE_CHECKING:
     import msgspec
 
+    from skillopt_harvesters.calls import CallDraft
     from skillopt_harvesters.drafts import SessionDraft
-    from skillopt_harvesters.turns import CallDraft, TurnDraft
+    from skillopt_harvesters.turns import TurnDraft
 
 
 class CallBook:

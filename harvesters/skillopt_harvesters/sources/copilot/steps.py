@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from skillopt_harvesters.calls import keep_id
+from skillopt_harvesters.calls import CallDraft, digest_of, keep_id
 from skillopt_harvesters.sources.copilot import tools
 from skillopt_harvesters.sources.copilot.records import ToolInput
 from skillopt_harvesters.sources.copilot.usage import tokens_of
-from skillopt_harvesters.turns import CallDraft, digest_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

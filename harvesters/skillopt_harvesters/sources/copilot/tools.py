@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
+from skillopt_harvesters.calls import MAX_COMMAND, MAX_ERROR, CallDraft, clip, digest_of
 from skillopt_harvesters.sources.copilot import words
 from skillopt_harvesters.sources.copilot.records import Data, ToolInput, ToolResult
 from skillopt_harvesters.sources.loose import decode_as, decode_text, opening_of
-from skillopt_harvesters.turns import MAX_COMMAND, MAX_ERROR, CallDraft, clip, digest_of
 
 SHELLS = frozenset({"bash", "powershell", "shell", "local_shell", "run_in_terminal"})
 _WRITERS_TEXT = (

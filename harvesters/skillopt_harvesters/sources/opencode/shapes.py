@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from skillopt_harvesters.calls import clip_tail
+from skillopt_harvesters.calls import MAX_ERROR, clip_tail
 from skillopt_harvesters.damage import is_damaged
 from skillopt_harvesters.sources.loose import NULL, decode_any, decode_as
 from skillopt_harvesters.sources.opencode.records import (
@@ -24,7 +24,6 @@ from skillopt_harvesters.sources.opencode.records import (
     Time,
     Usage,
 )
-from skillopt_harvesters.turns import MAX_ERROR
 
 _ABORTED = "MessageAbortedError"
 _SUMMARISER = "compaction"

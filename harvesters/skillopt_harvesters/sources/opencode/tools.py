@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 
+from skillopt_harvesters.calls import MAX_COMMAND, MAX_ERROR, CallDraft, clip, digest_of
 from skillopt_harvesters.records import Signal
 from skillopt_harvesters.sources.loose import decode_as
 from skillopt_harvesters.sources.opencode.records import Given, Part
 from skillopt_harvesters.sources.opencode.words import find_refusal
-from skillopt_harvesters.turns import MAX_COMMAND, MAX_ERROR, CallDraft, TurnDraft, clip, digest_of
+from skillopt_harvesters.turns import TurnDraft
 
 _SHELLS = frozenset({"bash", "shell", "powershell"})
 _WRITERS = frozenset({"write", "edit", "multiedit", "patch", "apply_patch"})

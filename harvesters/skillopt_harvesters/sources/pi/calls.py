@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import PurePath, PureWindowsPath
 
+from skillopt_harvesters.calls import MAX_COMMAND, CallDraft, clip, digest_of
 from skillopt_harvesters.sources.loose import decode_as
 from skillopt_harvesters.sources.pi.records import Arguments, Block, Message, NestedCall
-from skillopt_harvesters.turns import MAX_COMMAND, CallDraft, TurnDraft, clip, digest_of
+from skillopt_harvesters.turns import TurnDraft
 
 _SHELL_TOOLS = frozenset({"bash", "powershell"})
 _WRITING_TOOLS = frozenset({"write", "edit"})

@@ -6,7 +6,7 @@ import re
 
 import msgspec
 
-from skillopt_harvesters.calls import redact_folder
+from skillopt_harvesters.calls import CallDraft, redact_folder
 from skillopt_harvesters.claims import Claims, Copies, mark_of
 from skillopt_harvesters.damage import is_damaged
 from skillopt_harvesters.drafts import SessionDraft
@@ -20,7 +20,7 @@ from skillopt_harvesters.sources.pi.records import Entry, Message, Usage
 from skillopt_harvesters.sources.pi.tree import Tree
 from skillopt_harvesters.sources.pi.words import Words, find_words
 from skillopt_harvesters.times import to_utc
-from skillopt_harvesters.turns import CallDraft, TurnDraft
+from skillopt_harvesters.turns import TurnDraft
 
 _OFFERED = re.compile(r"<name>([^<\n]{1,100})</name>")
 _MAX_SAME = 1000

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from skillopt_harvesters.calls import MAX_COMMAND, MAX_ERROR, clip, digest_of
 from skillopt_harvesters.sources.copilot.records import ExitCode
 from skillopt_harvesters.sources.loose import NULL, decode_any, decode_as, decode_text, opening_of
 from skillopt_harvesters.sources.vscode.uris import to_path
-from skillopt_harvesters.turns import MAX_ANSWER, MAX_COMMAND, MAX_ERROR, clip, digest_of
+from skillopt_harvesters.turns import MAX_ANSWER
 
 if TYPE_CHECKING:
     from collections.abc import Callable

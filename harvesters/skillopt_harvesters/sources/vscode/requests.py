@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from skillopt_harvesters.calls import clip
 from skillopt_harvesters.fitting import to_whole
 from skillopt_harvesters.records import Tokens
 from skillopt_harvesters.sources.loose import NULL, decode_any, decode_as, decode_text
@@ -13,7 +14,7 @@ from skillopt_harvesters.sources.skim import Wanted
 from skillopt_harvesters.sources.vscode import parts
 from skillopt_harvesters.sources.vscode.parts import Piece
 from skillopt_harvesters.times import to_utc
-from skillopt_harvesters.turns import MAX_PROMPT, clip
+from skillopt_harvesters.turns import MAX_PROMPT
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 
+from skillopt_harvesters.calls import CallDraft, clip
 from skillopt_harvesters.claims import Copies, mark_of
 from skillopt_harvesters.drafts import SessionDraft
 from skillopt_harvesters.records import Signal, Tokens
 from skillopt_harvesters.sources.copilot import words
 from skillopt_harvesters.sources.vscode.parts import Piece
 from skillopt_harvesters.sources.vscode.requests import Ask
-from skillopt_harvesters.turns import MAX_ANSWER, MAX_PROMPT, CallDraft, TurnDraft, clip
+from skillopt_harvesters.turns import MAX_ANSWER, MAX_PROMPT, TurnDraft
 
 _EDITOR = re.compile(r"edit|patch|create|replace|insert|write", re.IGNORECASE)
 # A code block whose text went into a file leaves its fences behind.
