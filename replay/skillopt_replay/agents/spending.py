@@ -97,6 +97,18 @@ def find_larger(one: Usage, other: Usage) -> Usage:
     return msgspec.structs.replace(larger, cost_usd=max(costs) if costs else None)
 
 
+def share(usage: Usage, count: int) -> Usage:
+    """Return what one of `count` requests used that used this in all, on average."""
+    count = max(count, 1)
+    return Usage(
+        usage.input_tokens // count,
+        usage.output_tokens // count,
+        usage.cache_read_tokens // count,
+        usage.cache_write_tokens // count,
+        None if usage.cost_usd is None else usage.cost_usd / count,
+    )
+
+
 def count_lost(usage: Usage, largest: Usage, lost: int) -> Usage:
     """Return the usage with that of `lost` requests: paid for, as it may be, with no reply that told it.
 
