@@ -324,6 +324,15 @@ def test_a_request_that_was_lost_counts_with_what_others_thought_as_only_the_res
     assert reading.largest == Usage(200, 4000, cost_usd=0.2)
 
 
+def test_replies_whose_service_tells_no_tokens_are_not_free():
+    silent = reply("m1", say("A long word."))
+    silent["message"]["usage"] = {"input_tokens": 0, "output_tokens": 0}
+    for result in ([], [{**RESULT, "modelUsage": {}, "total_cost_usd": 0}]):
+        reading = read(INIT, silent, *result)
+        assert (reading.lost, reading.largest) == (1, Usage())
+    assert read(INIT, RETRY, {**RESULT, "modelUsage": {}, "total_cost_usd": 0}).lost == 0
+
+
 def test_a_service_that_knows_no_cache_is_heard_all_the_same():
     told = reply("m1", use("c1", "Bash", command="ls"), tokens=1200)
     told["message"]["usage"] |= {"cache_read_input_tokens": None, "cache_creation_input_tokens": None}

@@ -11,7 +11,7 @@ from skillopt_replay.agents.claude_usage import ModelTokens, ReplyCount, Tokens,
 from skillopt_replay.agents.spending import Tally, find_excess, find_larger, share
 from skillopt_replay.agents.traces import MAX_ERROR, Lines, Reading, Trace
 from skillopt_replay.faults import guess_fault
-from skillopt_replay.rollouts import Fault, Outcome
+from skillopt_replay.rollouts import Fault, Outcome, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -212,8 +212,13 @@ class StreamReader:
         usage, largest = self._replies.usage, self._replies.largest
         if result is not None:
             usage = self._replies.settle(add_up(result.model_usage, result.usage, result.total_cost_usd))
-            # What was thought is told by the result alone.
-            largest = find_larger(largest, share(usage, len(self._replies) + self._lost))
+            if self._replied:
+                # What was thought is told by the result alone.
+                largest = find_larger(largest, share(usage, len(self._replies) + self._lost))
+        lost = self._lost
+        if not usage.tokens:
+            # A service that tells no tokens: what its replies took is not known.
+            lost, largest = lost + len(self._replies), Usage()
         return Reading(
             outcome=outcome,
             answer=(result.result or "") if result and outcome is Outcome.FINISHED else self._text,
@@ -228,7 +233,7 @@ class StreamReader:
             replied=self._replied,
             waiting_for_service=result is None and (self._retrying or not self._replied),
             idle=self._trace.idle,
-            lost=self._lost,
+            lost=lost,
             asking=result is None and self._trace.idle,
             largest=largest,
             skipped=self._lines.skipped,
