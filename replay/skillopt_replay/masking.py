@@ -30,6 +30,8 @@ _USERINFO = re.compile(r"\s*([A-Za-z][A-Za-z0-9+.-]*:/+)?([^/?#\s]+)@")
 _MISWRITTEN = re.compile(r"\s*(?:[A-Za-z][A-Za-z0-9+.-]*:?/+)?[^/?#:\s]+:(?!\d*[/?#])(\S+)@")
 # A value can hold several: headers, a file of keys. Words that do not look made by chance are none.
 _BETWEEN = re.compile(r"[\s\"',;:={}\[\]@]+|\\n")
+_LINES = re.compile(r"\r?\n|\\n")
+_SCHEME = re.compile(r"(?:bearer|basic|token)\s+(\S.*)", re.IGNORECASE | re.DOTALL)
 _MADE_BY_CHANCE = re.compile(r"(?=.*[0-9])(?=.*[A-Za-z]).{16}", re.DOTALL)
 # Where programs break lines, which in mails and shells end with a sign, in a diff begin with one, and in JSON
 # end with two characters; and where they colour what they looked for.
@@ -54,7 +56,7 @@ def find_secrets(
     """
     found = [value for name, value in env.items() if _SECRET_NAME.search(name)]
     found += _named(route or {})
-    found += _find_logins(env)
+    found += [*_find_logins(env), *_find_headers(env)]
     if file is not None:
         # Names of plans and ways to sign in are shorter than any token.
         found += _strings(msgspec.json.decode(file), 2 * _SHORTEST)
@@ -63,12 +65,13 @@ def find_secrets(
 
 def find_all(env: Mapping[str, str]) -> tuple[str, ...]:
     """Return the secrets of variables each of which is one, the passwords in their URLs among them."""
-    return keep_long((*env.values(), *_find_logins(env)))
+    return keep_long((*env.values(), *_find_logins(env), *_find_headers(env)))
 
 
 def keep_long(values: Iterable[str]) -> tuple[str, ...]:
     """Return what of the values is long enough to be masked, the longest first: each, and what it holds."""
     kept = {value.strip() for value in values if len(value.strip()) >= _SHORTEST}
+    kept |= {match[1] for value in kept if (match := _SCHEME.fullmatch(value)) and len(match[1]) >= _SHORTEST}
     kept |= {word for value in kept for word in _BETWEEN.split(value) if _MADE_BY_CHANCE.match(word)}
     return tuple(sorted(kept, key=len, reverse=True))
 
@@ -184,6 +187,13 @@ def _find_logins(env: Mapping[str, str]) -> list[str]:
     return [part for name, value in env.items() for part in _find_login(name, value)]
 
 
+def _find_headers(env: Mapping[str, str]) -> Iterator[str]:
+    """Yield what each of several headers in a variable holds, which need not look made by chance."""
+    for name, value in env.items():
+        if "headers" in name.lower():
+            yield from (line.partition(":")[2] for line in _LINES.split(value))
+
+
 def _find_login(name: str, value: str) -> list[str]:
     """Return the password in a URL, or all of the login where it has none, as it is and as it is meant."""
     match = _USERINFO.match(value)
@@ -227,6 +237,10 @@ def _mask_ends(text: str, form: str, masked: str) -> str:
 def _named(settings: Mapping[str, Any]) -> list[str]:
     found: list[str] = []
     for name, value in settings.items():
+        if name == "model_providers" and isinstance(value, dict):
+            # The names of providers are the user's own, and tell nothing.
+            found += [one for table in value.values() if isinstance(table, dict) for one in _named(table)]
+            continue
         # Those name variables, which are no secret.
         if name.startswith("env_"):
             continue

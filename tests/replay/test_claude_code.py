@@ -274,7 +274,7 @@ def ask():
     ("script", "tokens", "is_untold"),
     [
         ("ask(); reply(); result()", 105, False),
-        ("ask(); reply(); ask(); ask(); result()", 105 + 2 * 9, False),
+        ("ask(); reply(); ask(); ask(); result()", 105 + 2 * 105, False),
         ("ask(); reply(); ask(); os.kill(os.getpid(), 9)", 9 + 2 * 9, False),
         ("ask(); result()", 105, True),
         ("ask(); sys.exit(1)", 0, True),

@@ -288,6 +288,58 @@ def test_the_model_is_the_one_that_answered_and_helpers_do_not_count():
     assert read(INIT, made_up, RESULT).model == "claude-opus-5-5"
 
 
+NOTICE = {"type": "system", "subtype": "task_notification", "tool_use_id": "c0", "status": "completed"}
+
+
+def test_a_helper_in_the_background_that_has_come_to_its_end_has_nothing_under_way():
+    aside = {**reply("m2", say("Looked.")), "parent_tool_use_id": "c0"}
+    begun = (INIT, reply("m1", use("c0", "Agent", prompt="look")), outcome_of("c0", "launched"), aside)
+    for notice, told in (
+        (NOTICE, 2),
+        ({**NOTICE, "status": "running"}, 1),
+        ({**NOTICE, "tool_use_id": 7}, 1),
+    ):
+        reader = StreamReader()
+        feed(reader, *begun, notice)
+        assert reader.tally().told == told
+
+
+def test_a_run_that_goes_on_after_a_result_as_a_helper_has_ended_is_still_held_to_its_limits():
+    again = reply("m2", use("c1", "Bash", command="ls"), tokens=99)
+    reader = StreamReader()
+    feed(reader, INIT, reply("m1", say("Done.")), RESULT, NOTICE, again)
+    assert reader.over(Limits(tokens=100))
+    assert reader.finish().outcome is Outcome.LIMIT
+    reader = StreamReader()
+    feed(reader, INIT, reply("m1", say("Done.")), RESULT, NOTICE, again)
+    reader.halt("stopped")
+    assert reader.finish().error == "stopped"
+    assert read(INIT, reply("m1", say("Done.")), RESULT, NOTICE, again, RESULT).outcome is Outcome.FINISHED
+
+
+def test_a_request_that_was_lost_counts_with_what_others_thought_as_only_the_result_tells():
+    thought = {"inputTokens": 400, "outputTokens": 8000}
+    result = {**RESULT, "modelUsage": {"m": thought}, "total_cost_usd": 0.4}
+    reading = read(INIT, *(reply(f"m{n}", say("Hm."), tokens=200) for n in range(2)), result)
+    assert reading.largest == Usage(200, 4000, cost_usd=0.2)
+
+
+def test_replies_whose_service_tells_no_tokens_are_not_free():
+    silent = reply("m1", say("A long word."))
+    silent["message"]["usage"] = {"input_tokens": 0, "output_tokens": 0}
+    for result in ([], [{**RESULT, "modelUsage": {}, "total_cost_usd": 0}]):
+        reading = read(INIT, silent, *result)
+        assert (reading.lost, reading.largest) == (1, Usage())
+    assert read(INIT, RETRY, {**RESULT, "modelUsage": {}, "total_cost_usd": 0}).lost == 0
+
+
+def test_a_service_that_knows_no_cache_is_heard_all_the_same():
+    told = reply("m1", use("c1", "Bash", command="ls"), tokens=1200)
+    told["message"]["usage"] |= {"cache_read_input_tokens": None, "cache_creation_input_tokens": None}
+    reading = read(INIT, told, {**RESULT, "usage": told["message"]["usage"], "modelUsage": None})
+    assert (reading.skipped, len(reading.calls), reading.usage) == (0, 1, Usage(1200, 1, cost_usd=0.5))
+
+
 def test_what_a_helper_asks_the_model_counts_as_turns():
     reader = StreamReader()
     feed(reader, INIT, reply("m0", use("c0", "Task", prompt="go on")))

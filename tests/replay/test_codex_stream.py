@@ -381,8 +381,18 @@ def test_no_stream_is_too_strange_to_read(events, log, piece):
         (fail("stream disconnected before completion: Transport error"), (answered(),), 1),
         (fail("exceeded retry limit, last status: 429 Too Many Requests"), (), 0),
         ((retry("unexpected status 503 Service Unavailable"), say("Done."), DONE), (answered(),), 0),
+        ((say("Done."), DONE), (answered(), answered(0, 0)), 1),
     ],
-    ids=["none", "asking at the end", "a tool at work", "cut once", "cut for good", "refused", "overload"],
+    ids=[
+        "none",
+        "asking at the end",
+        "a tool at work",
+        "cut once",
+        "cut for good",
+        "refused",
+        "overload",
+        "silent",
+    ],
 )
 def test_requests_that_may_have_been_paid_for_without_a_reply_are_counted(events, log, lost):
     reading = read(*START, *events, log=log, price=lambda model, usage: usage.tokens / 1e6)

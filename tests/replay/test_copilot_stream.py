@@ -496,6 +496,16 @@ def test_no_bytes_break_the_reader(data):
     assert reader.finish().outcome in (None, *Outcome)
 
 
+def test_replies_whose_service_tells_no_tokens_are_not_free(spent, tmp_path):
+    refused = refusal(429, errorMessage="Slow down")
+    for count, lost in ((1, 0), (3, 2)):  # the refused one has a line as well
+        file = UsageFile(lambda _, usage: usage.tokens * 1e-6)
+        file.watch(tmp_path / "telemetry.jsonl")
+        (tmp_path / "telemetry.jsonl").write_text(count * span(0, 0))
+        reading = read(event("model.call_start"), refused, reply("Done."), spent=file)
+        assert (reading.lost, reading.largest.tokens) == (lost, 0)
+
+
 def test_a_request_that_nobody_refused_is_not_told_of(spent, tmp_path):
     (tmp_path / "telemetry.jsonl").write_text(span(10, 5) + span(0, 0))
     reader = StreamReader(spent=spent)

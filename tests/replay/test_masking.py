@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from skillopt_replay.agents.clients import Credentials
 from skillopt_replay.agents.command import CommandAgent, find_program
-from skillopt_replay.masking import MASK, find_secrets, keep_long, mask
+from skillopt_replay.masking import MASK, find_all, find_secrets, keep_long, mask
 from skillopt_replay.protocols import Limits
 from skillopt_replay.replay import replay
 from skillopt_replay.rollouts import CheckResult, Outcome, Rollout, RolloutCall, Said, Score
@@ -97,6 +97,21 @@ def test_of_a_route_the_passwords_in_addresses_and_what_signs_its_requests_are_s
     }
     route = {"model_provider": "own", "model_providers": {"own": service}}
     assert sorted(find_secrets({}, route)) == ["a-signature", "pass-word"]
+
+
+def test_what_a_provider_is_called_hides_none_of_its_secrets_and_makes_none():
+    service = {"wire_api": "responses", "http_headers": {"X-Team": "Bearer team-secret"}}
+    for name in ("own", "env_own", "own-token"):
+        route = {"model_provider": name, "model_providers": {name: service}}
+        assert sorted(find_secrets({}, route)) == ["Bearer team-secret", "team-secret"]
+
+
+@pytest.mark.parametrize("line_end", ["\n", "\r\n", "\\n"])
+def test_of_several_headers_in_a_variable_each_is_secret_by_itself(line_end):
+    headers = f"X-Gateway-Key: the-word-of-mine{line_end}Authorization: Bearer another-word"
+    env = {"COPILOT_PROVIDER_HEADERS": headers}
+    for found in (find_secrets(env), find_all(env)):
+        assert {"the-word-of-mine", "another-word"} < set(found)
 
 
 def test_what_a_program_of_the_users_own_is_passed_is_secret_with_the_passwords_in_it():

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from skillopt_replay.agents.claude_usage import ModelTokens, ReplyCount, Tokens, add_up, to_usage
-from skillopt_replay.agents.spending import Tally, find_excess
+from skillopt_replay.agents.spending import Tally, find_excess, find_larger, share
 from skillopt_replay.agents.traces import MAX_ERROR, Lines, Reading, Trace
 from skillopt_replay.faults import guess_fault
-from skillopt_replay.rollouts import Fault, Outcome
+from skillopt_replay.rollouts import Fault, Outcome, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -53,6 +53,8 @@ class _Event(msgspec.Struct, frozen=True):
     message: _Message | None = None
     model: str | None = None
     parent_tool_use_id: str | None = None
+    tool_use_id: Any = None
+    status: Any = None
     is_error: bool = False
     result: str | None = None
     errors: list[Any] | None = None
@@ -146,6 +148,9 @@ class StreamReader:
     def _read_system(self, event: _Event) -> None:
         if event.subtype == "init":
             self._model = event.model or ""
+        elif event.subtype == "task_notification" and event.status == "completed":
+            if isinstance(event.tool_use_id, str):
+                self._replies.end(event.tool_use_id)  # of a helper in the background nothing else tells it
         elif event.subtype == "api_retry":
             self._retrying = True
             self._fault = guess_fault(event.error_status, event.error or "")
@@ -160,6 +165,8 @@ class StreamReader:
             self._refused += 1  # for good, or cut: the client's own words in place of a reply
             return
         aside = helper is not None
+        if not aside:
+            self._result = None  # it goes on, as a helper in the background has come to its end
         if message.model and not aside:
             # Who answered, which need not be who was asked for; helpers of the client do not count.
             self._model = message.model
@@ -202,9 +209,16 @@ class StreamReader:
         outcome, error, fault = (None, None, self._fault) if result is None else _judge(result, cut=self._cut)
         if self._excess is not None:
             outcome, error, fault = Outcome.LIMIT, self._excess, None
-        usage = self._replies.usage
+        usage, largest = self._replies.usage, self._replies.largest
         if result is not None:
             usage = self._replies.settle(add_up(result.model_usage, result.usage, result.total_cost_usd))
+            if self._replied:
+                # What was thought is told by the result alone.
+                largest = find_larger(largest, share(usage, len(self._replies) + self._lost))
+        lost = self._lost
+        if not usage.tokens:
+            # A service that tells no tokens: what its replies took is not known.
+            lost, largest = lost + len(self._replies), Usage()
         return Reading(
             outcome=outcome,
             answer=(result.result or "") if result and outcome is Outcome.FINISHED else self._text,
@@ -219,9 +233,9 @@ class StreamReader:
             replied=self._replied,
             waiting_for_service=result is None and (self._retrying or not self._replied),
             idle=self._trace.idle,
-            lost=self._lost,
+            lost=lost,
             asking=result is None and self._trace.idle,
-            largest=self._replies.largest,
+            largest=largest,
             skipped=self._lines.skipped,
         )
 

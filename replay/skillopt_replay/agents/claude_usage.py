@@ -21,8 +21,9 @@ class Tokens(msgspec.Struct, frozen=True):
 
     input_tokens: int = 0
     output_tokens: int = 0
-    cache_read_input_tokens: int = 0
-    cache_creation_input_tokens: int = 0
+    # Services without a cache tell nothing of it.
+    cache_read_input_tokens: int | None = None
+    cache_creation_input_tokens: int | None = None
 
 
 class ModelTokens(msgspec.Struct, frozen=True, rename="camel"):
@@ -30,8 +31,8 @@ class ModelTokens(msgspec.Struct, frozen=True, rename="camel"):
 
     input_tokens: int = 0
     output_tokens: int = 0
-    cache_read_input_tokens: int = 0
-    cache_creation_input_tokens: int = 0
+    cache_read_input_tokens: int | None = None
+    cache_creation_input_tokens: int | None = None
 
 
 def to_usage(tokens: Tokens | ModelTokens) -> Usage:
@@ -39,8 +40,8 @@ def to_usage(tokens: Tokens | ModelTokens) -> Usage:
     return Usage(
         tokens.input_tokens,
         tokens.output_tokens,
-        tokens.cache_read_input_tokens,
-        tokens.cache_creation_input_tokens,
+        tokens.cache_read_input_tokens or 0,
+        tokens.cache_creation_input_tokens or 0,
     )
 
 

@@ -212,7 +212,7 @@ class StreamReader:
             replied=self._replied,
             waiting_for_service=self._end is None and (self._fault is not None or not self._replied),
             idle=self._trace.idle,
-            lost=self._lost,
+            lost=self._lost + self.log.meter.silent,
             asking=asking,
             largest=self.log.meter.largest,
             skipped=self._lines.skipped,

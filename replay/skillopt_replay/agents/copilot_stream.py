@@ -232,7 +232,8 @@ class StreamReader:
             replied=self._replied,
             waiting_for_service=self._exit_code is None and (self._refusals > 0 or not self._replied),
             idle=self._trace.idle,
-            lost=self._lost,
+            # A failed request has a line among the replies as well, without tokens.
+            lost=self._lost + max(self._spent.meter.silent - self._failures, 0),
             asking=self._exit_code is None and self._asking,
             largest=self._spent.meter.largest,
             skipped=self._lines.skipped,

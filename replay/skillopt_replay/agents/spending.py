@@ -30,12 +30,13 @@ class Tally(msgspec.Struct, frozen=True, kw_only=True):
 class Meter:
     """Adds up what a run tells of the replies to its requests.
 
-    `usage` has the dollars of those whose price is known, for the limits of the run.
+    `usage` has the dollars of those whose price is known, for the limits of the run. `silent` came with no
+    tokens at all, as where a service tells none: what they took is not known.
     """
 
     def __init__(self) -> None:
         self.usage = self.largest = Usage()
-        self.replies = 0
+        self.replies = self.silent = 0
         self.dearest = Amount()
         self._is_priced = True
 
@@ -51,6 +52,7 @@ class Meter:
         """Count a reply that has ended."""
         self.usage, self.largest = self.usage.plus(reply), find_larger(self.largest, reply)
         self.replies += 1
+        self.silent += not reply.tokens
         self._is_priced = self._is_priced and (reply.cost_usd is not None or not reply.tokens)
         self.dearest = find_bound(reply, self.dearest)
 
@@ -95,6 +97,18 @@ def find_larger(one: Usage, other: Usage) -> Usage:
     costs = [usage.cost_usd for usage in (one, other) if usage.cost_usd is not None]
     larger = max(one, other, key=lambda usage: usage.tokens)
     return msgspec.structs.replace(larger, cost_usd=max(costs) if costs else None)
+
+
+def share(usage: Usage, count: int) -> Usage:
+    """Return what one of `count` requests used that used this in all, on average."""
+    count = max(count, 1)
+    return Usage(
+        usage.input_tokens // count,
+        usage.output_tokens // count,
+        usage.cache_read_tokens // count,
+        usage.cache_write_tokens // count,
+        None if usage.cost_usd is None else usage.cost_usd / count,
+    )
 
 
 def count_lost(usage: Usage, largest: Usage, lost: int) -> Usage:

@@ -17,7 +17,7 @@ from skillopt_replay.faults import guess_fault
 from skillopt_replay.folders import PRIVATE_PREFIX, make_folder
 from skillopt_replay.masking import mask
 from skillopt_replay.models.claude_lines import Result, read_lines
-from skillopt_replay.models.completing import conclude, decline
+from skillopt_replay.models.completing import conclude, decline, fill_in
 from skillopt_replay.protocols import Completion
 from skillopt_replay.reserves import bound_prompt
 from skillopt_replay.rollouts import Fault, Usage
@@ -126,7 +126,8 @@ class ClaudeModel:
             return self._failed(f"claude does not start: {error}", Fault.CLIENT, started, Usage(cost_usd=0.0))
         finally:
             await discard(private)
-        return mask(self._read(finished, schema), self._credentials.secrets)
+        most = self.bound(messages, schema=schema)
+        return mask(self._read(finished, schema, most), self._credentials.secrets)
 
     def _furnish(self, private: Path, system: str) -> None:
         config = private / "home" / ".claude"
@@ -162,7 +163,7 @@ class ClaudeModel:
             "CLAUDE_CODE_DISABLE_ATTACHMENTS": "1",
         }
 
-    def _read(self, finished: process.Finished, schema: Mapping[str, Any] | None) -> Completion:
+    def _read(self, finished: process.Finished, schema: Mapping[str, Any] | None, most: Usage) -> Completion:
         started = time.monotonic() - finished.seconds
         if finished.timed_out:
             return self._failed(f"no reply within {self._seconds:g} s", Fault.NETWORK, started)
@@ -173,6 +174,8 @@ class ClaudeModel:
             error = f"claude ended with {finished.returncode} and no result: {said}"
             return self._failed(error, guess_fault(None, said), started)
         usage = told.usage
+        if told.replies:
+            usage = fill_in(usage, most)
         model = next(iter(result.model_usage or {}), self._model or "")
         problem = _find_problem(result, wants_object=schema is not None)
         if problem is not None:

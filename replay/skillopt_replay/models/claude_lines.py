@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from skillopt_replay.agents.claude_usage import ModelTokens, Tokens, add_up
-from skillopt_replay.agents.spending import count_lost
+from skillopt_replay.agents.spending import count_lost, share
 from skillopt_replay.rollouts import Usage
 
 _UNREACHED = re.compile(
@@ -62,15 +62,7 @@ class Told(msgspec.Struct, frozen=True, kw_only=True):
             # Nothing came: where the service was never reached, nothing was paid for either.
             is_free = not self.unheard or _UNREACHED.search(result.result or "") is not None
             return usage if is_free else Usage()
-        count = max(self.replies, 1)
-        one = Usage(
-            usage.input_tokens // count,
-            usage.output_tokens // count,
-            usage.cache_read_tokens // count,
-            usage.cache_write_tokens // count,
-            None if usage.cost_usd is None else usage.cost_usd / count,
-        )
-        return count_lost(usage, one, self.unheard)
+        return count_lost(usage, share(usage, self.replies), self.unheard)
 
 
 def read_lines(text: str) -> Told:

@@ -24,7 +24,7 @@ from skillopt_replay.folders import PRIVATE_PREFIX, make_folder
 from skillopt_replay.masking import mask
 from skillopt_replay.models.claude import ENTRYPOINT, render
 from skillopt_replay.models.codex_lines import decode
-from skillopt_replay.models.completing import conclude, decline
+from skillopt_replay.models.completing import conclude, decline, fill_in
 from skillopt_replay.models.schemas import simplify
 from skillopt_replay.protocols import Completion
 from skillopt_replay.reserves import bound_prompt
@@ -141,7 +141,8 @@ class CodexModel:
         finally:
             await discard(private)
         log.finish()
-        return mask(self._read(finished, log, schema), self._credentials.secrets)
+        most = self.bound(messages, schema=schema)
+        return mask(self._read(finished, log, schema, most), self._credentials.secrets)
 
     def _furnish(self, private: Path, system: str, schema: Mapping[str, Any] | None) -> None:
         import tomlkit
@@ -205,7 +206,7 @@ class CodexModel:
         }
 
     def _read(
-        self, finished: process.Finished, log: LogReader, schema: Mapping[str, Any] | None
+        self, finished: process.Finished, log: LogReader, schema: Mapping[str, Any] | None, most: Usage
     ) -> Completion:
         if finished.stopped:
             said = f"the model called tools it does not have, {log.meter.replies} times"
@@ -238,7 +239,7 @@ class CodexModel:
             said = (log.said or finished.stdout).strip()[-300:] or "it wrote nothing"
             error = f"codex ended with {finished.returncode} and no result: {said}"
             return self._failed(error, guess_fault(None, said), finished.seconds, self._count(log, lost=1))
-        usage = count_lost(usage, self._priced(log.meter.largest), cut)
+        usage = count_lost(fill_in(usage, most), self._priced(log.meter.largest), cut)
         return conclude(
             text, schema, model=self._model or "", usage=usage, seconds=finished.seconds, refused=log.refused
         )

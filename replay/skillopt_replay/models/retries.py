@@ -50,7 +50,7 @@ def requested_wait(headers: Mapping[str, str], now: datetime | None = None) -> f
         return seconds
     try:
         date = parsedate_to_datetime(value)
-    except (TypeError, ValueError, IndexError):
+    except (TypeError, ValueError, IndexError, OverflowError):
         return None
     if date.tzinfo is None:
         date = date.replace(tzinfo=timezone.utc)

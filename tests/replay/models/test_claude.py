@@ -195,6 +195,19 @@ async def test_a_refusal_is_the_models_failure(program, tmp_path, reply):
     assert (done.value, done.error, done.fault) == (None, None, Fault.REFUSAL)
 
 
+async def test_a_reply_whose_service_tells_no_tokens_counts_with_the_most_it_may_have_taken(
+    program, tmp_path
+):
+    reply = {"type": "assistant", "message": {"id": "m", "model": "m-5", "content": []}}
+    silent = {**GOOD, "total_cost_usd": 0, "modelUsage": {}}
+    lines = "\n".join(map(json.dumps, (reply, silent)))
+    model = ClaudeModel(program(lines), work=tmp_path / "w")
+    done = await model.complete(ASK)
+    assert (done.text, done.error) == ("Three.", None)
+    most = model.bound(ASK)
+    assert (done.usage.tokens, done.usage.cost_usd) == (most.tokens, most.cost_usd)
+
+
 async def test_a_client_that_hangs_is_ended(program, tmp_path):
     model = ClaudeModel(program(GOOD, before="time.sleep(60)"), seconds=1.0, work=tmp_path / "w")
     started = time.monotonic()

@@ -200,6 +200,17 @@ async def test_a_key_with_a_known_price_makes_costs_known(program, tmp_path):
     assert (await model.complete(ASK)).usage.cost_usd is None
 
 
+async def test_a_reply_whose_service_tells_no_tokens_counts_with_the_most_it_may_have_taken(
+    program, tmp_path
+):
+    silent = say("Three.", input_tokens=0, cached_input_tokens=0, output_tokens=0)
+    model = CodexModel(program(silent), price=Price(1.0, 10.0), work=tmp_path / "w")
+    done = await model.complete(ASK)
+    assert (done.text, done.error) == ("Three.", None)
+    most = model.bound(ASK)
+    assert (done.usage.tokens, done.usage.cost_usd) == (most.tokens, most.cost_usd)
+
+
 async def test_a_client_that_hangs_is_ended(program, tmp_path):
     model = CodexModel(program(say("x"), before="time.sleep(60)"), seconds=1.0, work=tmp_path / "w")
     started = time.monotonic()

@@ -160,5 +160,7 @@ def test_the_wait_a_server_asks_for_is_read_as_seconds_milliseconds_or_date():
         {"retry-after": "soon"},
         {"retry-after": "-3"},
         {"retry-after": "inf"},
+        {"retry-after": "Mon, 01 Jan 99999999999999999999 00:00:00 GMT"},
+        {"retry-after": "Mon, 01 Jan 2026 00:00:00 +99999999999999999999"},
     ):
         assert requested_wait(bad, now) is None
