@@ -24,6 +24,7 @@ from skillopt_sleep.store.nights import last_night
 from skillopt_sleep.store.proposals import read_proposals
 from tests.app.conftest import Sleeper, photograph
 from tests.conftest import git
+from tests.replay.models.test_openai_compatible import find_free_port
 from tests.support.chat_server import RULE, TEST_RULE, ChatModel
 from tests.support.transcripts import PACKAGES
 
@@ -417,6 +418,22 @@ def test_the_first_lasting_refusal_ends_the_night_and_the_next_run_goes_on_with_
     once = {key for key, times in Counter(paid).items() if times == 1}
     again = [key for key in once if asked[key] > 1 and key not in {r.key for r in refused}]
     assert again == [], "what was answered is not asked again"
+
+
+def test_a_night_whose_server_on_this_machine_was_never_started_ends_at_once_and_goes_on_later(
+    sleeper: Sleeper, model: ChatModel, database
+):
+    sleeper.work()
+    port = find_free_port()
+    sleeper.set(target_model=f"vllm:http://127.0.0.1:{port}/v1#m", optimizer_model=model.spec)
+    done = sleeper.start("run", "--json")
+    _, told = done.communicate(timeout=30)
+    assert done.returncode == 1, told
+    assert f"the target cannot be reached: 127.0.0.1:{port}" in told
+    assert f"is a server running at http://127.0.0.1:{port}/v1?" in told
+    assert "hint: start the server; then" in told
+    assert "goes on with this night" in told
+    assert last_night(database).state == "running"
 
 
 def test_an_agent_that_is_updated_during_a_night_ends_it_and_the_next_run_goes_on_with_the_new_one(
