@@ -249,6 +249,21 @@ def test_an_unknown_action_in_the_keys_is_told():
         read_keys(["aply:x"])
 
 
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        (["apply:t"], "t would do two things: gate, and apply"),
+        (["apply:x", "undo:x"], "x would do two things: undo, and apply"),
+        (["apply:question_mark"], r"\? would do two things: help, and apply"),
+        (["apply:j"], "j would do two things: apply, and the lists: next, previous"),
+    ],
+)
+def test_a_key_that_would_do_two_things_is_told(keys: list[str], said: str):
+    with pytest.raises(UsageError, match=said):
+        read_keys(keys)
+    assert read_keys(["apply:t", "gate:a"]) == {"apply": "t", "gate": "a"}, "changed round, each does one"
+
+
 def test_every_action_is_in_the_help_and_no_key_does_two_things():
     told = [says for _, rows in list_keys({}) for _, says in rows]
     assert {action.says for action in ACTIONS} <= set(told)
