@@ -102,10 +102,10 @@ def _introduce(agent: str, model: str, env: Mapping[str, str]) -> str:
 
 def _is_near(model: str, env: Mapping[str, str]) -> bool:
     from skillopt_replay.errors import Unavailable
-    from skillopt_replay.models.registry import find_near
+    from skillopt_replay.models.near import is_near
 
     try:
-        return find_near(model, env=env) is not None
+        return is_near(model, env=env)
     except Unavailable:
         return False  # and the night says why
 

@@ -16,6 +16,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from skillopt_replay.models.catalogue import ENTRIES
 from skillopt_replay.rollouts import Rollout
 from skillopt_sleep.config import set_value
 from skillopt_sleep.paths import locate
@@ -274,6 +275,32 @@ def test_a_dry_run_says_when_the_agent_that_is_named_is_not_there(sleeper: Sleep
     why, *what_to_do = sleeper.night("--dry-run")["notes"]
     assert why.startswith("no night could begin now: no command is named as the agent")
     assert any("target.command" in note for note in what_to_do)
+
+
+def test_a_dry_run_names_who_would_work(sleeper: Sleeper, model: ChatModel):
+    sleeper.work()
+    sleeper.set(optimizer_model="anthropic:claude-x", judge_model="ollama:j")
+    report = sleeper.night("--dry-run")
+    assert report["target"] == f"chat, model {model.spec}"
+    assert (report["optimizer"], report["judge"]) == ("anthropic:claude-x", "ollama:j")
+    text = sleeper.sleep("run", "--dry-run")
+    assert f"- target: chat, model {model.spec}\n- optimizer: anthropic:claude-x\n- judge: ollama:j\n" in text
+    sleeper.set(target_agent="command", target_command='["my-agent", "--fast"]', target_model="m1")
+    assert sleeper.night("--dry-run")["target"] == "my-agent --fast, model m1"
+
+
+def test_a_dry_run_says_what_a_night_would_fetch_first(sleeper: Sleeper):
+    sleeper.work()
+    sleeper.set(target_model="", optimizer_model="local:qwen2.5-coder-0.5b")
+    first = [note for note in sleeper.night("--dry-run")["notes"] if "fetch" in note]
+    assert first == [
+        "the model qwen2.5-coder-1.5b is not here yet: a night would fetch 1.1 GB first",
+        "the model qwen2.5-coder-0.5b is not here yet: a night would fetch 0.5 GB first",
+    ]
+    locate().models.mkdir(parents=True)
+    for entry in ENTRIES:
+        (locate().models / entry.file).touch()
+    assert not [note for note in sleeper.night("--dry-run")["notes"] if "fetch" in note]
 
 
 def test_a_dry_run_asks_no_model_and_leaves_no_trace_but_the_index(
@@ -547,7 +574,7 @@ def test_a_night_that_was_cut_off_goes_on_and_pays_nothing_twice(
     night = last_night(database)
     assert night
     assert night.state == "running"
-    assert "unfinished" in sleeper.sleep("status")
+    assert "interrupted: the next run goes on with it" in sleeper.sleep("status")
 
     cut_at = len(model.requests)
     model.hangs = lambda request: False

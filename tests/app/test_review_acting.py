@@ -124,7 +124,7 @@ async def test_what_was_chosen_is_tested_again_tonight():
         seen = await press("t")
         assert isinstance(app.screen, Choose)
         assert "Not gated as it stands: only the whole was tested" in seen
-        assert "Now (n)" not in seen
+        assert "Now (w)" not in seen
         await press("t")
         assert desk.asked == [("gate", "n12-commit-messages", (2,), None)]
         assert app.selected.skill == "run-the-tests"
@@ -137,6 +137,9 @@ async def test_or_at_once_in_a_night_of_its_own():
         await press("e", "t", "escape")
         assert desk.asked == []
         await press("t", "n")
+        assert not isinstance(app.screen, Choose), "n is no everywhere"
+        assert desk.asked == []
+        await press("t", "w")
         assert desk.asked == [("gate", "n12-commit-messages", None, EDITED)]
         assert nights == ["commit-messages"]
 

@@ -15,8 +15,8 @@ from skillopt_replay.agents.clients import Client
 from skillopt_replay.errors import Unavailable
 from skillopt_replay.models.catalogue import Entry, Source
 from skillopt_replay.models.fetch import Progress, fetch
-from skillopt_replay.models.places import is_loopback, look_up
 from skillopt_replay.models.places import locate as locate_local
+from skillopt_replay.models.places import look_up
 from skillopt_replay.models.presets import ANTHROPIC, BY_NAME, PRESETS, Preset
 from skillopt_replay.models.prices import Price, find_price
 from skillopt_replay.models.servers import describe_server, locate_server, make_remedies
@@ -136,21 +136,6 @@ def check_model(spec: str, *, env: Mapping[str, str], prices: Mapping[str, Price
         return f"{spec} {CLIENTS[kind](env).version}"
     preset = ANTHROPIC if kind == ANTHROPIC.name else BY_NAME.get(kind)
     return describe_server(locate_server(preset, rest, env, prices=prices)) if preset else spec
-
-
-def find_near(spec: str, *, env: Mapping[str, str]) -> str | None:
-    """Return the address of the server on this machine that `spec` names; "" for one that is started here.
-
-    None when the model is elsewhere. Raises Unavailable as `check_model` does.
-    """
-    kind, _, rest = spec.strip().partition(":")
-    if kind == "local":
-        return ""
-    preset = ANTHROPIC if kind == ANTHROPIC.name else BY_NAME.get(kind)
-    if preset is None:
-        return None
-    address = locate_server(preset, rest, env).base_url
-    return address if is_loopback(address) else None
 
 
 @register("local", "local[:NAME or :/PATH/MODEL.gguf]")
