@@ -41,7 +41,7 @@ def find_backends(paths: Paths, env: Mapping[str, str]) -> Iterator[Finding]:
     if settings.replay.executor != "local":
         yield explained("executor", lambda: _executor(settings))
     optimizer = explained("optimizer", lambda: _optimizer(settings, paths, env))
-    if not optimizer.ok and optimizer.detail == target.detail:
+    if not optimizer.ok and not target.ok and optimizer.detail.startswith(target.detail):
         # The agent that runs the tasks would write the edits, too.
         optimizer = msgspec.structs.replace(
             optimizer, detail="missing as the target is", hint="what mends the target mends it, too"

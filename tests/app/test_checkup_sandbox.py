@@ -126,6 +126,7 @@ def test_a_server_on_this_machine_that_does_not_answer_is_no_target(model: ChatM
         assert not found[name].ok
         assert f"nothing answers at http://127.0.0.1:{port}/v1: " in found[name].detail
     assert "`vllm serve m` starts one" in found["target"].hint
+    assert found["optimizer"].detail == "missing as the target is"
     set_value(locate().config, "target.model", model.spec)
     assert next(one for one in examine(locate(), os.environ) if one.name == "target").ok
     assert model.requests == [], "it is not asked for anything"
