@@ -80,7 +80,9 @@ def _target(settings: Settings, paths: Paths, env: Mapping[str, str]) -> str:
     kind = ""
     if picked.agent == CHAT:
         kind = "the chat model "
-        knock(settings.target.model or LOCAL, env=env)
+        # Workers of a pool ask the servers of their own machines.
+        if settings.replay.executor == "local":
+            knock(settings.target.model or LOCAL, env=env)
     check_sandbox(picked.agent, settings, env)
     return f"a night would replay with {kind}{check_agent(picked.agent, settings, env)}{because}"
 
