@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable, Iterator
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 _PRICES = "prices"
 _OF_PRICES = "US dollars per million tokens of a model: [input, output, cache read, cache write]"
 _KINDS = {int: "a whole number", float: "a number", bool: "true or false", tuple: "a list", str: "text"}
+_NO_CEILING = "for none write a number that no night reaches, such as 1000000 (for ceilings.usd_month: 0)"
 _BOUNDS = {"<=": "of at most", ">=": "of at least", "<": "below", ">": "above"}
 
 
@@ -84,7 +86,12 @@ def set_value(path: Path, key: str, text: str) -> Value:
     if section not in document:
         document[section] = tomlkit.table()
     document[section][name] = value
-    _convert(document.unwrap(), path)
+    settings = _convert(document.unwrap(), path)
+    if key == "review.keys":
+        # Here, as the review itself would only tell in the morning; its library is loaded for this key alone.
+        from skillopt_sleep.review.keys import read_keys
+
+        read_keys(settings.review.keys)
     # A file that is a link, as people keep their dotfiles, stays one.
     write_atomically(path.resolve(), tomlkit.dumps(document))
     return next(v for v in list_values(path) if v.key == key)
@@ -184,9 +191,21 @@ def _parse(path: Path) -> TOMLDocument:
 
 def _convert(raw: dict[str, Any], path: Path) -> Settings:
     try:
-        return msgspec.convert(raw, Settings, strict=True)
+        settings = msgspec.convert(raw, Settings, strict=True)
     except msgspec.ValidationError as error:
         raise _explain(str(error), raw, path) from error
+    for section, values in raw.items():
+        for name, value in values.items():
+            # What TOML writes as inf and nan is compared with in vain.
+            if any(isinstance(one, float) and not isfinite(one) for one in _list(value)):
+                hint = _NO_CEILING if section == "ceilings" else ""
+                what = f"{section}.{name} cannot be {value!r}: it has to be finite"
+                raise UsageError(f"{path}: {what}", hint=hint)
+    return settings
+
+
+def _list(value: object) -> list[object]:
+    return value if isinstance(value, list) else [value]
 
 
 def _explain(said: str, raw: dict[str, Any], path: Path) -> UsageError:

@@ -41,7 +41,7 @@ def find_backends(paths: Paths, env: Mapping[str, str]) -> Iterator[Finding]:
     if settings.replay.executor != "local":
         yield explained("executor", lambda: _executor(settings))
     optimizer = explained("optimizer", lambda: _optimizer(settings, paths, env))
-    if not optimizer.ok and optimizer.detail == target.detail:
+    if not optimizer.ok and not target.ok and optimizer.detail.startswith(target.detail):
         # The agent that runs the tasks would write the edits, too.
         optimizer = msgspec.structs.replace(
             optimizer, detail="missing as the target is", hint="what mends the target mends it, too"
@@ -71,11 +71,19 @@ def _of_agent(kind: AgentKind, env: Mapping[str, str]) -> Finding:
 
 
 def _target(settings: Settings, paths: Paths, env: Mapping[str, str]) -> str:
-    from skillopt_sleep.night.workbenches import check_agent
+    from skillopt_replay.models.near import knock
+    from skillopt_sleep.night.choosing import LOCAL
+    from skillopt_sleep.night.workbenches import check_agent, check_sandbox
 
     picked = _pick(settings, paths, env)
     because = f": {picked.why}" if picked.why else ""
-    kind = "the chat model " if picked.agent == CHAT else ""
+    kind = ""
+    if picked.agent == CHAT:
+        kind = "the chat model "
+        # Workers of a pool ask the servers of their own machines.
+        if settings.replay.executor == "local":
+            knock(settings.target.model or LOCAL, env=env)
+    check_sandbox(picked.agent, settings, env)
     return f"a night would replay with {kind}{check_agent(picked.agent, settings, env)}{because}"
 
 
@@ -122,7 +130,10 @@ def _pick(settings: Settings, paths: Paths, env: Mapping[str, str]) -> Choice:
 
 
 def _check(spec: str, settings: Settings, env: Mapping[str, str]) -> str:
+    from skillopt_replay.models.near import knock
     from skillopt_replay.models.registry import check_model
     from skillopt_sleep.night.workbenches import make_prices
 
-    return check_model(spec, env=env, prices=make_prices(settings))
+    said = check_model(spec, env=env, prices=make_prices(settings))
+    knock(spec, env=env)
+    return said

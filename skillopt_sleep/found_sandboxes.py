@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from skillopt_sleep.agents import AGENTS, AgentKind
+from skillopt_sleep.agents import AGENTS, COMMAND, AgentKind
 from skillopt_sleep.config import load
 from skillopt_sleep.errors import Explained, UsageError
 from skillopt_sleep.findings import Finding
 from skillopt_sleep.paths import Paths
-from skillopt_sleep.settings import Replay
+from skillopt_sleep.settings import Replay, Settings
 
 if TYPE_CHECKING:
     from skillopt_replay.agents.clients import Client
@@ -22,14 +22,23 @@ def find_sandboxes(paths: Paths, env: Mapping[str, str]) -> Iterator[Finding]:
     from skillopt_replay.sandbox import choose
 
     try:
-        settings = load(paths.config).replay
+        loaded = load(paths.config)
     except UsageError:
-        settings = Replay()  # they have a finding of their own
+        loaded = Settings()  # they have a finding of their own
+    settings = loaded.replay
     if settings.sandbox == "none":
         yield Finding(
             name="sandbox",
             ok=False,
             detail="switched off by replay.sandbox: replays can read and change what you can",
+            hint="skillopt-sleep config set replay.sandbox auto",
+        )
+        return
+    if settings.sandbox == "client" and loaded.target.agent == COMMAND:
+        yield Finding(
+            name="sandbox",
+            ok=False,
+            detail="replay.sandbox wants the client's own, and a program of your own has none",
             hint="skillopt-sleep config set replay.sandbox auto",
         )
         return

@@ -6,6 +6,7 @@ Claude Code also takes it as the command /skillopt-sleep. It is ours, so nights 
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -13,12 +14,15 @@ import msgspec
 
 from skillopt_sleep.errors import AppError, NeedsDecision, NothingToDo
 from skillopt_sleep.files import write_atomically
+from skillopt_sleep.paths import make_private
+from skillopt_sleep.service.record import digest
 from skillopt_staging.targets import user_target
 
 NAME = "skillopt-sleep"
 CLIENTS = ("claude", "codex", "copilot")
 _MARK = "<!-- Written by skillopt-sleep plugin install; skillopt-sleep plugin uninstall removes it. -->"
-GUIDE = f"""---
+_SEAL = re.compile(r"<!-- As it was written: ([0-9a-f]{32}) -->\n")
+_TEXT = f"""---
 name: {NAME}
 description: Use when the user asks what was learned overnight, which proposed skills wait for review, when \
 the next night is or why one was missed, or names SkillOpt-Sleep.
@@ -42,44 +46,52 @@ You may look; deciding is the user's.
 
 Exit code 3 means there is nothing to do, 4 that the user has to decide, 75 to try again later.
 """
+# By what it says of itself, an edited guide is told from one that another version of this program wrote.
+GUIDE = _TEXT.replace(f"{_MARK}\n", f"{_MARK}\n<!-- As it was written: {digest(_TEXT.encode())} -->\n")
 
 
 class Plugged(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of one client's guide: `state` is installed, upgraded, unchanged or removed."""
+    """What became of one client's guide: `state` is installed, upgraded, unchanged or removed.
+
+    `kept` is where a version lies that the user had edited, "" when they had not.
+    """
 
     client: str
     path: str
     state: str
+    kept: str = ""
 
 
-def plug_in(client: str, env: Mapping[str, str], home: Path) -> Plugged:
-    """Write the guide, or see that it is there. Raises NeedsDecision when another skill has its place."""
+def plug_in(client: str, env: Mapping[str, str], home: Path, data: Path) -> Plugged:
+    """Write the guide, or see that it is there. A version that the user edited is kept in `data`.
+
+    Raises NeedsDecision when another skill has its place.
+    """
     path = user_target(NAME, client, env=env, home=home)
     before = _read(path)
     if before is not None and _MARK not in before:
         raise NeedsDecision(f"{path} is not ours, so it stays", hint="move it away, then try again")
     if before == GUIDE:
         return Plugged(client=client, path=str(path), state="unchanged")
-    try:
-        write_atomically(path, GUIDE)
-    except OSError as error:
-        raise AppError(f"cannot write {path}: {error.strerror or error}") from error
-    return Plugged(client=client, path=str(path), state="upgraded" if before else "installed")
+    kept = _keep_edited(before or "", client, data)
+    _write(path, GUIDE)
+    return Plugged(client=client, path=str(path), state="upgraded" if before else "installed", kept=kept)
 
 
-def plug_out(client: str, env: Mapping[str, str], home: Path) -> Plugged:
-    """Remove the guide. Raises NothingToDo when there is none of ours."""
+def plug_out(client: str, env: Mapping[str, str], home: Path, data: Path) -> Plugged:
+    """Remove the guide; a version that the user edited is kept in `data`. Raises NothingToDo without one."""
     path = user_target(NAME, client, env=env, home=home)
     text = _read(path)
     if text is None or _MARK not in text:
         raise NothingToDo(f"no guide of ours lies at {path}")
+    kept = _keep_edited(text, client, data)
     try:
         path.unlink()
     except OSError as error:
         raise AppError(f"cannot remove {path}: {error.strerror or error}") from error
     with contextlib.suppress(OSError):
         path.parent.rmdir()
-    return Plugged(client=client, path=str(path), state="removed")
+    return Plugged(client=client, path=str(path), state="removed", kept=kept)
 
 
 def list_guides(env: Mapping[str, str], home: Path) -> list[Path]:
@@ -88,13 +100,31 @@ def list_guides(env: Mapping[str, str], home: Path) -> list[Path]:
     return [path for path in places if _is_ours(path)]
 
 
-def remove_guides(env: Mapping[str, str], home: Path) -> list[Path]:
-    """Remove them all; return what was removed."""
+def remove_guides(env: Mapping[str, str], home: Path, data: Path) -> list[Path]:
+    """Remove them all, as `plug_out` does; return what was removed."""
     removed = []
     for client in CLIENTS:
         with contextlib.suppress(NothingToDo):
-            removed.append(Path(plug_out(client, env, home).path))
+            removed.append(Path(plug_out(client, env, home, data).path))
     return removed
+
+
+def _keep_edited(text: str, client: str, data: Path) -> str:
+    """Copy a guide of ours that somebody edited into the data folder; return the copy, "" without one."""
+    seal = _SEAL.search(text)
+    written = seal[1] if seal else digest(_TEXT.encode())
+    if not text or digest(_SEAL.sub("", text).encode()) == written:
+        return ""
+    copy = make_private(data) / f"guide-edited-{digest(text.encode())[:8]}-{client}.md"
+    _write(copy, text)
+    return str(copy)
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        write_atomically(path, text)
+    except OSError as error:
+        raise AppError(f"cannot write {path}: {error.strerror or error}") from error
 
 
 def _is_ours(path: Path) -> bool:

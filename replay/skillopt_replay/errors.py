@@ -4,8 +4,8 @@ ReplayError
 +-- Unavailable      something needed is not installed, reachable or allowed (exit 1)
 |   +-- KeyMissing   the variable with a service's key is not set (exit 1)
 +-- CeilingReached   a limit on money, tokens or time stopped the work (exit 5)
-+-- ServiceRefused   the sign-in, the model or the account is refused, or the client replaced, and stays so
-                     (exit 1)
++-- ServiceRefused   the sign-in, the model or the account is refused, the client replaced, or a local server
+                     not started, and stays so (exit 1)
 """
 
 from __future__ import annotations

@@ -135,6 +135,7 @@ _REMEDIES = {
     Fault.SIGN_IN: "sign in again, or set a key that is accepted",
     Fault.MODEL: "name a model that this account may use",
     Fault.MONEY: "top up the account, or use another one",
+    Fault.ABSENT: "start the server",
     Fault.REPLACED: "start this again, and the Dask workers that runs go to: runs of another version count"
     " apart",
 }
@@ -146,7 +147,8 @@ def find_refusal(kind: str, result: object) -> ServiceRefused | None:
     if not is_infrastructure_failure(result) or not isinstance(fault, Fault) or not fault.permanent:
         return None
     said = getattr(result, "error", None) or "no reason given"
-    message = f"{_WHO.get(kind, kind)} is refused ({fault.value}): {said}"
+    how = "cannot be reached" if fault is Fault.ABSENT else f"is refused ({fault.value})"
+    message = f"{_WHO.get(kind, kind)} {how}: {said}"
     return ServiceRefused(message, kind=kind, fault=fault, hint=_REMEDIES[fault])
 
 

@@ -62,6 +62,7 @@ class Fault(str, Enum):
     MODEL = "model"  # the model is unknown, or not for this account
     MONEY = "money"  # the account is empty or over its quota
     REPLACED = "replaced"  # the program is another one than the runs before it had, such as after an update
+    ABSENT = "absent"  # nothing listens where a server on this machine should be, and never did
     RATE = "rate"  # too many requests
     OVERLOAD = "overload"  # the service is overloaded or broken
     NETWORK = "network"  # not reached, or silent
@@ -76,7 +77,7 @@ class Fault(str, Enum):
     @property
     def permanent(self) -> bool:
         """Whether waiting does not help and a person has to do something."""
-        return self in (Fault.SIGN_IN, Fault.MODEL, Fault.MONEY, Fault.REPLACED)
+        return self in (Fault.SIGN_IN, Fault.MODEL, Fault.MONEY, Fault.REPLACED, Fault.ABSENT)
 
 
 class RolloutCall(msgspec.Struct, frozen=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import random
 import time
 from contextlib import asynccontextmanager
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 # What waiting helps with, and what fewer calls at a time help with.
 PASSING = frozenset({Fault.RATE, Fault.OVERLOAD, Fault.NETWORK, Fault.CUT, Fault.WORKER})
 _CROWDED = frozenset({Fault.RATE, Fault.OVERLOAD})
+_LOG = logging.getLogger(__name__)
 
 
 class Throttle:
@@ -80,8 +82,10 @@ class Throttle:
             self._good = 0
             if fault in _CROWDED:
                 self.width = max(self.width // 2, 1)
-            self._not_before = self._clock() + self._patience.wait(min(self._refusals, 30), self._rng)
+            wait = self._patience.wait(min(self._refusals, 30), self._rng)
+            self._not_before = self._clock() + wait
             self._refusals += 1
+            _LOG.info("a run failed (%s); the next one starts in %.0f s", fault.value, wait)
 
     def _wake(self) -> None:
         self._changed.set()

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated
+import re
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from skillopt_sleep.cli.frame import Json, explain, show
 from skillopt_sleep.config import Value, get_value, list_values, set_value
@@ -32,7 +34,17 @@ def get(
     show(value, as_json=as_json, render=lambda: _written(value.value))
 
 
-@app.command("set")
+class _WithNegative(TyperCommand):
+    """Takes a negative number for the value that it is, and not for an option."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        negative = [one for one in args if re.match(r"-(\.?\d|inf\b)", one)]
+        if negative and "--" not in args:
+            args = [*(one for one in args if one not in negative), "--", *negative]
+        return super().parse_args(ctx, args)
+
+
+@app.command("set", cls=_WithNegative)
 @explain
 def set_one(
     key: Annotated[str, typer.Argument(metavar="KEY", help="For example gate.alpha.")],
@@ -47,9 +59,9 @@ def set_one(
 @app.command("path")
 @explain
 def path(as_json: Json = False) -> None:
-    """Print where the configuration file and the data lie."""
+    """Print where settings, data, cache and logs lie."""
     paths = locate()
-    places = {"config": str(paths.config), "data": str(paths.data), "cache": str(paths.cache)}
+    places = {name: str(getattr(paths, name)) for name in ("config", "data", "cache", "log")}
     show(places, as_json=as_json, render=lambda: "\n".join(f"{k:7} {v}" for k, v in places.items()))
 
 

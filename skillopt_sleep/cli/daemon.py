@@ -53,6 +53,8 @@ def daemon(
         finally:
             log.close()
     if code:
+        if once:
+            typer.echo(work.outcome, err=True)
         raise typer.Exit(code)
 
 

@@ -14,6 +14,8 @@ from skillopt_sleep.invocation import call
 from skillopt_sleep.paths import locate
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from skillopt_sleep.night.report import NightReport
 
 CHAT = "chat"
@@ -27,7 +29,11 @@ def demo(
         typer.Option(metavar="NAME", help="chat (a model on this machine) or claude_code (uses your plan)."),
     ] = CHAT,
     model: Annotated[
-        str, typer.Option(metavar="MODEL", help="local, local:NAME or local:/path/to/file.gguf")
+        str,
+        typer.Option(
+            metavar="MODEL",
+            help="local, local:NAME, local:/path/to/file.gguf, or a server that takes no key (ollama:NAME).",
+        ),
     ] = "local",
     as_json: Json = False,
 ) -> None:
@@ -51,7 +57,7 @@ def demo(
         with stoppable(), hold(aside, "demo"), follow() as listen:
             home = make_home(paths, os.environ)
             if not as_json:
-                typer.echo(_introduce(agent, model), err=True)
+                typer.echo(_introduce(agent, model, home.env), err=True)
             report = complete(run_demo(home, agent, model, os.environ, listen=listen))
     except KeyboardInterrupt:
         typer.echo("interrupted; the next demo begins anew", err=True)
@@ -69,19 +75,20 @@ def demo(
     )
     if report.state == "stopped":
         raise typer.Exit(STOPPED)
+    if report.state == "failed":
+        raise typer.Exit(1)
 
 
-def _introduce(agent: str, model: str) -> str:
+def _introduce(agent: str, model: str, env: Mapping[str, str]) -> str:
     lines = [
         "Sample transcripts: somebody asks Claude Code for the same kind of thing",
         "again and again, and corrects it. Tonight: harvest, mine what recurs, replay",
         "it, learn a skill, test it on held-out tasks, stage it.",
     ]
     if agent == CHAT:
-        lines += [
-            f"Target and optimizer: the model {model!r}.",
-            "It runs on this machine: no key, no account.",
-        ]
+        lines.append(f"Target and optimizer: the model {model!r}.")
+        if _is_near(model, env):
+            lines.append("It runs on this machine: no key, no account.")
     from skillopt_replay.agents.claude_cli import find_claude
 
     found = find_claude(os.environ)
@@ -93,6 +100,16 @@ def _introduce(agent: str, model: str) -> str:
     return "\n".join(lines)
 
 
+def _is_near(model: str, env: Mapping[str, str]) -> bool:
+    from skillopt_replay.errors import Unavailable
+    from skillopt_replay.models.near import is_near
+
+    try:
+        return is_near(model, env=env)
+    except Unavailable:
+        return False  # and the night says why
+
+
 def _conclude(report: NightReport, review: str) -> str:
     seconds = f"The night took {report.seconds:.0f} s."
     if report.proposals:
@@ -100,8 +117,15 @@ def _conclude(report: NightReport, review: str) -> str:
             f"{seconds} The gate let the skill through; it waits as a git branch.",
             "Look at it, and apply it:",
             f"  {review}",
-            "(It is applied inside the demo's home; nothing of yours changes. Other",
-            "commands about it need the same SKILLOPT_SLEEP_HOME before them.)",
+            "(It is applied inside the demo's home; nothing of yours changes. The commands",
+            "review, apply, reject, snooze, revert and status know of it with that",
+            "SKILLOPT_SLEEP_HOME before them. Give it to no other: harvest, run and install",
+            "would read your own sessions into the demo's home.)",
+        ]
+    elif report.state == "failed":
+        first = [
+            f"{seconds} It failed, so nothing was learned or staged.",
+            "The report above says why; once that is mended, the next demo begins anew.",
         ]
     else:
         first = [

@@ -21,12 +21,12 @@ def list_examined(as_json: Json = False) -> None:
 
     with database() as (_, connection):
         judges = list_judges(connection)
-    if not judges and not as_json:
+    value = [{"judge": name, **msgspec.to_builtins(one)} for name, one in judges]
+    show(value, as_json=as_json, render=lambda: "\n".join(line for one in judges for line in _render(*one)))
+    if not judges:
         raise NothingToDo(
             "no judge was tried yet", hint="set judge.model: the next night that needs a judge tries it first"
         )
-    value = [{"judge": name, **msgspec.to_builtins(one)} for name, one in judges]
-    show(value, as_json=as_json, render=lambda: "\n".join(line for one in judges for line in _render(*one)))
 
 
 def _render(name: str, examined: Examined) -> Iterator[str]:

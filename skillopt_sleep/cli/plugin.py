@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from skillopt_sleep.cli.frame import Json, explain, show
+from skillopt_sleep.paths import locate
 
 if TYPE_CHECKING:
     from skillopt_sleep.plugin import Plugged
@@ -49,8 +50,12 @@ def uninstall(client: _Name, as_json: Json = False) -> None:
     _do(plug_out, client, as_json=as_json)
 
 
-def _do(deed: Callable[[str, Mapping[str, str], Path], Plugged], client: Client, *, as_json: bool) -> None:
+def _do(
+    deed: Callable[[str, Mapping[str, str], Path, Path], Plugged], client: Client, *, as_json: bool
+) -> None:
     from skillopt_sleep.clients import find_home
 
-    done = deed(client.value, os.environ, find_home(os.environ))
-    show(done, as_json=as_json, render=lambda: f"{done.state}: {done.path}")
+    done = deed(client.value, os.environ, find_home(os.environ), locate().data)
+    lines = [f"{done.state}: {done.path}"]
+    lines += [f"you had edited it, and your version is kept: {done.kept}"] if done.kept else []
+    show(done, as_json=as_json, render=lambda: "\n".join(lines))

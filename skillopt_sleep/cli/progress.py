@@ -11,7 +11,7 @@ from skillopt_sleep.cli.frame import error_console
 from skillopt_sleep.events import NOTE, Event, Listener, ignore
 from skillopt_sleep.invocation import split_commands
 
-_SERVICES = "skillopt_replay.models.service"
+_WAITING = ("skillopt_replay.models.service", "skillopt_replay.throttle")
 _BETWEEN_WAITS_S = 15.0
 _UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B"))
 
@@ -66,16 +66,18 @@ def follow(*, quiet: bool = False) -> Iterator[Listener]:
 
 @contextmanager
 def _telling_waits(listen: Listener) -> Iterator[None]:
-    """Tell that a model's service is asked again later, as otherwise nothing happens for a minute or more."""
-    log = logging.getLogger(_SERVICES)
-    handler, level = _Waits(listen), log.level
-    log.addHandler(handler)
-    log.setLevel(logging.INFO)
+    """Tell what is waited for before it is tried again, as otherwise nothing happens for a minute or more."""
+    handler = _Waits(listen)
+    levels = {log: log.level for log in map(logging.getLogger, _WAITING)}
+    for log in levels:
+        log.addHandler(handler)
+        log.setLevel(logging.INFO)
     try:
         yield
     finally:
-        log.removeHandler(handler)
-        log.setLevel(level)
+        for log, level in levels.items():
+            log.removeHandler(handler)
+            log.setLevel(level)
 
 
 class _Waits(logging.Handler):

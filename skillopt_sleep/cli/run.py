@@ -41,7 +41,9 @@ def run(
     with stoppable(), database() as (paths, connection), hold(paths, "run"), follow() as listen:
         settings = load(paths.config)
         if dry_run:
-            report = dry_night(connection, settings, os.environ, only=skill, listen=listen)
+            report = dry_night(
+                connection, settings, os.environ, models=paths.models, only=skill, listen=listen
+            )
         else:
             report = complete(whole_night(connection, paths, settings, os.environ, only=skill, listen=listen))
     show(to_json(report), as_json=as_json, render=str, markdown=lambda: to_markdown(report, call))

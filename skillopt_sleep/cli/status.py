@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 # As much of anything as leaves room for the rest on one screen.
 _MOST = 4
-_UNFINISHED = "unfinished: the next run goes on with it"
+_CUT_OFF = "interrupted: the next run goes on with it"
 
 
 @explain
@@ -98,11 +98,11 @@ def _render(value: dict[str, Any], at_work: str) -> str:
     night = value["last_night"]
     if night:
         spend = night["spend"]
-        unfinished = (
-            "" if night["state"] != "running" else f" ({f'at work: {at_work}' if at_work else _UNFINISHED})"
-        )
+        state = night["state"]
+        if state == "running":
+            state = f"running (at work: {at_work})" if at_work else _CUT_OFF
         started = as_local(night["started"])
-        lines.append(f"last night {night['id']}: {night['state']}{unfinished}, started {started}")
+        lines.append(f"last night {night['id']}: {state}, started {started}")
         if night["gate_mode"] not in {None, value["gate_mode"]}:
             lines.append(f"           its gate mode was {night['gate_mode']}")
         cut_off = spend.reserved_usd

@@ -69,7 +69,7 @@ def _purge(paths: Paths) -> list[Path]:
     from skillopt_sleep.plugin import remove_guides
     from skillopt_sleep.service.purging import list_kept, purge
 
-    guides = remove_guides(os.environ, find_home(os.environ))
+    guides = remove_guides(os.environ, find_home(os.environ), paths.data)
     if not list_kept(paths):
         return guides
     with hold_daemon(paths, "uninstall --purge"), hold(paths, "uninstall --purge"):

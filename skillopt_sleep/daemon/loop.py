@@ -85,6 +85,12 @@ class Daemon:
         """Tell the daemon something."""
         self._messages.put(message)
 
+    @property
+    def outcome(self) -> str:
+        """Say what came of the night, or why none was worked."""
+        doing = f", {self._told.doing}" if self._told else ""
+        return self._error or self._watch.outcome or f"no night is due{doing}"
+
     def run(self) -> int:
         """Work until stopped; return the exit code."""
         schedule, delay_s = note_start(self._keeper.schedule, _now())

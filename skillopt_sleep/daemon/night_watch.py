@@ -37,7 +37,10 @@ _INTERRUPTED = frozenset({130, -2, -15})
 
 
 class NightWatch:
-    """The night, whether one works or not. `waiting` says why the one that is due does not begin."""
+    """The night, whether one works or not. `waiting` says why the one that is due does not begin.
+
+    `outcome` is what became of the last one that was due, "" while none was.
+    """
 
     def __init__(
         self,
@@ -61,6 +64,7 @@ class NightWatch:
         self._night: NightProcess | None = None
         self._ending: tuple[End, str] | None = None
         self.waiting = ""
+        self.outcome = ""
         # Nothing is due.
         self.exit_code = 3
 
@@ -97,6 +101,7 @@ class NightWatch:
         self._let_read()
         end, reason = _judge(message, ending)
         self.exit_code = message.code if end is End.DONE else 1 if end is End.FAILED else _BUSY
+        self.outcome = f"a night ended ({end.value}, exit code {message.code}){reason and f': {reason}'}"
         self._log.info("night-ended", end=end.value, code=message.code, reason=reason)
         self._night = self._ending = None
         schedule = finish(self._keeper.schedule, end, now, reason)
@@ -134,6 +139,7 @@ class NightWatch:
             return
         if reason:
             self.exit_code = _BUSY
+            self.outcome = f"a night is due and waits: {reason}"
             self._keeper.change(wait(schedule, due, reason))
         else:
             self._begin(due, now)
@@ -153,7 +159,7 @@ class NightWatch:
             said = f"a night cannot be started: {error}"
             self._log.error("night-ended", reason=said)
             self._keeper.change(finish(self._keeper.schedule, End.FAILED, now, said))
-            self.exit_code = 1
+            self.exit_code, self.outcome = 1, said
             return
         self._log.info(
             "night-began",

@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Mapping
 from contextlib import nullcontext
 
+from skillopt_replay.errors import KeyMissing, ServiceRefused
 from skillopt_sleep.demo.home import DemoHome, furnish, lend_sign_in
 from skillopt_sleep.events import Listener
 from skillopt_sleep.night.report import NightReport
@@ -18,6 +19,7 @@ _TRAIN_TASKS = 6
 _HELD_OUT_TASKS = 12
 _SLOTS = 4
 _ANSWER_TOKENS = 96
+_KEYLESS = "name a model on this machine; with your own settings, `skillopt-sleep run` works a night"
 
 
 def make_settings(agent: str, model: str) -> Settings:
@@ -37,13 +39,23 @@ def make_settings(agent: str, model: str) -> Settings:
 async def run_demo(
     home: DemoHome, agent: str, model: str, env: Mapping[str, str], *, listen: Listener
 ) -> NightReport:
-    """Work the demo's night and return its report. `env` is the user's, for the sign-in of claude_code."""
+    """Work the demo's night and return its report. `env` is the user's, for the sign-in of claude_code.
+
+    Raises ServiceRefused as `run_night` does, without its promise to go on: the next demo begins anew.
+    """
     settings = make_settings(agent, model)
     connection = connect(home.paths.database)
     try:
         lent = lend_sign_in(home, env) if agent == "claude_code" else nullcontext(home.env)
         with lent as seen:
             report = await _work(home, connection, settings, seen, listen)
+    except ServiceRefused as error:
+        raise (error.__cause__ if isinstance(error.__cause__, ServiceRefused) else error) from None
+    except KeyMissing as error:
+        raise KeyMissing(
+            f"the demo takes no key of yours along, and {model} needs one", hint=_KEYLESS
+        ) from error
+    else:
         furnish(home, settings)
         return report
     finally:

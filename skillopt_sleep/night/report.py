@@ -86,24 +86,7 @@ def to_json(report: NightReport) -> dict[str, object]:
 
 def to_markdown(report: NightReport, call: Callable[[str], str] = "skillopt-sleep {}".format) -> str:
     """Return the report as Markdown; its first line names the gate's mode. `call` writes a command."""
-    lines = [
-        f"# Night {report.night}: {report.state} (gate mode: {report.mode})"
-        if report.night
-        else f"# {_NO_NIGHT[report.state]} (gate mode: {report.mode})",
-    ]
-    if report.night:
-        lines += [
-            "",
-            f"- target: {report.target}",
-            f"- optimizer: {report.optimizer}",
-            *([f"- judge: {report.judge}"] if report.judge else []),
-            f"- sandbox: {report.sandbox}",
-            f"- {count(report.tasks, 'task')}, {count(report.rollouts, 'rollout')}, {report.tokens} tokens, "
-            f"${report.cost_usd:.2f}, {report.seconds:.0f} s",
-        ]
-    elif report.notes or report.forecast:
-        lines.append("")
-    lines += _tell_notes(report)
+    lines = [*_tell_head(report), *_tell_notes(report)]
     if report.forecast is not None:
         lines.append(f"- {describe_forecast(report.forecast)}")
     for skill in report.skills:
@@ -130,6 +113,25 @@ def to_markdown(report: NightReport, call: Callable[[str], str] = "skillopt-slee
     if report.skills:
         lines += ["", f"The gate's promise: {_guarantee(report.mode, report.control)}"]
     return "\n".join(lines) + "\n"
+
+
+def _tell_head(report: NightReport) -> Iterator[str]:
+    """Yield which night it is, who works in it, and what it took."""
+    title = f"Night {report.night}: {report.state}" if report.night else _NO_NIGHT[report.state]
+    yield f"# {title} (gate mode: {report.mode})"
+    if report.night or report.notes or report.forecast or report.target:
+        yield ""
+    if report.target:
+        yield f"- target: {report.target}"
+        yield f"- optimizer: {report.optimizer}"
+    if report.judge:
+        yield f"- judge: {report.judge}"
+    if report.night:
+        yield f"- sandbox: {report.sandbox}"
+        yield (
+            f"- {count(report.tasks, 'task')}, {count(report.rollouts, 'rollout')}, {report.tokens} tokens, "
+            f"${report.cost_usd:.2f}, {report.seconds:.0f} s"
+        )
 
 
 def _tell_notes(report: NightReport) -> Iterator[str]:

@@ -22,6 +22,7 @@ from skillopt_sleep.night.choosing import check_name
 from skillopt_sleep.night.forecast import describe_forecast, make_forecast
 from skillopt_sleep.night.harvesting import update_index
 from skillopt_sleep.night.learning import find_trainings
+from skillopt_sleep.night.lineup import name_lineup
 from skillopt_sleep.night.mining import keep_mined, mine_tasks
 from skillopt_sleep.night.places import make_locator
 from skillopt_sleep.night.plan import make_plan
@@ -141,11 +142,16 @@ def dry_night(
     settings: Settings,
     env: Mapping[str, str],
     *,
+    models: Path,
     only: str = "",
     listen: Listener = ignore,
 ) -> NightReport:
-    """Harvest, mine and plan; call no model, begin no night, stage nothing."""
+    """Harvest, mine and plan; call no model, begin no night, stage nothing.
+
+    `models` is the folder where fetched models lie: what is missing there is told.
+    """
     notes: tuple[str, ...] = ()
+    lineup = None
     _harvest(connection, settings, env, listen)
     try:
         target = pick_target(settings, env, count_clients(connection)).agent
@@ -153,14 +159,20 @@ def dry_night(
         target = AGENTS[0].name
         notes = (f"{error.message}: this is what a night with one would work on", *_say_hint(error))
     else:
-        notes = _say_trouble(target, settings, env)
+        lineup = name_lineup(target, settings, env, models)
+        notes = (*_say_trouble(target, settings, env), *lineup.notes)
     unfinished = find_unfinished(connection)
     if unfinished:
         notes = (*notes, f"night {unfinished.id} was cut off: the next run goes on with it first")
     plan = renew(plan_night(connection, settings, env, target, listen, only=only), agent=None)
     notes = (*notes, *_say_nothing(connection, plan, only))
     forecast = _forecast(connection, settings, plan, settings.replay.concurrency) if plan.skills else None
-    return msgspec.structs.replace(_make_report(plan, "planned", settings, notes), forecast=forecast)
+    report = msgspec.structs.replace(_make_report(plan, "planned", settings, notes), forecast=forecast)
+    if lineup is None:
+        return report
+    return msgspec.structs.replace(
+        report, target=lineup.target, optimizer=lineup.optimizer, judge=lineup.judge
+    )
 
 
 def _say_trouble(target: str, settings: Settings, env: Mapping[str, str]) -> tuple[str, ...]:

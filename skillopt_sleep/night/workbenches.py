@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from skillopt_replay.protocols import Agent, ChatModel
     from skillopt_replay.sandbox import Endpoint, Sandbox
 
+_NO_OWN = "a program of your own has no sandbox of its own"
+
 
 class Unneeded:
     """The sandbox of a chat target, which runs nothing: whatever wants to run all the same is refused."""
@@ -68,15 +70,14 @@ async def open_workbench(
         )
         return Workbench(agent=chat, sandbox=Unneeded(), root=make_private(paths.replays))
     keep_from_runs((*_list_ours(paths), *list_moved(env)))
-    asked = settings.replay.sandbox, settings.replay.network
     toolchains = find_toolchains(settings, paths, env)
     if agent == COMMAND:
-        sandbox = choose(*asked, own="a program of your own has no sandbox of its own")
+        sandbox = _choose(settings, _NO_OWN)
         opened = _open_command(settings, env, sandbox, toolchains)
     else:
         kind = BY_NAME[agent]
         client = _find_client(kind, env)
-        sandbox = choose(*asked, own=kind.own(client))
+        sandbox = _choose(settings, kind.own(client))
         opened = _open_agent(kind, client, settings, paths, sandbox, toolchains)
     return Workbench(agent=opened, sandbox=sandbox, root=make_private(paths.replays), toolchains=toolchains)
 
@@ -109,6 +110,18 @@ def check_agent(agent: str, settings: Settings, env: Mapping[str, str]) -> str:
             f"{BY_NAME[agent].title} is not signed in", hint=client.hint or BY_NAME[agent].sign_in
         )
     return BY_NAME[agent].title
+
+
+def check_sandbox(agent: str, settings: Settings, env: Mapping[str, str]) -> None:
+    """Raise Unavailable when the agent called `agent` gets no sandbox such as the settings want."""
+    if agent == COMMAND:
+        _choose(settings, _NO_OWN)
+    elif agent != CHAT:
+        _choose(settings, BY_NAME[agent].own(_find_client(BY_NAME[agent], env)))
+
+
+def _choose(settings: Settings, own: Sandbox | str) -> Sandbox:
+    return choose(settings.replay.sandbox, settings.replay.network, own=own)
 
 
 def make_prices(settings: Settings) -> dict[str, Price]:

@@ -110,7 +110,7 @@ class Acting(Base):
         lines = [f"Not gated as it stands: {reason}." for reason in reasons] or [
             "This is the text that was gated; another look counts on."
         ]
-        options = {"tonight": "Tonight (t)", "now": "Now (n)"} if self.run_now else {"tonight": "Tonight (t)"}
+        options = {"tonight": "Tonight (t)", "now": "Now (w)"} if self.run_now else {"tonight": "Tonight (t)"}
         when = await self.push_screen_wait(Choose(f"Test {show_line(proposal.skill)} again?", lines, options))
         if when is None:
             return

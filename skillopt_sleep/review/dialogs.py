@@ -83,7 +83,7 @@ class Choose(ModalScreen[str | None]):
     """Asks which of a few things to do; None when the user steps back. All texts are shown literally."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,q", "answer('')", "Cancel"),
+        Binding("n,escape,q", "answer('')", "Cancel"),
         Binding("left,right,h,l", "app.focus_next", show=False),
     ]
 
@@ -104,7 +104,7 @@ class Choose(ModalScreen[str | None]):
                 for number, (name, label) in enumerate(self._options.items()):
                     variant: Literal["primary", "default"] = "default" if number else "primary"
                     yield Button(label, id=name, variant=variant, compact=True)
-                yield Button("Cancel (esc)", id="cancel", compact=True)
+                yield Button("Cancel (n)", id="cancel", compact=True)
 
     @on(Button.Pressed)
     def press(self, event: Button.Pressed) -> None:

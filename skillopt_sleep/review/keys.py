@@ -87,7 +87,10 @@ def make_bindings() -> list[Binding]:
 
 
 def read_keys(settings: Sequence[str]) -> dict[str, str]:
-    """Return the keymap that settings such as "apply:A" ask for. Raises UsageError for an unknown action."""
+    """Return the keymap that settings such as "apply:x" ask for.
+
+    Raises UsageError for an unknown action, and for a key that would do two things.
+    """
     known = {action.name for action in ACTIONS}
     keymap = {}
     for text in settings:
@@ -97,6 +100,16 @@ def read_keys(settings: Sequence[str]) -> dict[str, str]:
                 f"review.keys: there is no action {name!r}", hint=f"known: {', '.join(sorted(known))}"
             )
         keymap[name] = key
+    taken = {key: f"the lists: {says}" for _, keys, says in _FIXED for key in keys.split()}
+    for action in ACTIONS:
+        for key in keymap.get(action.name, action.keys).split(","):
+            shown = _SHOWN.get(key.strip(), key.strip())
+            if shown in taken:
+                raise UsageError(
+                    f"review.keys: {shown} would do two things: {action.name}, and {taken[shown]}",
+                    hint="choose another key, or give the other action another one as well",
+                )
+            taken[shown] = action.name
     return keymap
 
 

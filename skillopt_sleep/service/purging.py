@@ -23,6 +23,7 @@ _DATA = (
     "service*.json",
     "service.xml",
     "service-edited-*",
+    "guide-edited-*",
 )
 _CACHE = ("replays", "models", "copilot", "demo", "run.lock", "run.json", "decisions.json")
 _LOG = ("*.log", "*.log.*")

@@ -69,11 +69,11 @@ class Review(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     ] = "auto"
     keys: Annotated[
         tuple[str, ...],
-        Meta(description="keys of the review, each as ACTION:KEY, for example apply:A (see its help, ?)"),
+        Meta(description="keys of the review, each as ACTION:KEY, for example apply:x (see its help, ?)"),
     ] = ()
 
     def __post_init__(self) -> None:
         for text in self.keys:
             action, _, key = text.partition(":")
             if not action.strip() or not key.strip():
-                raise ValueError(f"{text!r} is not ACTION:KEY, for example apply:A")
+                raise ValueError(f"{text!r} is not ACTION:KEY, for example apply:x")

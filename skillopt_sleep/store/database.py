@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import os
 import sqlite3
 from collections.abc import Iterator
@@ -10,11 +11,15 @@ from pathlib import Path
 
 from skillopt_sleep.clock import now
 from skillopt_sleep.errors import AppError, Busy
-from skillopt_sleep.paths import make_private
+from skillopt_sleep.paths import HOME_VARIABLE, make_private
 from skillopt_sleep.store.migrations import MIGRATIONS
 
 _TIMEOUT_S = 30
 _IMPATIENT_MS = 500
+_ANEW = (
+    "sessions are read anew, but what was proposed, decided and spent is forgotten (branches and live skills"
+    " stay)"
+)
 
 
 def connect(path: Path) -> sqlite3.Connection:
@@ -57,11 +62,33 @@ def explained(path: Path) -> Iterator[None]:
 def _unusable(path: Path, error: Exception) -> AppError:
     if "locked" in str(error):
         return Busy(f"another program holds the database {path}", hint="try again when it has ended")
+    if "not a database" in str(error) or path.is_dir():
+        return AppError(
+            f"{path} is not a database: something else has its place", hint=f"move it away: {_ANEW}"
+        )
+    barred = _find_barred(path)
+    if barred is not None:
+        return AppError(
+            f"cannot write {barred} as {_name_user()}, so the database cannot be used: {error}",
+            hint=f"mend who owns it, its mode or its mount, or set {HOME_VARIABLE} to a folder of your own",
+        )
     return AppError(
         f"cannot use the database {path}: {error}",
-        hint="free some disk space. When it is damaged for good, move it away: sessions are read anew, but"
-        " what was proposed, decided and spent is forgotten (branches and live skills stay)",
+        hint=f"free some disk space. When it is damaged for good, move it away: {_ANEW}",
     )
+
+
+def _find_barred(path: Path) -> Path | None:
+    """Return the first of the folder and SQLite's files in it that may not be written."""
+    files = (path, path.with_name(f"{path.name}-wal"), path.with_name(f"{path.name}-shm"))
+    return next((one for one in (path.parent, *files) if one.exists() and not os.access(one, os.W_OK)), None)
+
+
+def _name_user() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):
+        return "this user"
 
 
 @contextmanager

@@ -134,7 +134,7 @@ def test_status_tells_a_night_that_is_worked_on_from_one_that_was_cut_off(sleepe
         child.kill()
         child.communicate(timeout=30)
         model.release.set()
-    assert ": running (unfinished: the next run goes on with it)" in sleeper.sleep("status")
+    assert ": interrupted: the next run goes on with it, started" in sleeper.sleep("status")
 
 
 def test_how_far_a_nights_model_is_fetched_is_told(sleeper: Sleeper, monkeypatch):

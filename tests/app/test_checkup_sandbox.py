@@ -11,6 +11,8 @@ from skillopt_replay.sandbox.bubblewrap import Bubblewrap
 from skillopt_sleep.checkup import examine
 from skillopt_sleep.config import set_value
 from skillopt_sleep.paths import locate
+from tests.replay.models.test_openai_compatible import find_free_port
+from tests.support.chat_server import ChatModel
 
 # Plays the parts of bwrap that are asked for: it fails at what the file beside it names.
 FAKE = """#!/bin/sh
@@ -95,6 +97,47 @@ def clients(tmp_path, monkeypatch):
         program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
     return folder
+
+
+def test_a_program_of_ones_own_that_no_sandbox_takes_is_no_target(tmp_path):
+    agent = tmp_path / "my-agent"
+    agent.write_text("#!/bin/sh\n")
+    agent.chmod(0o755)
+    set_value(locate().config, "target.agent", "command")
+    set_value(locate().config, "target.command", f'["{agent}"]')
+    set_value(locate().config, "replay.sandbox", "client")
+    found = {one.name: one for one in examine(locate(), os.environ)}
+    assert not found["sandbox"].ok
+    assert "a program of your own has none" in found["sandbox"].detail
+    assert not found["target"].ok
+    assert found["target"].needed, "run says the same"
+    assert found["target"].detail == "a program of your own has no sandbox of its own"
+    set_value(locate().config, "replay.sandbox", "none")
+    assert next(one for one in examine(locate(), os.environ) if one.name == "target").ok
+
+
+def test_a_server_on_this_machine_that_does_not_answer_is_no_target(model: ChatModel):
+    port = find_free_port()
+    set_value(locate().config, "target.agent", "chat")
+    set_value(locate().config, "target.model", f"vllm:http://127.0.0.1:{port}/v1#m")
+    set_value(locate().config, "judge.model", f"ollama:http://127.0.0.1:{port}/v1#j")
+    found = {one.name: one for one in examine(locate(), os.environ)}
+    for name in ("target", "judge"):
+        assert not found[name].ok
+        assert f"nothing answers at http://127.0.0.1:{port}/v1: " in found[name].detail
+    assert "`vllm serve m` starts one" in found["target"].hint
+    assert found["optimizer"].detail == "missing as the target is"
+    set_value(locate().config, "target.model", model.spec)
+    assert next(one for one in examine(locate(), os.environ) if one.name == "target").ok
+    assert model.requests == [], "it is not asked for anything"
+
+
+def test_a_service_elsewhere_is_not_knocked_at(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    set_value(locate().config, "target.agent", "chat")
+    set_value(locate().config, "target.model", "openai:gpt-5")
+    monkeypatch.setattr("socket.create_connection", lambda *_, **__: pytest.fail("it was asked"))
+    assert next(one for one in examine(locate(), os.environ) if one.name == "target").ok
 
 
 def look_at_all():

@@ -7,9 +7,12 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from typer.main import get_command
 from typer.testing import CliRunner
 
 from skillopt_sleep.cli import app
@@ -121,7 +124,7 @@ def test_settings_and_the_check_up_have_json_twins():
     assert alpha in values
     written = json.loads(invoke("config", "set", "gate.alpha", "0.1", "--json").stdout)
     assert (written["value"], written["origin"]) == (0.1, "file")
-    assert set(json.loads(invoke("config", "path", "--json").stdout)) == {"config", "data", "cache"}
+    assert set(json.loads(invoke("config", "path", "--json").stdout)) == {"config", "data", "cache", "log"}
     findings = json.loads(invoke("doctor", "--json").stdout)
     assert {frozenset(f) for f in findings} == {frozenset({"name", "ok", "detail", "hint", "needed"})}
 
@@ -312,6 +315,51 @@ def test_a_database_that_cannot_be_used_is_told_with_a_way_out(kind: str, sleepe
         assert "bug" not in done.stderr, f"{arguments}: {done.stderr}"
         assert "Traceback" not in done.output
     assert invoke("doctor").exit_code == 1
+
+
+@pytest.mark.parametrize("keys", ["fly:x", "apply:t", "apply:"])
+def test_keys_that_the_review_would_refuse_are_refused_when_they_are_set(keys: str):
+    done = invoke("config", "set", "review.keys", keys)
+    assert done.exit_code == 2, done.output
+    assert "hint: " in done.stderr
+    assert not locate().config.exists(), "nothing is written"
+    assert invoke("config", "set", "review.keys", "apply:x").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ("-1", "ceilings.usd cannot be -1: it takes a number of at least 0"),
+        ("-.5", "ceilings.usd"),
+        ("inf", "for none write a number that no night reaches"),
+        ("-inf", "ceilings.usd"),
+        ("nan", "ceilings.usd"),
+    ],
+)
+def test_a_ceiling_below_zero_or_without_end_is_refused_in_its_own_words(value: str, said: str):
+    for arguments in (["ceilings.usd", value, "--json"], ["--json", "--", "ceilings.usd", value]):
+        done = invoke("config", "set", *arguments)
+        assert done.exit_code == 2, done.output
+        assert said in done.stderr
+        assert "No such option" not in done.stderr
+    assert not locate().config.exists()
+
+
+def test_every_place_is_listed():
+    places = json.loads(invoke("config", "path", "--json").stdout)
+    assert {name: Path(place) for name, place in places.items()} == {
+        name: getattr(locate(), name) for name in ("config", "data", "cache", "log")
+    }
+
+
+def test_the_commands_without_json_are_those_that_are_said_to_have_none():
+    def walk(command: Any, name: str) -> Iterator[str]:
+        for one, below in getattr(command, "commands", {}).items():
+            yield from walk(below, f"{name} {one}".strip())
+        if not hasattr(command, "commands") and not any("--json" in one.opts for one in command.params):
+            yield name
+
+    assert set(walk(get_command(app), "")) == {"logs", "daemon"}
 
 
 def test_without_home_the_commands_work_or_say_what_is_missing(sleeper: Sleeper):

@@ -344,9 +344,11 @@ def test_without_a_daemon_an_order_is_kept_and_a_night_is_not_promised(sleeper: 
 # --- once ----------------------------------------------------------------------------------------
 
 
-def once(sleeper: Sleeper) -> int:
+def once(sleeper: Sleeper, said: str = "") -> int:
     process = sleeper.start("daemon", "--once")
-    process.communicate(timeout=LONG_S)
+    _, told = process.communicate(timeout=LONG_S)
+    assert said in told
+    assert bool(told) == bool(process.returncode), "it says why it did nothing"
     return process.returncode
 
 
@@ -354,11 +356,11 @@ def test_once_works_the_night_that_is_due_and_ends_with_its_code(
     sleeper: Sleeper, database, any_time, model: ChatModel
 ):
     sleeper.work()
-    assert once(sleeper) == 3, "it was never there before, so nothing is due"
+    assert once(sleeper, "no night is due, next night ") == 3, "it was never there before, so nothing is due"
     assert model.requests == []
     make_due(database)
     sleeper.set(service_min_disk_gb=10_000_000)
-    assert once(sleeper) == 75
+    assert once(sleeper, "a night is due and waits: ") == 75
     assert model.requests == []
     sleeper.set(service_min_disk_gb=0)
     assert once(sleeper) == 0

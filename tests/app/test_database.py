@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import getpass
+import os
 import sqlite3
 import stat
 import subprocess
@@ -80,8 +82,29 @@ def test_something_that_is_no_database_is_an_error_with_a_way_out(tmp_path: Path
     path.write_text("no database at all, but long enough to be read as a header " * 20)
     with pytest.raises(AppError) as caught:
         connect(path)
+    assert f"{path} is not a database" in caught.value.message
     assert "move it away" in caught.value.hint
+    assert "disk space" not in caught.value.hint
     assert "what was proposed, decided and spent is forgotten" in caught.value.hint
+
+
+@pytest.mark.parametrize("barred", ["", "state.db", "state.db-wal"])
+def test_what_may_not_be_written_is_named_with_who_may_not(tmp_path: Path, barred: str, monkeypatch):
+    path = tmp_path / "state.db"
+    connect(path).close()
+    (tmp_path / "state.db-wal").touch()
+    # The superuser, as whom tests may run, may write whatever its mode says.
+    monkeypatch.setattr(os, "access", lambda one, mode: Path(one) != tmp_path / barred)
+    with (
+        pytest.raises(AppError) as caught,
+        database.explained(path),
+        closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as connection,
+    ):
+        connection.execute("delete from splits")
+    assert f"cannot write {tmp_path / barred} as {getpass.getuser()}" in caught.value.message
+    assert "readonly" in caught.value.message
+    assert "SKILLOPT_SLEEP_HOME" in caught.value.hint
+    assert "move it away" not in caught.value.hint
 
 
 def test_a_transaction_that_fails_leaves_nothing(tmp_path: Path):

@@ -26,6 +26,7 @@ from skillopt_sleep.paths import locate
 from skillopt_sleep.settings import Settings
 from skillopt_sleep.store.counts import count_sessions
 from skillopt_sleep.store.database import connect
+from tests.replay.models.test_openai_compatible import find_free_port
 from tests.support.chat_server import RULE, ChatModel
 from tests.support.transcripts import work_for_days
 
@@ -154,6 +155,7 @@ def test_a_demo_ends_with_what_was_learned_and_how_to_go_on(model: ChatModel, ro
     assert reviews
     assert all(f"SKILLOPT_SLEEP_HOME={root} " in line for line in reviews), "the user's own home has none"
     assert "skillopt-sleep doctor" in done.stdout
+    assert "Give it to no other: harvest, run and install" in done.stdout
     monkeypatch.setenv("SKILLOPT_SLEEP_HOME", str(root))
     review = CliRunner().invoke(app, ["review"])
     assert review.exit_code == 0
@@ -273,6 +275,32 @@ def test_without_a_network_the_demo_says_what_it_tried(monkeypatch: pytest.Monke
 def test_a_model_that_is_not_known_is_told(model: str, said: str, monkeypatch: pytest.MonkeyPatch):
     pretend(monkeypatch, runtime=True)
     assert_stopped(demo("--model", model), said)
+
+
+def test_a_server_that_nobody_started_ends_the_demo_at_once_and_says_so():
+    done = demo("--model", f"vllm:http://127.0.0.1:{find_free_port()}/v1#m")
+    assert_stopped(done, "the target cannot be reached: 127.0.0.1:")
+    assert "is a server running at http://127.0.0.1:" in done.stderr
+    assert "goes on with this night" not in done.stderr, "the next demo begins anew"
+
+
+def test_a_demo_whose_night_failed_does_not_put_it_down_to_the_model(model: ChatModel):
+    model.refuses = lambda request: 400
+    done = demo("--model", model.spec)
+    assert done.exit_code == 1, done.output
+    assert "It failed, so nothing was learned or staged." in done.stdout
+    assert "HTTP 400" in done.stdout
+    assert "learned nothing that" not in done.stdout
+
+
+def test_only_a_model_on_this_machine_is_said_to_need_no_key(model: ChatModel, monkeypatch):
+    said = "It runs on this machine: no key, no account."
+    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+    done = demo("--model", "openai:gpt-5")
+    assert_stopped(done, "the demo takes no key of yours along, and openai:gpt-5 needs one")
+    assert said not in done.stderr
+    assert said in demo("--model", model.spec).stderr
+    assert "takes no key" in demo("--help").stdout
 
 
 def test_an_agent_that_is_not_known_is_wrong_usage():

@@ -125,7 +125,7 @@ async def test_a_judge_whose_service_was_down_has_not_failed_and_is_tried_the_ne
 
 
 def test_how_a_judge_did_can_be_looked_at(writer: Sleeper, model: ChatModel):
-    assert json.loads(writer.sleep("gate", "judges", "--json")) == []
+    assert json.loads(writer.sleep("gate", "judges", "--json", expect=3)) == []
     writer.sleep("gate", "judges", expect=3)
     model.judge = judge_soundly
     writer.night()

@@ -16,6 +16,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from skillopt_replay.models.catalogue import ENTRIES
 from skillopt_replay.rollouts import Rollout
 from skillopt_sleep.config import set_value
 from skillopt_sleep.paths import locate
@@ -24,6 +25,7 @@ from skillopt_sleep.store.nights import last_night
 from skillopt_sleep.store.proposals import read_proposals
 from tests.app.conftest import Sleeper, photograph
 from tests.conftest import git
+from tests.replay.models.test_openai_compatible import find_free_port
 from tests.support.chat_server import RULE, TEST_RULE, ChatModel
 from tests.support.transcripts import PACKAGES
 
@@ -288,6 +290,32 @@ def test_a_dry_run_says_when_the_agent_that_is_named_is_not_there(sleeper: Sleep
     assert any("target.command" in note for note in what_to_do)
 
 
+def test_a_dry_run_names_who_would_work(sleeper: Sleeper, model: ChatModel):
+    sleeper.work()
+    sleeper.set(optimizer_model="anthropic:claude-x", judge_model="ollama:j")
+    report = sleeper.night("--dry-run")
+    assert report["target"] == f"chat, model {model.spec}"
+    assert (report["optimizer"], report["judge"]) == ("anthropic:claude-x", "ollama:j")
+    text = sleeper.sleep("run", "--dry-run")
+    assert f"- target: chat, model {model.spec}\n- optimizer: anthropic:claude-x\n- judge: ollama:j\n" in text
+    sleeper.set(target_agent="command", target_command='["my-agent", "--fast"]', target_model="m1")
+    assert sleeper.night("--dry-run")["target"] == "my-agent --fast, model m1"
+
+
+def test_a_dry_run_says_what_a_night_would_fetch_first(sleeper: Sleeper):
+    sleeper.work()
+    sleeper.set(target_model="", optimizer_model="local:qwen2.5-coder-0.5b")
+    first = [note for note in sleeper.night("--dry-run")["notes"] if "fetch" in note]
+    assert first == [
+        "the model qwen2.5-coder-1.5b is not here yet: a night would fetch 1.1 GB first",
+        "the model qwen2.5-coder-0.5b is not here yet: a night would fetch 0.5 GB first",
+    ]
+    locate().models.mkdir(parents=True)
+    for entry in ENTRIES:
+        (locate().models / entry.file).touch()
+    assert not [note for note in sleeper.night("--dry-run")["notes"] if "fetch" in note]
+
+
 def test_a_dry_run_asks_no_model_and_leaves_no_trace_but_the_index(
     sleeper: Sleeper, model: ChatModel, database
 ):
@@ -432,6 +460,22 @@ def test_the_first_lasting_refusal_ends_the_night_and_the_next_run_goes_on_with_
     assert again == [], "what was answered is not asked again"
 
 
+def test_a_night_whose_server_on_this_machine_was_never_started_ends_at_once_and_goes_on_later(
+    sleeper: Sleeper, model: ChatModel, database
+):
+    sleeper.work()
+    port = find_free_port()
+    sleeper.set(target_model=f"vllm:http://127.0.0.1:{port}/v1#m", optimizer_model=model.spec)
+    done = sleeper.start("run", "--json")
+    _, told = done.communicate(timeout=30)
+    assert done.returncode == 1, told
+    assert f"the target cannot be reached: 127.0.0.1:{port}" in told
+    assert f"is a server running at http://127.0.0.1:{port}/v1?" in told
+    assert "hint: start the server; then" in told
+    assert "goes on with this night" in told
+    assert last_night(database).state == "running"
+
+
 def test_an_agent_that_is_updated_during_a_night_ends_it_and_the_next_run_goes_on_with_the_new_one(
     sleeper: Sleeper, model: ChatModel, database, tmp_path: Path
 ):
@@ -543,7 +587,7 @@ def test_a_night_that_was_cut_off_goes_on_and_pays_nothing_twice(
     night = last_night(database)
     assert night
     assert night.state == "running"
-    assert "unfinished" in sleeper.sleep("status")
+    assert "interrupted: the next run goes on with it" in sleeper.sleep("status")
 
     cut_at = len(model.requests)
     model.hangs = lambda request: False

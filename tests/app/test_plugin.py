@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 
 import pytest
 
 from skillopt_replay.skills import Skill
 from skillopt_sleep.night.catalogue import find_skills
+from skillopt_sleep.paths import locate
 from skillopt_sleep.plugin import CLIENTS, GUIDE
+from skillopt_sleep.service.record import digest
 from skillopt_staging.lint import lint
 from tests.app.test_cli import invoke
 from tests.app.test_service_install import photograph
@@ -26,14 +29,41 @@ def test_the_guide_is_a_skill_of_the_client_and_goes_without_a_trace(client: str
     done = invoke("plugin", "install", client, "--json")
     assert done.exit_code == 0, done.output
     path = folder / "skillopt-sleep" / "SKILL.md"
-    assert json.loads(done.stdout) == {"client": client, "path": str(path), "state": "installed"}
+    assert json.loads(done.stdout) == {"client": client, "path": str(path), "state": "installed", "kept": ""}
     assert path.read_text() == GUIDE
     assert json.loads(invoke("plugin", "install", client, "--json").stdout)["state"] == "unchanged"
-    path.write_text(GUIDE.replace("Sum them up", "Tell"))
+    path.write_text(write_as_another_version())
     assert json.loads(invoke("plugin", "install", client, "--json").stdout)["state"] == "upgraded"
     assert invoke("plugin", "uninstall", client).exit_code == 0
     assert photograph(private_home) == before
     assert invoke("plugin", "uninstall", client).exit_code == 3
+
+
+@pytest.mark.parametrize("deed", ["install", "uninstall"])
+@pytest.mark.parametrize("of", ["this version", "another version", "one without a seal"])
+def test_what_the_user_edited_in_the_guide_is_kept_and_said(deed: str, of: str, private_home: Path):
+    path = private_home / ".claude/skills/skillopt-sleep/SKILL.md"
+    invoke("plugin", "install", "claude")
+    text = write_as_another_version() if of == "another version" else GUIDE
+    if of == "one without a seal":
+        text = re.sub("<!-- As it was written: .* -->\n", "", text)
+    mine = text + "\n- Never at noon.\n"
+    path.write_text(mine)
+    done = invoke("plugin", deed, "claude")
+    assert done.exit_code == 0, done.output
+    (kept,) = locate().data.glob("guide-edited-*")
+    assert kept.read_text() == mine
+    assert f"you had edited it, and your version is kept: {kept}" in done.stdout
+    assert not path.exists() or path.read_text() == GUIDE
+    assert invoke("uninstall", "--purge", "--yes").exit_code == 0
+    assert not kept.exists()
+
+
+def write_as_another_version() -> str:
+    """Return the guide as a version of this program with other words would have written it."""
+    bare = re.sub("<!-- As it was written: .* -->\n", "", GUIDE)
+    other = bare.replace("Sum them up", "Tell")
+    return GUIDE.replace(digest(bare.encode()), digest(other.encode())).replace("Sum them up", "Tell")
 
 
 def test_a_skill_of_the_users_by_that_name_stays(private_home: Path):

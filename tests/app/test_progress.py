@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from skillopt_harvesters.harvest import Harvest
+from skillopt_replay.rollouts import Fault
+from skillopt_replay.throttle import Throttle
 from skillopt_sleep.cli import progress
 from skillopt_sleep.events import Event
 from skillopt_sleep.night import harvesting
@@ -104,6 +106,9 @@ def test_without_a_terminal_a_stage_has_a_line_at_its_beginning_and_one_at_its_e
         for done in range(4):
             listen(Event(stage="harvest", done=done, total=3, bytes_done=done, bytes_total=3))
     assert written.getvalue() == "harvest looking\nharvest 3/3, 3.0 of 3.0 B\n"
+    with progress.follow():
+        Throttle(2).note(Fault.NETWORK)
+    assert "a run failed (network); the next one starts in " in written.getvalue()
     with progress.follow(quiet=True) as listen:
         listen(Event(stage="mine"))
     assert "mine" not in written.getvalue()

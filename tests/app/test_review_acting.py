@@ -124,7 +124,7 @@ async def test_what_was_chosen_is_tested_again_tonight():
         seen = await press("t")
         assert isinstance(app.screen, Choose)
         assert "Not gated as it stands: only the whole was tested" in seen
-        assert "Now (n)" not in seen
+        assert "Now (w)" not in seen
         await press("t")
         assert desk.asked == [("gate", "n12-commit-messages", (2,), None)]
         assert app.selected.skill == "run-the-tests"
@@ -137,6 +137,9 @@ async def test_or_at_once_in_a_night_of_its_own():
         await press("e", "t", "escape")
         assert desk.asked == []
         await press("t", "n")
+        assert not isinstance(app.screen, Choose), "n is no everywhere"
+        assert desk.asked == []
+        await press("t", "w")
         assert desk.asked == [("gate", "n12-commit-messages", None, EDITED)]
         assert nights == ["commit-messages"]
 
@@ -247,6 +250,21 @@ async def test_keys_are_the_users_to_choose_and_the_help_tells_them():
 def test_an_unknown_action_in_the_keys_is_told():
     with pytest.raises(UsageError, match="no action 'aply'"):
         read_keys(["aply:x"])
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        (["apply:t"], "t would do two things: gate, and apply"),
+        (["apply:x", "undo:x"], "x would do two things: undo, and apply"),
+        (["apply:question_mark"], r"\? would do two things: help, and apply"),
+        (["apply:j"], "j would do two things: apply, and the lists: next, previous"),
+    ],
+)
+def test_a_key_that_would_do_two_things_is_told(keys: list[str], said: str):
+    with pytest.raises(UsageError, match=said):
+        read_keys(keys)
+    assert read_keys(["apply:t", "gate:a"]) == {"apply": "t", "gate": "a"}, "changed round, each does one"
 
 
 def test_every_action_is_in_the_help_and_no_key_does_two_things():

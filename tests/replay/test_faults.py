@@ -105,4 +105,5 @@ def test_only_what_waiting_does_not_mend_is_permanent():
         Fault.MODEL,
         Fault.MONEY,
         Fault.REPLACED,
+        Fault.ABSENT,
     }

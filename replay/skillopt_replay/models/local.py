@@ -6,6 +6,8 @@ import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from skillopt_replay.errors import Unavailable
 from skillopt_replay.models.openai_compatible import OpenAICompatible
 from skillopt_replay.models.prices import FREE
@@ -108,13 +110,15 @@ class LocalModel:
                         client = await self._restart()
                     except Unavailable as error:
                         return self._failed(error.message)
-            return await client.complete(
+            done = await client.complete(
                 messages,
                 schema=schema,
                 max_tokens=max_tokens,
                 temperature=temperature,
                 seed=0 if seed is None else seed,
             )
+        # Nobody else has to start it: the next call does.
+        return msgspec.structs.replace(done, fault=Fault.NETWORK) if done.fault is Fault.ABSENT else done
 
     def _failed(self, error: str) -> Completion:
         spent = Usage(cost_usd=0.0)

@@ -116,7 +116,7 @@ def make_remedies(server: Server) -> dict[Fault, str]:
         Fault.MONEY: f"{account} has to be topped up",
         Fault.MODEL: "; ".join(filter(None, [model, preset.remedy.replace("MODEL", server.model)])),
     }
-    return {**remedies, Fault.NETWORK: reach} if reach else remedies
+    return {**remedies, Fault.NETWORK: reach, Fault.ABSENT: reach} if reach else remedies
 
 
 def _split(preset: Preset, rest: str, env: Mapping[str, str]) -> tuple[str, str]:

@@ -150,9 +150,9 @@ class Service:
                 f"no reply within {self._timeout_s:.0f} s", Fault.NETWORK, transient=True, paid=True
             )
         except httpx2.TransportError as error:
-            fault = Fault.CUT if received else Fault.NETWORK
             unheard = isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.ProxyError)
             absent = isinstance(error, httpx2.ConnectError) and is_loopback(self.url) and not self._answered
+            fault = Fault.ABSENT if absent else Fault.CUT if received else Fault.NETWORK
             return Failure(f"{self.host}: {_describe(error)}", fault, transient=not absent, paid=not unheard)
         except httpx2.HTTPError as error:
             # A reply that came, and cannot be decoded.

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import textwrap
@@ -19,8 +20,10 @@ import pytest
 from skillopt_replay.errors import Unavailable
 from skillopt_replay.models import serving
 from skillopt_replay.models.local import LocalModel
+from skillopt_replay.models.openai_compatible import OpenAICompatible
 from skillopt_replay.models.serving import ServerSettings, count_cores, require_runtime
 from skillopt_replay.protocols import Message
+from skillopt_replay.rollouts import Fault
 
 # Read at import: the tests' own environment is emptied.
 REAL_MODEL = os.environ.get("SKILLOPT_TEST_MODEL", "")
@@ -102,6 +105,17 @@ async def test_another_user_of_the_machine_cannot_use_the_server(fake_runtime, m
         key = model._server.key
     assert reply.status_code == 401
     assert key not in command
+
+
+async def test_a_server_of_our_own_that_is_gone_is_nothing_for_the_user_to_start(fake_runtime, model_file):
+    async with local(model_file) as model:
+        await model._client.close()
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            model._client = OpenAICompatible(f"http://127.0.0.1:{taken.getsockname()[1]}", "tiny")
+            done = await model.complete(ask("x"))
+    assert done.error
+    assert done.fault is Fault.NETWORK
 
 
 async def test_a_server_that_dies_is_started_again_twice_and_then_given_up(fake_runtime, model_file):

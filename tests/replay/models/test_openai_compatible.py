@@ -50,7 +50,7 @@ async def test_a_server_here_that_was_never_there_is_not_waited_for():
     patience = Patience(attempts=3, first_wait_s=30.0, longest_wait_s=30.0)
     async with OpenAICompatible(f"http://127.0.0.1:{find_free_port()}", "m", patience=patience) as model:
         done = await asyncio.wait_for(model.complete(ASK), 10)
-    assert done.fault is Fault.NETWORK
+    assert done.fault is Fault.ABSENT
     assert done.usage.tokens == 0
 
 
