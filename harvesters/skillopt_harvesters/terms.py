@@ -111,7 +111,7 @@ def find_terms(skeleton: Sequence[str]) -> tuple[Term, ...]:
         elif token.startswith("<"):
             terms.append(Term(VALUE, tail))
         elif is_cjk(token):
-            if token + following in _SAME:
+            if following and token + following in _SAME:
                 terms.append(Term(_SAME[token + following], marked))
                 next(tokens)
             elif token not in _PARTICLES:

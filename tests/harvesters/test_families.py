@@ -167,6 +167,16 @@ def test_no_prompt_crashes_what_groups_it(text):
     group([ask(f"x{text}")])
 
 
+@given(st.text("写修删除复编新增请帮我吗 a", min_size=1, max_size=12))
+def test_no_chinese_prompt_crashes_what_groups_it(text):
+    assert group_prompts(text, text)
+
+
+@pytest.mark.parametrize("prompt", ["这个怎么写", "这个 bug 帮我修", "先别删", "写"])
+def test_a_chinese_prompt_may_end_with_its_deed(prompt):
+    assert group_prompts(prompt, prompt) == [[prompt, prompt]]
+
+
 @given(st.lists(st.sampled_from([one for pair in ALIKE + UNLIKE for one in pair]), max_size=12), st.data())
 def test_the_order_in_which_sessions_are_given_does_not_matter(prompts, data):
     asks = [ask(prompt, number) for number, prompt in enumerate(prompts)]
