@@ -47,6 +47,7 @@ UNLIKE = [
     ("检查接口文档", "翻译接口文档"),
     ("更新依赖", "分析依赖"),
     ("部署后台服务", "重启后台服务"),
+    ("修复登录页的样式问题", "优化登录页的样式问题"),
     ("给 server.py 加上日志", "删掉 server.py 的日志"),
     ("write a Makefile for this project", "write a Dockerfile for the worker"),
     ("Write a test for session handling", "Add a migration for session handling"),
