@@ -13,7 +13,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillopt_harvesters.normalise import is_cjk
-from skillopt_harvesters.terms import LIGHT, PRODUCING, VALUE, Term, weigh
+from skillopt_harvesters.terms import CJK_DEEDS, LIGHT, PRODUCING, VALUE, Term, weigh
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -70,7 +70,9 @@ class Frames:
         frame = self._chosen[terms] if terms in self._chosen else self._choose(terms)
         if frame is not None:
             left_out = terms[frame.start : frame.end]
-            kept = [term.word for term in left_out if term.word in self._kept.get(frame.key, ())]
+            # A deed that opens a Chinese ask is no value, however many deeds its things take.
+            kept = [terms[0].word] if frame.start == 0 and terms[0].word in CJK_DEEDS else []
+            kept += [term.word for term in left_out if term.word in self._kept.get(frame.key, ())]
             said = (*_constant(terms, frame), *kept)
             core = {word: 1.0 for word in said if not self.is_value(word)}
         else:

@@ -64,6 +64,23 @@ year yearly
 恢复
 合并
 拆分
+运行 执行
+检查 审查 审核 评审
+分析
+解释 讲解
+翻译
+润色
+总结 概括
+整理
+修改
+更新
+优化
+重构
+部署
+重启
+提交
+发布
+回滚
 """
 _PREPOSITIONS_TEXT = (
     "for to of in on at by from with into onto about as around covering over under via per using "
@@ -111,7 +128,7 @@ def find_terms(skeleton: Sequence[str]) -> tuple[Term, ...]:
         elif token.startswith("<"):
             terms.append(Term(VALUE, tail))
         elif is_cjk(token):
-            if token + following in _SAME:
+            if following and token + following in _SAME:
                 terms.append(Term(_SAME[token + following], marked))
                 next(tokens)
             elif token not in _PARTICLES:

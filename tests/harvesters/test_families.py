@@ -27,6 +27,8 @@ ALIKE = [
     ("Rename `foo` to `bar`", "rename `a.b` to `c`"),
     ("为登录表单编写单元测试", "请帮我为搜索索引编写单元测试"),
     ("启用功能开关 a", "打开功能开关 b"),
+    ("运行支付模块的测试", "执行订单模块的测试"),
+    ("给部署脚本补充中文注释", "给检查工具补充中文注释"),
     ("Add the rich package to the project", "Add the httpx package to the project"),
     ("add an entry to CHANGELOG.md", "add a changelog entry for the new button"),
 ]
@@ -42,6 +44,10 @@ UNLIKE = [
     ("启用功能开关 a", "禁用功能开关 a"),
     ("升级依赖 react", "降级依赖 react"),
     ("导入用户数据", "导出用户数据"),
+    ("检查接口文档", "翻译接口文档"),
+    ("更新依赖", "分析依赖"),
+    ("部署后台服务", "重启后台服务"),
+    ("修复登录页的样式问题", "优化登录页的样式问题"),
     ("给 server.py 加上日志", "删掉 server.py 的日志"),
     ("write a Makefile for this project", "write a Dockerfile for the worker"),
     ("Write a test for session handling", "Add a migration for session handling"),
@@ -79,6 +85,13 @@ def test_what_is_done_to_the_same_things_stays_apart(templates):
     assert sorted(map(sorted, made)) == sorted(
         sorted(template.format(thing) for thing in things) for template in templates
     )
+
+
+def test_chinese_deeds_on_the_same_things_stay_apart():
+    deeds, things = ("优化", "分析", "检查"), ("首页", "购物车", "登录页", "订单列表")
+    families = [[f"{deed}{thing}的加载速度" for thing in things] for deed in deeds]
+    found = group_prompts(*(prompt for alike in zip(*families, strict=True) for prompt in alike))
+    assert sorted(map(sorted, found)) == sorted(map(sorted, families))
 
 
 def test_words_that_stand_with_everything_are_values_and_do_not_join_asks():
@@ -165,6 +178,16 @@ def test_likeness_is_symmetric_and_at_most_one(words, data):
 def test_no_prompt_crashes_what_groups_it(text):
     find_terms(normalise(text))
     group([ask(f"x{text}")])
+
+
+@given(st.text("写修删除复编新增请帮我吗 a", min_size=1, max_size=12))
+def test_no_chinese_prompt_crashes_what_groups_it(text):
+    assert group_prompts(text, text)
+
+
+@pytest.mark.parametrize("prompt", ["这个怎么写", "这个 bug 帮我修", "先别删", "写"])
+def test_a_chinese_prompt_may_end_with_its_deed(prompt):
+    assert group_prompts(prompt, prompt) == [[prompt, prompt]]
 
 
 @given(st.lists(st.sampled_from([one for pair in ALIKE + UNLIKE for one in pair]), max_size=12), st.data())

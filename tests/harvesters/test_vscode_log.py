@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skillopt_harvesters import SOURCES, MemoryClaims, Resume, read_file
+from skillopt_harvesters.turns import MAX_ANSWER
 from tests.support.vscode_chats import FILE, Chat, delete, push, put, terminal, tool
 
 VSCODE = SOURCES["vscode"]
@@ -114,6 +116,29 @@ def test_a_log_is_read_as_the_state_it_leads_to_at_once_and_in_pieces(tmp_path_f
     assert at_once.session.skipped == 0
     assert (at_once.session.started, at_once.session.ended) == (expected.started, expected.ended)
     read_in_pieces(path, cuts, at_once)
+
+
+def test_a_long_answer_that_came_in_pieces_is_read_as_the_whole_of_it(tmp_path):
+    chat, parts = Chat(session="log"), [{"value": f"{number} " * 50_000} for number in range(30)]
+    chat.ask("tell me all")
+    path = chat.write_log(tmp_path, [push(["requests", 0, "response"], part) for part in parts])
+    chat.requests[0]["response"] = parts
+    document = tmp_path / "log.json"
+    document.write_text(json.dumps(chat.state))
+    assert read_file(VSCODE, path)[0].session.turns == read_file(VSCODE, document)[0].session.turns
+
+
+def test_an_answer_in_very_many_pieces_is_read_in_linear_time(tmp_path):
+    def take(pieces: int) -> float:
+        chat = Chat(session="log")
+        chat.ask("tell me all")
+        path = chat.write_log(tmp_path, [push(["requests", 0, "response"], {"value": "x"})] * pieces)
+        start = time.process_time()
+        [reading] = read_file(VSCODE, path)
+        assert reading.session.turns[0].answer == "x" * min(pieces, MAX_ANSWER)
+        return time.process_time() - start
+
+    assert min(take(16_000) for _ in range(2)) < 8 * max(take(4_000) for _ in range(2))
 
 
 def read_in_pieces(path: Path, cuts: list[int], at_once) -> None:

@@ -220,6 +220,9 @@ LEXICON = Lexicon(
         (?:that was |it was )?my (?:bad|mistake|fault|error)
         (?:it(?:'s| has) )?never (?:been|looked|worked) better
         (?:don't|do not) (?:stop|change (?:anything|a thing))(?: now)?
+        (?:(?:there(?:'s| is) )?no|you don't) need to \
+        (?:change|fix|redo|worry|hurry|rush|apologi[sz]e|explain)\
+        (?: (?:it|that|this|anything|a thing|about (?:it|that|this)))?(?: now| here)?
         don't (?:worry|bother|mind)(?: about (?:it|that|this))?
         (?:don't|do not) worry(?: about [\w' -]{{1,60}})?
         not (?:needed|necessary) / always (?:great|good|nice|a pleasure)

@@ -9,6 +9,7 @@ import msgspec
 from skillopt_harvesters.sources.loose import NULL, decode_any, opening_of
 from skillopt_harvesters.sources.skim import Wanted
 from skillopt_harvesters.sources.vscode.parts import (
+    MAX_TEXT,
     Piece,
     drop_early_text,
     find_markdown,
@@ -61,8 +62,13 @@ def change_response(ask: Ask, operation: Operation, path: list[str | int]) -> No
     if not path:
         if operation.i is not None and operation.i >= 0:
             del ask.pieces[operation.i :]
-        ask.pieces.extend(read_pieces(operation.v) if opening_of(operation.v) == b"[" else [])
-        drop_early_text(ask.pieces)
+        pushed = read_pieces(operation.v) if opening_of(operation.v) == b"[" else []
+        ask.pieces.extend(pushed)
+        ask.pushed += sum(len(piece.text) for piece in pushed)
+        if ask.pushed > MAX_TEXT:
+            # Not after every operation: each would look at all pieces before it.
+            drop_early_text(ask.pieces)
+            ask.pushed = 0
         return
     try:
         place = int(path[0])

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _SKILL_FILE = re.compile(r"/([^/\s()<>]+)/SKILL\.md\b")
-_MAX_TEXT = 1024 * 1024
+MAX_TEXT = 1024 * 1024
 # How a call was confirmed: denied, or skipped by the user.
 _REFUSED = (0, 5)
 
@@ -116,7 +116,7 @@ _decode_list = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
 def drop_early_text(pieces: list[Piece]) -> None:
     """Keep the last text only of a response that has very much of it: the answer is at its end."""
-    room = _MAX_TEXT
+    room = MAX_TEXT
     for place in range(len(pieces) - 1, -1, -1):
         piece = pieces[place]
         room -= len(piece.text)

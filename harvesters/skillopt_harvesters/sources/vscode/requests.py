@@ -102,7 +102,8 @@ class Ask(msgspec.Struct):
     """What is kept of a request while its log may still change it.
 
     `automatic` are the reasons why nobody typed it; `withdrawn` says that the user went back to before it;
-    `hollow` that what was typed is not where it should be.
+    `hollow` that what was typed is not where it should be. `pushed` counts the characters that came to
+    `pieces` since early text was last dropped.
     """
 
     id: str = ""
@@ -112,6 +113,7 @@ class Ask(msgspec.Struct):
     started: str | None = None
     ended: str | None = None
     pieces: list[Piece] = []
+    pushed: int = 0
     agent: str = ""
     extension: str = ""
     version: str = ""

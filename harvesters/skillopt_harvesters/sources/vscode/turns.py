@@ -9,7 +9,7 @@ from skillopt_harvesters.claims import Copies, mark_of
 from skillopt_harvesters.drafts import SessionDraft
 from skillopt_harvesters.records import Signal, Tokens
 from skillopt_harvesters.sources.copilot import words
-from skillopt_harvesters.sources.vscode.parts import Piece
+from skillopt_harvesters.sources.vscode.parts import Piece, drop_early_text
 from skillopt_harvesters.sources.vscode.requests import Ask
 from skillopt_harvesters.turns import MAX_ANSWER, MAX_PROMPT, TurnDraft
 
@@ -62,6 +62,7 @@ def add_turn(session: SessionDraft, ask: Ask, copies: Copies) -> None:
 
 def _fill(turn: TurnDraft, ask: Ask) -> None:
     """Put a response into a turn. The text between two calls is one message, however many parts it has."""
+    drop_early_text(ask.pieces)
     text: list[str] = []
     for number, piece in enumerate(ask.pieces):
         if piece.kind == "text":
