@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 from typing import Any, ClassVar
 
+import msgspec
+
 from skillopt_replay.agents import claude_cli
 from skillopt_replay.agents.claude_cli import find_claude
 from skillopt_replay.agents.claude_code import ClaudeCode
-from tests.replay.real_suite import SKILL, Names, RealSuite, do, error, marks_for
+from skillopt_replay.rollouts import Outcome
+from tests.replay.real_suite import HELPERS, SKILL, Names, RealSuite, do, error, marks_for, play, plays_of
 
 PROGRAM = os.environ.get("SKILLOPT_TEST_CLAUDE", "")
 
@@ -19,6 +23,7 @@ pytestmark = marks_for(PROGRAM, "SKILLOPT_TEST_CLAUDE")
 class TestClaudeCode(RealSuite):
     tools = Names(shell="Bash", write="Write", skill="Skill")
     instructions = "CLAUDE.md"
+    helpers = False
     refusals: ClassVar[dict[str, Any]] = {
         "stop reason": do({"say": "I can't help with that."}, stop="refusal"),
         "status": error(400, "invalid_request_error", "Output blocked by content filtering policy"),
@@ -44,6 +49,30 @@ class TestClaudeCode(RealSuite):
     def open_refusing_agent(self, url, sandbox, home, monkeypatch):
         agent = self.open_agent(url, sandbox, home, monkeypatch, tools=["Read"])
         return agent, {"write": {"path": "hello.txt", "content": "hi\n"}}
+
+    async def test_no_helper_asks_the_model_beside_it(self, run, server):
+        server.set_script({"plays": HELPERS})
+        await run("Please delegate it")
+        log = [json.loads(line) for line in Path(server.log_path).read_text().splitlines()]
+        offered = {tool["name"] for entry in log for tool in entry["body"].get("tools", ())}
+        assert "Bash" in offered
+        assert not offered & {"Agent", "Task"}
+        assert plays_of(server) == ["delegate it"]
+
+    async def test_what_a_skill_in_a_fork_asks_for_counts_as_well(self, run, server):
+        forked = msgspec.structs.replace(SKILL, text=SKILL.text.replace("---\n", "---\ncontext: fork\n", 1))
+        server.set_script(
+            {
+                "plays": [
+                    play("greet it", do({"skill": forked.name})),
+                    {"name": "fork", "when": {}, "steps": [do({"shell": "echo inside"})]},
+                ]
+            }
+        )
+        rollout = await run("Please greet it", forked, tokens=8_000)
+        assert rollout.outcome is Outcome.LIMIT, rollout.error
+        assert "fork" in plays_of(server)
+        assert len(plays_of(server)) <= 8_000 // 1_200 + 1
 
     async def test_what_it_cost_is_told(self, run):
         rollout = await run(skill=SKILL)
