@@ -17,7 +17,7 @@ from urllib.parse import quote, quote_plus, unquote
 import msgspec
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 MASK = "[redacted:credential]"
 _ESCAPED = re.compile(r"%[0-9A-F]{2}")
@@ -32,6 +32,8 @@ _MISWRITTEN = re.compile(r"\s*(?:[A-Za-z][A-Za-z0-9+.-]*:?/+)?[^/?#:\s]+:(?!\d*[
 _BETWEEN = re.compile(r"[\s\"',;:={}\[\]@]+|\\n")
 _LINES = re.compile(r"\r?\n|\\n")
 _SCHEME = re.compile(r"(?:bearer|basic|token)\s+(\S.*)", re.IGNORECASE | re.DOTALL)
+_ARGUMENT = re.compile(r"(-{0,2}[A-Za-z][\w.-]*)(?:=(.*))?", re.DOTALL)
+_HEADER = re.compile(r"([A-Za-z][\w-]*):\s*(.*)", re.DOTALL)
 _MADE_BY_CHANCE = re.compile(r"(?=.*[0-9])(?=.*[A-Za-z]).{16}", re.DOTALL)
 # Where programs break lines, which in mails and shells end with a sign, in a diff begin with one, and in JSON
 # end with two characters; and where they colour what they looked for.
@@ -66,6 +68,25 @@ def find_secrets(
 def find_all(env: Mapping[str, str]) -> tuple[str, ...]:
     """Return the secrets of variables each of which is one, the passwords in their URLs among them."""
     return keep_long((*env.values(), *_find_logins(env), *_find_headers(env)))
+
+
+def find_in_arguments(arguments: Sequence[str]) -> tuple[str, ...]:
+    """Return the secrets among the arguments of a command: by the names before them, and in URLs.
+
+    `--api-key VALUE`, `--api-key=VALUE`, `API_KEY=VALUE`, `-H "Authorization: VALUE"`, `https://ME:VALUE@HOST`.
+    """
+    found: list[str] = []
+    for argument, following in zip(arguments, [*arguments[1:], ""], strict=False):
+        match = _ARGUMENT.fullmatch(argument)
+        name, value = (match[1], match[2]) if match else ("", argument)
+        if value is None:
+            value = following if name.startswith("-") and not following.startswith("-") else ""
+        if _SECRET_NAME.search(name) and not (value.isdecimal() or value.startswith(("/", "~/"))):
+            found.append(value)  # the number and the path are a limit, or where a key is kept
+        if (header := _HEADER.fullmatch(value)) and _SECRET_NAME.search(header[1]):
+            found.append(header[2])
+        found += _find_login("url", value)
+    return keep_long(found)
 
 
 def keep_long(values: Iterable[str]) -> tuple[str, ...]:

@@ -69,6 +69,26 @@ async def test_it_gets_the_prompt_the_skill_and_nothing_of_the_users_but_what_is
     assert [path.name for path in workspace.parent.iterdir()] == [workspace.name]
 
 
+async def test_keys_among_its_arguments_are_kept_nowhere(make_agent, make_task, tmp_path):
+    arguments = [
+        "--api-key", "plain-words-one", "--token=plain-words-two", "OTHER_PASSWORD=plain-words-three",
+        "-H", "Authorization: Bearer plain-words-four", "--header=X-Api-Key: plain-words-five",
+        "https://me:plain-words-six@example.com/v1", "--auth-token", "--careful", "--max-tokens", "200000000",
+        "--key-file", "/etc/my-agent/key", "--model", "plain-words-model",
+    ]  # fmt: skip
+    agent = make_agent(
+        'echo "$@"; cat; for word; do echo "no such option: $word" >&2; done; exit 3', *arguments
+    )
+    rollout = await replay(
+        make_task(), None, agent, root=tmp_path / "runs", sandbox=NoSandbox(), limits=Limits()
+    )
+    kept = repr(rollout)
+    for number in ("one", "two", "three", "four", "five", "six"):
+        assert f"plain-words-{number}" not in kept
+    for word in ("--careful", "200000000", "/etc/my-agent/key", "plain-words-model"):
+        assert word in kept
+
+
 async def test_without_a_skill_there_is_no_folder_of_one(make_agent, make_task, workspace):
     rollout = await make_agent('echo "[$SKILLOPT_SKILL_DIR]"').run(make_task(), None, workspace, Limits())
     assert rollout.answer == "[]"
