@@ -87,6 +87,25 @@ class Account:
                 self._dearest[kind] = dearest
             raise
 
+    def widen(self, number: int, estimate: Usage) -> int:
+        """Reserve this for a call under way where less is; return its number, which may be a new one.
+
+        Raises CeilingReached; then its reserve is as it was.
+        """
+        kind, first = self._running[number]
+        if first.tokens >= estimate.tokens and (first.cost_usd or 0.0) >= (estimate.cost_usd or 0.0):
+            return number
+        del self._running[number]
+        name, bound = self._admission.pause(number)
+        self.calls -= 1
+        try:
+            return self._begin(kind, estimate)
+        except CeilingReached:
+            self._running[number] = (kind, first)
+            self._admission.begin(number, name, bound)
+            self.calls += 1
+            raise
+
     def find_estimate(self, number: int) -> Usage:
         """Return what was reserved for a call under way."""
         return self._running[number][1]

@@ -97,6 +97,11 @@ class Admission:
         """Note a call as under way."""
         self._running[name] = (kind, bound)
 
+    def holds(self, name: Hashable, most: Usage) -> bool:
+        """Say whether as much as this is reserved for a call under way."""
+        bound = self._running[name][1]
+        return bound.usd >= (most.cost_usd or 0.0) and bound.tokens >= most.tokens
+
     def pause(self, name: Hashable) -> tuple[str, Amount]:
         """Take a call out for a moment, without letting others begin; `begin` puts it back."""
         return self._running.pop(name)

@@ -15,18 +15,30 @@ if TYPE_CHECKING:
     from skillopt_replay.rollouts import Usage
 
     Take = Callable[[Usage | None, str, Usage | None], Awaitable[None]]
+    Widen = Callable[[Usage], Awaitable[None]]
 
-_TAKE: ContextVar[Take | None] = ContextVar("take", default=None)
+_LISTENER: ContextVar[tuple[Take, Widen] | None] = ContextVar("listener", default=None)
 
 
 @contextmanager
-def listening(take: Take) -> Iterator[None]:
-    """Have `take` told of the attempts of what is awaited within."""
-    token = _TAKE.set(take)
+def listening(take: Take, widen: Widen) -> Iterator[None]:
+    """Have `take` told of the attempts of what is awaited within, and `widen` of larger reserves."""
+    token = _LISTENER.set((take, widen))
     try:
         yield
     finally:
-        _TAKE.reset(token)
+        _LISTENER.reset(token)
+
+
+async def reserve_at_least(bound: Usage) -> None:
+    """Say that the attempt which is about to begin may use this at most, in case less was reserved for it.
+
+    What a call may use can grow between its reserve and its beginning: others show meanwhile that the model
+    needs room to think. Raises CeilingReached when it would pass a ceiling; then the reserve is as it was.
+    """
+    listener = _LISTENER.get()
+    if listener is not None:
+        await listener[1](bound)
 
 
 async def begin_another(usage: Usage | None, why: str, bound: Usage | None = None) -> bool:
@@ -36,8 +48,8 @@ async def begin_another(usage: Usage | None, why: str, bound: Usage | None = Non
     (None: as much as the first). Returns whether a ledger has written it down.
     Raises CeilingReached when the other one would pass a ceiling.
     """
-    take = _TAKE.get()
-    if take is None:
+    listener = _LISTENER.get()
+    if listener is None:
         return False
-    await take(usage, why, bound)
+    await listener[0](usage, why, bound)
     return True

@@ -78,8 +78,14 @@ class MemoryLedger:
                 self._close(index, "failed", spent)
                 index = self._note(kind, key, bound or estimate)
 
+            async def widen(bound: Usage) -> None:
+                nonlocal number
+                number = self._account.widen(number, bound)
+                reserved = self._account.find_estimate(number)
+                self._entries[index] = msgspec.structs.replace(self._entries[index], estimate=reserved)
+
             try:
-                with listening(again):
+                with listening(again, widen):
                     result = await make()
             except BaseException:
                 # What a call that was cut off has cost is not known.

@@ -17,7 +17,7 @@ from urllib.parse import quote, quote_plus, unquote
 import msgspec
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 MASK = "[redacted:credential]"
 _ESCAPED = re.compile(r"%[0-9A-F]{2}")
@@ -32,6 +32,11 @@ _MISWRITTEN = re.compile(r"\s*(?:[A-Za-z][A-Za-z0-9+.-]*:?/+)?[^/?#:\s]+:(?!\d*[
 _BETWEEN = re.compile(r"[\s\"',;:={}\[\]@]+|\\n")
 _LINES = re.compile(r"\r?\n|\\n")
 _SCHEME = re.compile(r"(?:bearer|basic|token)\s+(\S.*)", re.IGNORECASE | re.DOTALL)
+# Of cookies, connection strings, queries and files of settings.
+_PART = re.compile(r"(?<![\w.-])([A-Za-z][\w .-]{0,40}?)[ \t]*[=:](?!//)[ \t]*([^;&\n]+)")
+_PART_NAME = re.compile(rf"{_SECRET_NAME.pattern}|pwd|session|\bsid\b", re.IGNORECASE)
+_ARGUMENT = re.compile(r"(-{0,2}[A-Za-z][\w.-]*)(?:=(.*))?", re.DOTALL)
+_HEADER = re.compile(r"([A-Za-z][\w-]*):\s*(.*)", re.DOTALL)
 _MADE_BY_CHANCE = re.compile(r"(?=.*[0-9])(?=.*[A-Za-z]).{16}", re.DOTALL)
 # Where programs break lines, which in mails and shells end with a sign, in a diff begin with one, and in JSON
 # end with two characters; and where they colour what they looked for.
@@ -56,7 +61,7 @@ def find_secrets(
     """
     found = [value for name, value in env.items() if _SECRET_NAME.search(name)]
     found += _named(route or {})
-    found += [*_find_logins(env), *_find_headers(env)]
+    found += [*_find_logins(env), *_find_parts(env)]
     if file is not None:
         # Names of plans and ways to sign in are shorter than any token.
         found += _strings(msgspec.json.decode(file), 2 * _SHORTEST)
@@ -65,7 +70,26 @@ def find_secrets(
 
 def find_all(env: Mapping[str, str]) -> tuple[str, ...]:
     """Return the secrets of variables each of which is one, the passwords in their URLs among them."""
-    return keep_long((*env.values(), *_find_logins(env), *_find_headers(env)))
+    return keep_long((*env.values(), *_find_logins(env), *_find_parts(env)))
+
+
+def find_in_arguments(arguments: Sequence[str]) -> tuple[str, ...]:
+    """Return the secrets among the arguments of a command: by the names before them, and in URLs.
+
+    `--api-key VALUE`, `--api-key=VALUE`, `API_KEY=VALUE`, `-H "Authorization: VALUE"`, `https://ME:VALUE@HOST`.
+    """
+    found: list[str] = []
+    for argument, following in zip(arguments, [*arguments[1:], ""], strict=False):
+        match = _ARGUMENT.fullmatch(argument)
+        name, value = (match[1], match[2]) if match else ("", argument)
+        if value is None:
+            value = following if name.startswith("-") and not following.startswith("-") else ""
+        if _SECRET_NAME.search(name) and not (value.isdecimal() or value.startswith(("/", "~/"))):
+            found.append(value)  # the number and the path are a limit, or where a key is kept
+        if (header := _HEADER.fullmatch(value)) and _SECRET_NAME.search(header[1]):
+            found.append(header[2])
+        found += _find_login("url", value)
+    return keep_long(found)
 
 
 def keep_long(values: Iterable[str]) -> tuple[str, ...]:
@@ -187,11 +211,27 @@ def _find_logins(env: Mapping[str, str]) -> list[str]:
     return [part for name, value in env.items() for part in _find_login(name, value)]
 
 
-def _find_headers(env: Mapping[str, str]) -> Iterator[str]:
-    """Yield what each of several headers in a variable holds, which need not look made by chance."""
+def _find_parts(env: Mapping[str, str]) -> Iterator[str]:
+    """Yield what each of several headers or cookies in a variable holds, and what else is named as a secret.
+
+    None of it need look made by chance.
+    """
     for name, value in env.items():
+        whole = any(word in name.lower() for word in ("headers", "cookie"))
+        if (settings := _read_object(value)) is not None:
+            yield from _strings(settings, 0) if whole else _named(settings)
+            continue
         if "headers" in name.lower():
             yield from (line.partition(":")[2] for line in _LINES.split(value))
+        yield from (part[2] for part in _PART.finditer(value) if whole or _PART_NAME.search(part[1]))
+
+
+def _read_object(value: str) -> dict[str, Any] | None:
+    try:
+        found = json.loads(value) if value.lstrip().startswith("{") else None
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
 
 
 def _find_login(name: str, value: str) -> list[str]:

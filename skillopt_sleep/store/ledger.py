@@ -89,8 +89,15 @@ class SqliteLedger:
             bound = most or bound
             await patiently(lambda: self._begin_another(kind, key, bound, usage, why))
 
+        async def widen(most: Usage) -> None:
+            nonlocal bound
+            if self._admission.holds((kind, key), most):
+                return
+            await patiently(lambda: self._widen(kind, key, most))
+            bound = most
+
         try:
-            with listening(again):
+            with listening(again, widen):
                 result = await make()
         except BaseException as error:
             # The call may have spent before it died, so its reserve stays counted; where the database
@@ -177,6 +184,19 @@ class SqliteLedger:
         try:
             with impatient(self._connection), transaction(self._connection):
                 self._close(kind, key, "failed", usage=usage, error=why)
+                self._reserve(kind, key, estimate)
+        except BaseException:
+            self._admission.begin((kind, key), name, bound)
+            raise
+
+    def _widen(self, kind: str, key: str, estimate: Usage) -> None:
+        """Reserve this for the attempt under way instead. Raises CeilingReached; then all is as it was."""
+        name, bound = self._admission.pause((kind, key))
+        try:
+            with impatient(self._connection), transaction(self._connection):
+                self._connection.execute(
+                    "delete from calls where night = ? and kind = ? and key = ?", (self._night, kind, key)
+                )
                 self._reserve(kind, key, estimate)
         except BaseException:
             self._admission.begin((kind, key), name, bound)

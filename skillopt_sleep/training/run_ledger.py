@@ -126,8 +126,15 @@ class RunLedger:
                 await patiently(lambda: self._close(row_id, state, spent, usage))
             row_id = await self._begin(kind, key, self._account.find_estimate(number))
 
+        async def widen(bound: Usage) -> None:
+            nonlocal number
+            before, number = number, self._account.widen(number, bound)
+            if number != before:
+                with self._explained():
+                    await patiently(lambda: self._reserve(row_id, self._account.find_estimate(number)))
+
         try:
-            with listening(again):
+            with listening(again, widen):
                 result = await make()
         except BaseException:
             # What a call that was cut off has cost is not known; nor is it of one that stays "started".
@@ -167,6 +174,10 @@ class RunLedger:
         with self._explained():
             await patiently(write)
         return row_id
+
+    def _reserve(self, row_id: int, estimate: Usage) -> None:
+        change = "UPDATE calls SET usage = ? WHERE id = ?"
+        self._connection.execute(change, (msgspec.json.encode(estimate), row_id))
 
     def _close(
         self, row_id: int, state: str, usage: Usage, told: Usage | None, result: bytes | None = None

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from skillopt_replay.attempts import begin_another
+from skillopt_replay.attempts import begin_another, reserve_at_least
 from skillopt_replay.errors import CeilingReached
 from skillopt_replay.protocols import Completion
 from skillopt_replay.rollouts import Outcome, Rollout, Usage
@@ -356,6 +356,26 @@ async def test_a_call_may_not_ask_again_where_that_could_pass_a_ceiling(connecti
     await ledger.once("optimizer", "k", ESTIMATE, work, Completion)
     assert (ledger.spend().calls, ledger.spend().usd) == (1, 1.0)
     await ledger.once("judge", "k", Usage(1, 1, cost_usd=0.3), Calls(reply(cost=0.3)), Completion)
+
+
+async def test_a_call_that_needs_more_than_was_reserved_gets_it_where_the_ceiling_allows(connection):
+    ledger = make_ledger(connection, usd=4.0)
+    more = Usage(1000, 900, cost_usd=3.0)
+
+    async def work() -> Completion:
+        await reserve_at_least(ESTIMATE)
+        assert ledger.spend().reserved_usd == 1.0
+        await reserve_at_least(more)
+        assert (ledger.spend().calls, ledger.spend().tokens, ledger.spend().reserved_usd) == (1, 1900, 3.0)
+        with pytest.raises(CeilingReached):
+            await reserve_at_least(Usage(cost_usd=4.5))
+        assert (ledger.spend().calls, ledger.spend().reserved_usd) == (1, 3.0)
+        assert await begin_another(Usage(cost_usd=0.25), "cut", ESTIMATE)
+        assert (ledger.spend().calls, ledger.spend().usd) == (2, 1.25)
+        return reply()
+
+    await ledger.once("optimizer", "k", ESTIMATE, work, Completion)
+    assert (ledger.spend().calls, ledger.spend().usd, ledger.spend().reserved_usd) == (2, 0.5, 0.0)
 
 
 async def test_the_minutes_of_a_night_are_those_of_all_processes_that_worked_on_it(connection, monkeypatch):

@@ -69,6 +69,26 @@ async def test_it_gets_the_prompt_the_skill_and_nothing_of_the_users_but_what_is
     assert [path.name for path in workspace.parent.iterdir()] == [workspace.name]
 
 
+async def test_keys_among_its_arguments_are_kept_nowhere(make_agent, make_task, tmp_path):
+    arguments = [
+        "--api-key", "plain-words-one", "--token=plain-words-two", "OTHER_PASSWORD=plain-words-three",
+        "-H", "Authorization: Bearer plain-words-four", "--header=X-Api-Key: plain-words-five",
+        "https://me:plain-words-six@example.com/v1", "--auth-token", "--careful", "--max-tokens", "200000000",
+        "--key-file", "/etc/my-agent/key", "--model", "plain-words-model",
+    ]  # fmt: skip
+    agent = make_agent(
+        'echo "$@"; cat; for word; do echo "no such option: $word" >&2; done; exit 3', *arguments
+    )
+    rollout = await replay(
+        make_task(), None, agent, root=tmp_path / "runs", sandbox=NoSandbox(), limits=Limits()
+    )
+    kept = repr(rollout)
+    for number in ("one", "two", "three", "four", "five", "six"):
+        assert f"plain-words-{number}" not in kept
+    for word in ("--careful", "200000000", "/etc/my-agent/key", "plain-words-model"):
+        assert word in kept
+
+
 async def test_without_a_skill_there_is_no_folder_of_one(make_agent, make_task, workspace):
     rollout = await make_agent('echo "[$SKILLOPT_SKILL_DIR]"').run(make_task(), None, workspace, Limits())
     assert rollout.answer == "[]"
@@ -225,6 +245,41 @@ def test_events_are_told_in_their_order():
     assert json.loads(edited.arguments) == {"path": "a"}
     assert reading.usage == Usage(10, 2, 7, 0, 0.75)
     assert (reading.denied, reading.skill_loaded, reading.skipped) == (("web",), True, 0)
+
+
+@pytest.mark.parametrize("unknown", ["cache_read_tokens", "cache_write_tokens", "output_tokens", "model"])
+def test_what_an_agent_does_not_know_of_a_call_to_its_model_does_not_hide_the_rest(unknown):
+    spent = {"type": "usage", "input_tokens": 600, "cost_usd": 0.4, unknown: None}
+    call = {"type": "call", "id": "1", "name": "shell"}
+    reading = read(spent, call, limits=Limits(usd=0.3))
+    assert (reading.usage, reading.skipped, reading.lost) == (Usage(600, cost_usd=0.4), 0, 0)
+    assert reading.outcome is LIMIT
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {},
+        {"input_tokens": 0, "output_tokens": 0},
+        {"input_tokens": -1, "output_tokens": -1, "cost_usd": -1},
+        {"input_tokens": 600.5, "cost_usd": 0.4},
+        {"input_tokens": 600, "cost_usd": "0.40 $"},
+        {"usage": {"input_tokens": 600}},
+    ],
+)
+async def test_a_call_to_the_model_that_is_told_without_its_tokens_is_not_free(
+    make_agent, make_task, workspace, told
+):
+    event = json.dumps({"type": "usage", **told})
+    call = {"type": "call", "id": "1", "name": "shell"}
+    assert read(json.loads(event), call, limits=Limits(turns=1)).outcome is LIMIT
+    known = {"type": "usage", "input_tokens": 500, "cost_usd": 0.25}
+    alone = f"""printf '%s\\n' '{{"skillopt": 1}}' '{event}'"""
+    rollout = await make_agent(alone).run(make_task(), None, workspace, Limits())
+    assert rollout.untold
+    beside = f"{alone} '{json.dumps(known)}'"
+    rollout = await make_agent(beside).run(make_task(), None, workspace, Limits())
+    assert (rollout.untold, rollout.usage) == (False, Usage(1000, cost_usd=0.5))
 
 
 def test_what_was_said_last_is_the_answer_when_there_is_no_other():

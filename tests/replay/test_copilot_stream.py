@@ -308,6 +308,19 @@ def test_cached_tokens_are_counted_apart_and_an_unknown_price_is_none(spent, tmp
     assert read(reply("x"), DONE, spent=spent).usage == Usage(1200, 40, 700, 100, None)
 
 
+@pytest.mark.parametrize(
+    ("output", "thought", "counted"),
+    [(9, 940, 949), (0, 940, 940), (950, 940, 950), (940, 940, 940), (9, -1, 9), (9, 0, 9)],
+    ids=["beside", "alone", "within", "all", "nonsense", "none"],
+)
+def test_thoughts_that_a_provider_counts_beside_the_answer_are_output_as_well(
+    spent, tmp_path, output, thought, counted
+):
+    told = span(1000, output, **{"gen_ai.usage.reasoning.output_tokens": thought})
+    (tmp_path / "telemetry.jsonl").write_text(told)
+    assert read(reply("x"), DONE, spent=spent).usage == Usage(1000, counted)
+
+
 @pytest.mark.parametrize(("other", "cost"), [("qwen", 2.01), ("unknown", None)])
 def test_a_providers_price_counts_where_the_client_tells_no_cost_and_without_one_nothing_is_known(
     tmp_path, other, cost

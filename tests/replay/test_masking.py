@@ -114,6 +114,32 @@ def test_of_several_headers_in_a_variable_each_is_secret_by_itself(line_end):
         assert {"the-word-of-mine", "another-word"} < set(found)
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("SITE_COOKIE", "theme=dark; login=word-of-mine; other=another-word"),
+        ("DATABASE", "Server=db;User Id=me;Password=word-of-mine;Pwd=another-word"),
+        ("SERVICE", '{"id": "me", "client_secret": "word-of-mine", "more": {"api_key": "another-word"}}'),
+        ("SITE_HEADERS", '{"X-Team": "word-of-mine", "Authorization": "Bearer another-word"}'),
+        ("DOTENV", "A_TOKEN=word-of-mine\nREGION=eu-central\nsession: another-word"),
+        ("ENDPOINT", "https://site.invalid/v1?api_key=word-of-mine&region=eu-central&token=another-word"),
+    ],
+    ids=["cookies", "connection", "JSON", "headers as JSON", "settings", "query"],
+)
+def test_of_several_secrets_in_a_variable_each_is_known_by_itself(name, value):
+    for find in (find_secrets, find_all):
+        found = find({name: value})
+        assert {"word-of-mine", "another-word"} <= set(found)
+        assert not {"eu-central", "https", "//site.invalid/v1"} & set(found)
+
+
+def test_a_variable_as_long_as_there_are_is_looked_through_at_once():
+    for value in ("a" * 120_000, "a " * 60_000, "a=b;" * 30_000, "{" * 120_000, "a.b-" * 30_000):
+        began = time.monotonic()
+        find_all({"X_TOKEN": value})
+        assert time.monotonic() - began < 2.0
+
+
 def test_what_a_program_of_the_users_own_is_passed_is_secret_with_the_passwords_in_it():
     passed = {
         "DATABASE": "postgres://app:pass-word@db.invalid/shop",

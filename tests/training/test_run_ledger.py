@@ -8,6 +8,7 @@ import sqlite3
 
 import pytest
 
+from skillopt_replay.attempts import reserve_at_least
 from skillopt_replay.errors import CeilingReached, ServiceRefused
 from skillopt_replay.protocols import Completion
 from skillopt_replay.rollouts import Fault, Outcome, Rollout, Usage
@@ -136,6 +137,28 @@ async def test_a_call_that_was_under_way_when_the_process_died_counts_with_its_e
     with pytest.raises(asyncio.CancelledError):
         await task
     assert ledger.spent == ESTIMATE
+    ledger.close()
+
+
+async def test_a_call_that_needs_more_than_was_reserved_counts_with_it_after_a_restart_too(tmp_path):
+    ledger = RunLedger(tmp_path / "calls.db", max_usd=4.0)
+    more = Usage(input_tokens=900, cost_usd=3.0)
+
+    async def die():
+        await reserve_at_least(ESTIMATE)
+        assert (ledger.calls, ledger.spent) == (1, ESTIMATE)
+        await reserve_at_least(more)
+        with pytest.raises(CeilingReached):
+            await reserve_at_least(Usage(cost_usd=4.5))
+        assert (ledger.calls, ledger.spent) == (1, more)
+        other = RunLedger(tmp_path / "calls.db")
+        assert (other.calls, other.spent) == (1, more)
+        other.close()
+        raise RuntimeError("killed")
+
+    with pytest.raises(RuntimeError):
+        await ledger.once("optimizer", "a", ESTIMATE, die, Completion)
+    assert (ledger.calls, ledger.spent) == (1, more)
     ledger.close()
 
 

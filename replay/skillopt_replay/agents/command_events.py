@@ -60,14 +60,14 @@ class SkillLoaded(msgspec.Struct, frozen=True, tag="skill_loaded"):
 
 
 class Spent(msgspec.Struct, frozen=True, tag="usage"):
-    """What one call to the model used; cached tokens are not part of `input_tokens`."""
+    """What one call to the model used; cached tokens are not part of `input_tokens`. null: not known."""
 
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cache_read_tokens: int = 0
-    cache_write_tokens: int = 0
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cache_read_tokens: int | None = None
+    cache_write_tokens: int | None = None
     cost_usd: float | None = None
-    model: str = ""
+    model: str | None = None
 
 
 class Failed(msgspec.Struct, frozen=True, tag="error"):
@@ -78,6 +78,12 @@ class Failed(msgspec.Struct, frozen=True, tag="error"):
 
 
 Told: TypeAlias = Say | Answer | Call | CallEnd | Denied | SkillLoaded | Spent | Failed
+
+
+class Kind(msgspec.Struct, frozen=True):
+    """What a line is, where the rest of it may be anything."""
+
+    type: str = ""
 
 
 def read_opening(line: bytes) -> Opening | None:

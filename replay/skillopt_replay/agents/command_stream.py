@@ -12,6 +12,7 @@ from skillopt_replay.agents.command_events import (
     CallEnd,
     Denied,
     Failed,
+    Kind,
     Opening,
     Say,
     SkillLoaded,
@@ -19,7 +20,7 @@ from skillopt_replay.agents.command_events import (
     Told,
     read_opening,
 )
-from skillopt_replay.agents.spending import Tally, find_excess
+from skillopt_replay.agents.spending import Tally, find_excess, find_larger
 from skillopt_replay.agents.traces import MAX_CALLS, MAX_ERROR, MAX_NAME, Lines, Reading, Trace, cut
 from skillopt_replay.rollouts import Outcome, Usage
 
@@ -28,13 +29,15 @@ if TYPE_CHECKING:
 
 
 _DECODER: msgspec.json.Decoder[Told] = msgspec.json.Decoder(Told)
+_KIND = msgspec.json.Decoder(Kind)
 
 
 class CommandReader:
     """Takes the output in pieces; `finish` returns what it said.
 
     At most `max_bytes` of a plain answer are kept. Lines of events longer than that, and lines that are no
-    events, are skipped and counted.
+    events, are skipped and counted. A call to the model of which nothing is told, or nothing that can be
+    read, counts as a lost request.
     """
 
     def __init__(self, *, max_bytes: int = 4_000_000) -> None:
@@ -48,9 +51,9 @@ class CommandReader:
         self._answer: str | None = None
         self._denied: list[str] = []
         self._loaded = False
-        self._usage = Usage()
+        self._usage = self._largest = Usage()
         self._model = ""
-        self._turns = 0
+        self._turns = self._untold = 0
         self._owing = False
         self._failed: Failed | None = None
         self._excess: str | None = None
@@ -100,6 +103,8 @@ class CommandReader:
         try:
             told = _DECODER.decode(line)
         except (msgspec.DecodeError, RecursionError):
+            if _is_usage(line):
+                self._take_usage(Spent())
             return False
         if isinstance(told, Say | Answer):
             self._take_words(told)
@@ -133,16 +138,17 @@ class CommandReader:
         self._owing = True
 
     def _take_usage(self, spent: Spent) -> None:
-        self._usage = self._usage.plus(
-            Usage(
-                max(0, spent.input_tokens),
-                max(0, spent.output_tokens),
-                max(0, spent.cache_read_tokens),
-                max(0, spent.cache_write_tokens),
-                None if spent.cost_usd is None else max(0.0, spent.cost_usd),
-            )
+        usage = Usage(
+            max(0, spent.input_tokens or 0),
+            max(0, spent.output_tokens or 0),
+            max(0, spent.cache_read_tokens or 0),
+            max(0, spent.cache_write_tokens or 0),
+            # Some write -1 for what they do not know.
+            spent.cost_usd if spent.cost_usd is not None and spent.cost_usd >= 0.0 else None,
         )
-        self._model = cut(spent.model, MAX_NAME) or self._model
+        self._usage, self._largest = self._usage.plus(usage), find_larger(self._largest, usage)
+        self._untold += not usage.tokens and usage.cost_usd is None
+        self._model = cut(spent.model or "", MAX_NAME) or self._model
         self._turns += 1
         self._owing = False
 
@@ -167,7 +173,16 @@ class CommandReader:
             calls=self._trace.calls,
             steps=self._trace.steps,
             usage=self._usage,
+            lost=self._untold,
+            largest=self._largest,
             skill_loaded=self._loaded if self._opening is not None else None,
             denied=tuple(self._denied),
             skipped=self._lines.skipped,
         )
+
+
+def _is_usage(line: bytes) -> bool:
+    try:
+        return _KIND.decode(line).type == "usage"
+    except (msgspec.DecodeError, RecursionError):
+        return False

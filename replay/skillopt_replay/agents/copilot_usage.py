@@ -51,6 +51,7 @@ class _Attributes(msgspec.Struct, frozen=True):
     operation: str = msgspec.field(default="", name="gen_ai.operation.name")
     input: int = msgspec.field(default=0, name="gen_ai.usage.input_tokens")
     output: int = msgspec.field(default=0, name="gen_ai.usage.output_tokens")
+    reasoning: int = msgspec.field(default=0, name="gen_ai.usage.reasoning.output_tokens")
     cache_read: int = msgspec.field(default=0, name="gen_ai.usage.cache_read.input_tokens")
     cache_write: int = msgspec.field(default=0, name="gen_ai.usage.cache_write.input_tokens")
     nano_credits: float | None = msgspec.field(default=None, name="github.copilot.nano_aiu")
@@ -129,7 +130,9 @@ class UsageFile:
             return False
         if span.type == "span" and span.attributes.operation == "chat":
             call = span.attributes
-            counts = call.input, call.output, call.cache_read, call.cache_write
+            # More than all of the output is no part of it: some providers (xAI, Gemini) count it apart.
+            beside = call.reasoning if call.reasoning > call.output else 0
+            counts = call.input, max(0, call.output) + beside, call.cache_read, call.cache_write
             self.meter.add(self._to_usage(call.model, *counts, call.nano_credits))
             self.withheld = not _WITHHELD.isdisjoint(call.reasons)
         return True

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from skillopt_replay.attempts import begin_another
+from skillopt_replay.attempts import begin_another, reserve_at_least
 from skillopt_replay.errors import CeilingReached
 from skillopt_replay.models.replies import find_object
 from skillopt_replay.models.schemas import find_mismatch
@@ -26,8 +26,14 @@ async def complete_with_room(
     A reply that reached its longest length before there was any answer shows a model that reasons: it is
     asked once more with room for that, and both calls are paid for. `bound` tells what one may use at most.
     """
-    first = await ask(room)
-    if room or first.fault is not Fault.CUT or first.error is None or not first.usage.output_tokens:
+    given = room
+    if room:
+        try:
+            await reserve_at_least(bound(room))
+        except CeilingReached:
+            given = 0  # for so much there was a reserve before the room was known to be needed
+    first = await ask(given)
+    if given or first.fault is not Fault.CUT or first.error is None or not first.usage.output_tokens:
         return first, room
     try:
         noted = await begin_another(first.usage, first.error, bound(ROOM_TO_THINK))

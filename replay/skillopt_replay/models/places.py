@@ -67,6 +67,11 @@ def strip_login(url: str) -> str:
     return _LOGIN.sub(r"\1", strip_miswritten(url) if not _LOGIN.match(url) else url)
 
 
+def strip_logins(text: str) -> str:
+    """Return what was to be a model's name as it may be told: without what stands before the last @."""
+    return re.sub(r"://\S*@", "://", text)
+
+
 def is_loopback(url: str) -> bool:
     """Tell whether the address is on this machine."""
     host = urlsplit(url).hostname or ""

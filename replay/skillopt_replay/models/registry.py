@@ -16,7 +16,7 @@ from skillopt_replay.errors import Unavailable
 from skillopt_replay.models.catalogue import Entry, Source
 from skillopt_replay.models.fetch import Progress, fetch
 from skillopt_replay.models.places import locate as locate_local
-from skillopt_replay.models.places import look_up
+from skillopt_replay.models.places import look_up, strip_logins
 from skillopt_replay.models.presets import ANTHROPIC, BY_NAME, PRESETS, Preset
 from skillopt_replay.models.prices import Price, find_price
 from skillopt_replay.models.servers import describe_server, locate_server, make_remedies
@@ -94,7 +94,7 @@ async def open_model(
     """
     kind, _, rest = spec.strip().partition(":")
     if kind not in _OPENERS:
-        raise Unavailable(f"no model is called {spec!r}", hint=f"known are {'; '.join(list_forms())}")
+        raise _unknown(spec)
     opening = Opening(
         rest=rest,
         env=env,
@@ -125,7 +125,7 @@ def check_model(spec: str, *, env: Mapping[str, str], prices: Mapping[str, Price
     """
     kind, _, rest = spec.strip().partition(":")
     if kind not in _OPENERS:
-        raise Unavailable(f"no model is called {spec!r}", hint=f"known are {'; '.join(list_forms())}")
+        raise _unknown(spec)
     if kind == "local":
         from skillopt_replay.models.serving import require_runtime
 
@@ -136,6 +136,11 @@ def check_model(spec: str, *, env: Mapping[str, str], prices: Mapping[str, Price
         return f"{spec} {CLIENTS[kind](env).version}"
     preset = ANTHROPIC if kind == ANTHROPIC.name else BY_NAME.get(kind)
     return describe_server(locate_server(preset, rest, env, prices=prices)) if preset else spec
+
+
+def _unknown(spec: str) -> Unavailable:
+    known = "; ".join(list_forms())
+    return Unavailable(f"no model is called {strip_logins(spec)!r}", hint=f"known are {known}")
 
 
 @register("local", "local[:NAME or :/PATH/MODEL.gguf]")

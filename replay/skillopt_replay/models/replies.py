@@ -53,12 +53,25 @@ class _PromptDetails(msgspec.Struct):
     cache_write_tokens: int | None = None
 
 
+class _CostDetails(msgspec.Struct):
+    upstream_inference_cost: float | None = None
+
+
 class _Tokens(msgspec.Struct):
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
+    total_tokens: int | None = None
     prompt_tokens_details: _PromptDetails | None = None
     prompt_cache_hit_tokens: int | None = None
     cost: float | None = None
+    cost_details: _CostDetails | None = None
+    is_byok: bool | None = None
+
+    @property
+    def usd(self) -> float | None:
+        """The dollars told; with a key of the user's own a router's fee comes on top of the maker's bill."""
+        upstream = self.cost_details.upstream_inference_cost if self.cost_details else None
+        return self.cost if self.cost is None or not self.is_byok else self.cost + (upstream or 0.0)
 
 
 class _Part(msgspec.Struct):
@@ -164,12 +177,14 @@ def _count_tokens(tokens: _Tokens | None, price: Price | None) -> Usage:
     prompt, reply = tokens.prompt_tokens, tokens.completion_tokens
     if prompt is None or reply is None or min(prompt, reply) < 0:
         # Half of it is as good as nothing: the rest may be the dearer half.
-        return Usage(cost_usd=0.0 if price == FREE else tokens.cost if price is None else None)
+        return Usage(cost_usd=0.0 if price == FREE else tokens.usd if price is None else None)
+    # Some services count what a model thought in the total alone (xAI, Gemini): it is billed as output.
+    reply = max(reply, (tokens.total_tokens or 0) - prompt)
     details = tokens.prompt_tokens_details or _PromptDetails()
     cached = min(max(details.cached_tokens or tokens.prompt_cache_hit_tokens or 0, 0), prompt)
     written = min(max(details.cache_write_tokens or 0, 0), prompt - cached)
     usage = Usage(prompt - cached - written, reply, cached, written)
-    cost = tokens.cost if price is None else price.cost(usage)
+    cost = tokens.usd if price is None else price.cost(usage)
     return msgspec.structs.replace(usage, cost_usd=cost)
 
 

@@ -8,7 +8,7 @@ from urllib.parse import quote, urlsplit
 import msgspec
 
 from skillopt_replay.errors import KeyMissing, Unavailable
-from skillopt_replay.models.places import is_loopback, strip_login
+from skillopt_replay.models.places import is_loopback, strip_login, strip_logins
 from skillopt_replay.models.presets import ANTHROPIC, PLAIN, Preset
 from skillopt_replay.models.prices import FREE, Price, find_price
 from skillopt_replay.rollouts import Fault
@@ -135,9 +135,25 @@ def _split(preset: Preset, rest: str, env: Mapping[str, str]) -> tuple[str, str]
         model = "default"
     if not base_url or not model:
         raise Unavailable(
-            f"'{preset.name}:{rest}' does not name a server and a model", hint=f"write it as {preset.form}"
+            f"'{preset.name}:{strip_logins(rest)}' does not name a server and a model",
+            hint=f"write it as {preset.form}",
         )
+    _require_address(base_url)
     return base_url, model
+
+
+def _require_address(base_url: str) -> None:
+    """Raise Unavailable for what nobody can split or connect to, such as a port that is no number."""
+    try:
+        usable = (
+            base_url.isprintable() and urlsplit(base_url).port != -1
+        )  # which raises what is wrong with it
+    except ValueError:
+        usable = False
+    if not usable:
+        raise Unavailable(
+            f"{strip_login(base_url)!r} is not an address", hint="give it as http(s)://HOST[:PORT][/v1]"
+        )
 
 
 def _complete(address: str) -> str:

@@ -18,6 +18,7 @@ from skillopt_replay.models.registry import open_model
 from skillopt_replay.models.replies import ServerError
 from skillopt_replay.models.retries import Patience
 from skillopt_replay.protocols import Completion, Message
+from skillopt_replay.reserves import bound_call
 from skillopt_replay.rollouts import Fault
 
 QUICK = Patience(attempts=3, first_wait_s=0.01, longest_wait_s=0.5)
@@ -180,6 +181,34 @@ async def test_a_model_that_needs_room_to_think_is_paid_for_twice_and_noted_twic
         done = await ask_through(ledger, model)
     assert (done.text, done.usage.tokens) == ("hi", 15)
     assert [(entry.state, entry.usage.tokens) for entry in ledger.entries] == [("failed", 60), ("done", 15)]
+
+
+async def test_calls_that_were_admitted_before_a_model_showed_that_it_thinks_reserve_what_that_takes(
+    chat_server,
+):
+    thought = say("<think>hm", "length", prompt_tokens=10, completion_tokens=100)
+    late = asyncio.Event()
+    server = chat_server(thought, *(say("hi", prompt_tokens=10, completion_tokens=8_000) for _ in range(20)))
+    async with client(server, price=Price(1.0, 1.0)) as model:
+        ledger = MemoryLedger(max_tokens=60_000)
+
+        async def ask(number: int) -> Completion:
+            async def make() -> Completion:
+                if number:
+                    await late.wait()  # for a slot, as runs do
+                return await model.complete(ASK, max_tokens=100)
+
+            most = bound_call(model, ASK, max_tokens=100)
+            return await ledger.once("rollout", f"{number}", most, make, Completion)
+
+        waiting = [asyncio.ensure_future(ask(number)) for number in range(10)]
+        assert (await waiting[0]).text == "hi"
+        late.set()
+        done = await asyncio.gather(*waiting, return_exceptions=True)
+    longest = [request["max_tokens"] for request in server.requests]
+    assert sum(longest) <= 60_000, longest
+    assert longest.count(8_292) >= 2, "where the ceiling allows they get the room"
+    assert [one for one in done if isinstance(one, Completion) and one.error is None] == done
 
 
 async def test_trying_again_ends_and_names_the_reason(chat_server):

@@ -15,7 +15,7 @@ from skillopt_replay.errors import Unavailable
 from skillopt_replay.models import registry
 from skillopt_replay.models.catalogue import DEFAULT, Page, find_entry
 from skillopt_replay.models.places import is_loopback, locate
-from skillopt_replay.models.registry import list_forms, open_model, register
+from skillopt_replay.models.registry import check_model, list_forms, open_model, register
 from skillopt_replay.protocols import Message
 
 OK = (200, {"choices": [{"message": {"content": "ok"}}]}, {})
@@ -179,3 +179,28 @@ def test_names_mean_catalogue_entries_and_none_means_the_default(tmp_path):
 )
 def test_only_this_machine_is_near(url, near):
     assert is_loopback(url) is near
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "opnai:https://me:pass-word@gateway.invalid/v1#m",
+        "openai:https://me:pass-word@gateway.invalid/v1",
+        "openai:https://me:pass/w@o#rd-word@gateway.invalid/v1#",
+        "azure:https://me:pass-word@gateway.invalid#",
+        "openai:https://me:pass-word@[gateway.invalid/v1#m",
+        "openai:https://me:pass-word@gateway.invalid:99999/v1#m",
+        "anthropic:https://me:pass-word@gateway.invalid:port#m",
+        "openai:https://me:pass-word@gate\x01way.invalid/v1#m",
+    ],
+)
+async def test_a_mistyped_model_is_told_without_the_login_in_it_before_anything_is_asked(spec, tmp_path):
+    env = {"OPENAI_API_KEY": "sk-mine", "ANTHROPIC_API_KEY": "sk-mine", "AZURE_OPENAI_API_KEY": "sk-mine"}
+    with pytest.raises(Unavailable) as told:
+        check_model(spec, env=env)
+    with pytest.raises(Unavailable) as again:
+        async with open_model(spec, env=env, cache_dir=tmp_path):
+            pass
+    for error in (told.value, again.value):
+        assert "gate" in error.message
+        assert "word" not in f"{error.message} {error.hint}"

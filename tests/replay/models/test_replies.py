@@ -164,3 +164,29 @@ def test_the_wait_a_server_asks_for_is_read_as_seconds_milliseconds_or_date():
         {"retry-after": "Mon, 01 Jan 2026 00:00:00 +99999999999999999999"},
     ):
         assert requested_wait(bad, now) is None
+
+
+@pytest.mark.parametrize("total", [14_428, "14428", 14_428.0])
+def test_thoughts_that_only_the_total_counts_are_paid_as_output(total):
+    # As xAI and Gemini tell it: 2809 of them are in neither of the two parts.
+    told = {"prompt_tokens": 10_120, "completion_tokens": 1_499, "total_tokens": total}
+    details = {"completion_tokens_details": {"reasoning_tokens": 2_809}}
+    usage = read_reply(body("hi", usage={**told, **details}), price=Price(1.0, 10.0)).usage
+    assert (usage.input_tokens, usage.output_tokens) == (10_120, 4_308)
+    assert usage.cost_usd == pytest.approx(10_120 / 1e6 + 43_080 / 1e6)
+
+
+@pytest.mark.parametrize("total", [0, -1, None, 11, 3])
+def test_a_total_that_is_less_than_its_parts_takes_nothing_from_them(total):
+    told = {"prompt_tokens": 10, "completion_tokens": 3, "total_tokens": total}
+    assert read_reply(body("hi", usage=told)).usage == Usage(10, 3)
+
+
+def test_what_a_router_asks_with_the_users_own_key_costs_what_the_maker_takes_as_well():
+    told = {"prompt_tokens": 10, "completion_tokens": 3, "cost": 0.01}
+    upstream = {"cost_details": {"upstream_inference_cost": 0.2}}
+    own = read_reply(body("hi", usage={**told, **upstream, "is_byok": True})).usage
+    assert own.cost_usd == pytest.approx(0.21)
+    # Else the one is a part of the other.
+    assert read_reply(body("hi", usage={**told, **upstream, "is_byok": False})).usage.cost_usd == 0.01
+    assert read_reply(body("hi", usage={**told, **upstream})).usage.cost_usd == 0.01
