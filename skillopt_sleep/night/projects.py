@@ -45,7 +45,8 @@ class Projects:
             if here == self._home:
                 return None
             mark = here / ".git"
-            if mark.is_dir():
+            # Sandboxes leave empty ones where they kept some from being made.
+            if mark.is_dir() and os.path.lexists(mark / "HEAD"):
                 return str(here)
             if mark.is_file():
                 return str(_follow(mark) or here)

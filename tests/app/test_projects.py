@@ -52,6 +52,11 @@ def test_a_worktree_that_was_removed_is_remembered(repository: Path, private_hom
     assert find(worktree, private_home, projects.found) == str(repository)
 
 
+def test_an_empty_folder_called_as_gits_makes_no_repository(repository: Path, private_home: Path):
+    (repository / "src" / ".git").mkdir(parents=True)
+    assert find(repository / "src", private_home) == str(repository)
+
+
 def test_a_submodule_is_a_project_of_its_own(repository: Path, private_home: Path):
     module = repository / "vendor" / "lib"
     (repository / ".git" / "modules" / "lib").mkdir(parents=True)

@@ -127,7 +127,7 @@ async def test_a_known_model_is_fetched_first_and_then_served(
 
 
 async def test_cancelling_stops_the_download_in_its_thread(fake_runtime, tmp_path, file_server):
-    server = file_server(bytes(find_entry("smollm2-135m").size // 8))
+    server = file_server(bytes(find_entry("smollm2-135m").size))
     server.gate = threading.Event()
     started = threading.Event()
     task = asyncio.create_task(
