@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from skillopt_replay.agents.clients import Credentials
 from skillopt_replay.agents.command import CommandAgent, find_program
-from skillopt_replay.masking import MASK, find_all, find_secrets, keep_long, mask
+from skillopt_replay.lent import find_all, find_secrets, keep_long
+from skillopt_replay.masking import MASK, mask
 from skillopt_replay.protocols import Limits
 from skillopt_replay.replay import replay
 from skillopt_replay.rollouts import CheckResult, Outcome, Rollout, RolloutCall, Said, Score

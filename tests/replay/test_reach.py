@@ -14,7 +14,8 @@ from skillopt_replay.agents.clients import say_address
 from skillopt_replay.errors import ReplayError, Unavailable
 from skillopt_replay.launcher.inside import plan
 from skillopt_replay.launcher.upstream import dial, find_proxy, strip_proxies
-from skillopt_replay.masking import find_secrets, mask
+from skillopt_replay.lent import find_secrets
+from skillopt_replay.masking import mask
 from skillopt_replay.models.places import strip_login
 from skillopt_replay.sandbox import SYSTEM_PATH, Endpoint, bubblewrap, choose, reach_of, read_endpoint
 from skillopt_replay.sandbox.bubblewrap import Bubblewrap

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from skillopt_replay.errors import Unavailable
-from skillopt_replay.masking import find_all, find_secrets, keep_long, strip_miswritten
+from skillopt_replay.lent import find_all, find_secrets, keep_long, strip_miswritten
 from skillopt_replay.sandbox.contract import SYSTEM_PATH
 
 _VERSION = re.compile(r"\d+\.\d+\.\d+")

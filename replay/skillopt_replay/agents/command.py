@@ -15,7 +15,7 @@ from skillopt_replay.agents.harness import Launch, Run, conclude, run_client
 from skillopt_replay.agents.staying import Staying
 from skillopt_replay.errors import Unavailable
 from skillopt_replay.faults import guess_fault
-from skillopt_replay.masking import find_all, find_in_arguments, keep_long
+from skillopt_replay.lent import find_all, find_in_arguments, keep_long
 from skillopt_replay.rollouts import Fault, Outcome, Usage
 from skillopt_replay.sandbox.contract import SYSTEM_PATH, Toolchains
 from skillopt_replay.sandbox.folders import show_program

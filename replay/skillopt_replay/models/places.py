@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from skillopt_replay.errors import Unavailable
-from skillopt_replay.masking import strip_miswritten
+from skillopt_replay.lent import strip_miswritten
 from skillopt_replay.models.catalogue import DEFAULT, Entry, find_entry
 from skillopt_replay.models.digests import digest_of
 

@@ -14,7 +14,8 @@ import msgspec
 from skillopt_replay.attempts import begin_another
 from skillopt_replay.errors import CeilingReached
 from skillopt_replay.faults import find_fault
-from skillopt_replay.masking import find_secrets, mask
+from skillopt_replay.lent import find_secrets
+from skillopt_replay.masking import mask
 from skillopt_replay.models.places import UNUSABLE_PROXY, is_loopback, strip_login
 from skillopt_replay.models.replies import read_error
 from skillopt_replay.models.retries import Patience, is_transient, requested_wait
