@@ -5,9 +5,20 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-import msgspec
+from msgspec import DecodeError
 
-from skillopt_replay.agents.claude_usage import ModelTokens, ReplyCount, Tokens, add_up, to_usage
+from skillopt_replay.agents.claude_events import (
+    Event,
+    Message,
+    decode,
+    find_command,
+    find_exit_code,
+    find_text,
+    show_arguments,
+    show_input,
+    to_text,
+)
+from skillopt_replay.agents.claude_usage import ReplyCount, Tokens, add_up, to_usage
 from skillopt_replay.agents.spending import Tally, find_excess, find_larger, share
 from skillopt_replay.agents.traces import MAX_ERROR, Lines, Reading, Trace
 from skillopt_replay.faults import guess_fault
@@ -19,57 +30,8 @@ if TYPE_CHECKING:
     from skillopt_replay.agents.claude_usage import Price
     from skillopt_replay.protocols import Limits
 
-_EXIT = re.compile(r"(?:Error: )?Exit code (\d{1,10})\b")
 _TOO_LONG = re.compile(r"prompt is too long|output token maximum|context (?:window|limit)", re.IGNORECASE)
 _CUT = "cut off mid-stream"  # the client's own words when it asks the model to go on
-
-
-class _Block(msgspec.Struct, frozen=True):
-    type: str = ""
-    id: str = ""
-    name: str = ""
-    text: str = ""
-    thinking: str = ""
-    input: dict[str, Any] | None = None
-    tool_use_id: str = ""
-    is_error: bool | None = None
-    content: Any = None
-
-
-class _Message(msgspec.Struct, frozen=True):
-    id: str = ""
-    model: str = ""
-    content: str | list[_Block] = ""
-    usage: Tokens | None = None
-
-
-class _Denial(msgspec.Struct, frozen=True):
-    tool_name: str = ""
-
-
-class _Event(msgspec.Struct, frozen=True):
-    type: str = ""
-    subtype: str | None = None
-    message: _Message | None = None
-    model: str | None = None
-    parent_tool_use_id: str | None = None
-    tool_use_id: Any = None
-    status: Any = None
-    is_error: bool = False
-    result: str | None = None
-    errors: list[Any] | None = None
-    stop_reason: str | msgspec.UnsetType | None = msgspec.UNSET
-    api_error_status: int | str | None = None
-    error_status: int | None = None
-    error: str | None = None
-    total_cost_usd: float | None = None
-    usage: Tokens | None = None
-    permission_denials: list[_Denial] | None = None
-    model_usage: dict[str, ModelTokens] | None = msgspec.field(default=None, name="modelUsage")
-    is_synthetic: bool = msgspec.field(default=False, name="isSynthetic")
-
-
-_DECODER = msgspec.json.Decoder(_Event)
 
 
 class StreamReader:
@@ -102,7 +64,7 @@ class StreamReader:
         self._lost = 0
         self._owing = False
         self._excess: str | None = None
-        self._result: _Event | None = None
+        self._result: Event | None = None
 
     def feed(self, data: bytes) -> None:
         self._lines.feed(data)
@@ -129,8 +91,8 @@ class StreamReader:
 
     def _read(self, line: bytes) -> bool:
         try:
-            event = _DECODER.decode(line)
-        except (msgspec.DecodeError, RecursionError):
+            event = decode(line)
+        except (DecodeError, RecursionError):
             return False
         if event.type == "system":
             self._read_system(event)
@@ -139,13 +101,13 @@ class StreamReader:
         elif event.type == "user" and event.message:
             self._replies.end(event.parent_tool_use_id)
             self._read_results(event.message)
-            self._cut = event.is_synthetic and _CUT in _text(event.message)
+            self._cut = event.is_synthetic and _CUT in find_text(event.message)
         elif event.type == "result":
             self._result = event
             self._replies.end_all()
         return True
 
-    def _read_system(self, event: _Event) -> None:
+    def _read_system(self, event: Event) -> None:
         if event.subtype == "init":
             self._model = event.model or ""
         elif event.subtype == "task_notification" and event.status == "completed":
@@ -160,7 +122,7 @@ class StreamReader:
             else:
                 self._refused += 1
 
-    def _read_reply(self, message: _Message, helper: str | None) -> None:
+    def _read_reply(self, message: Message, helper: str | None) -> None:
         if message.model == "<synthetic>":
             self._refused += 1  # for good, or cut: the client's own words in place of a reply
             return
@@ -172,7 +134,7 @@ class StreamReader:
             self._model = message.model
         self._replied, self._retrying = True, False
         blocks = message.content if isinstance(message.content, list) else []
-        said = sum(len(block.text) + len(block.thinking) + len(_shown(block)) for block in blocks)
+        said = sum(len(block.text) + len(block.thinking) + len(show_input(block)) for block in blocks)
         usage = to_usage(message.usage or Tokens())
         if self._replies.take(message.id, message.model, usage, said=said, helper=helper):
             self._owing = False
@@ -183,7 +145,9 @@ class StreamReader:
                     self._trace.say(block.text)
             elif block.type == "tool_use":
                 self._owing = True
-                self._trace.call(block.id, block.name, command=_command(block), arguments=_arguments(block))
+                self._trace.call(
+                    block.id, block.name, command=find_command(block), arguments=show_arguments(block)
+                )
                 if block.name == "Skill" and self._names_our_skill(block.input or {}):
                     self._skill_calls.add(block.id)
 
@@ -191,16 +155,16 @@ class StreamReader:
         asked = arguments.get("skill") or arguments.get("command") or ""
         return str(asked).lstrip("/") in self._skill_names
 
-    def _read_results(self, message: _Message) -> None:
+    def _read_results(self, message: Message) -> None:
         for block in message.content if isinstance(message.content, list) else []:
             if block.type != "tool_result":
                 continue
             self._replies.end(block.tool_use_id)
             if block.tool_use_id in self._skill_calls and not block.is_error:
                 self._loaded = True
-            output = _plain(block.content)
+            output = to_text(block.content)
             error = (output or "error") if block.is_error else None
-            self._trace.end(block.tool_use_id, error=error, exit_code=_exit_code(error), output=output)
+            self._trace.end(block.tool_use_id, error=error, exit_code=find_exit_code(error), output=output)
 
     def finish(self) -> Reading:
         """Return what was read; a last line without its line end counts as well."""
@@ -240,7 +204,7 @@ class StreamReader:
         )
 
 
-def _judge(result: _Event, *, cut: bool) -> tuple[Outcome, str | None, Fault | None]:
+def _judge(result: Event, *, cut: bool) -> tuple[Outcome, str | None, Fault | None]:
     said = (
         result.result or "; ".join(str(e) for e in result.errors or ()) or result.subtype or "no reason given"
     )
@@ -259,35 +223,3 @@ def _judge(result: _Event, *, cut: bool) -> tuple[Outcome, str | None, Fault | N
         error = "the connection was cut in the middle of the last reply"
         return Outcome.INFRASTRUCTURE, error, Fault.CUT
     return Outcome.FINISHED, None, None
-
-
-def _command(block: _Block) -> str | None:
-    command = (block.input or {}).get("command")
-    return command if block.name == "Bash" and isinstance(command, str) else None
-
-
-def _text(message: _Message) -> str:
-    if isinstance(message.content, str):
-        return message.content
-    return "\n".join(block.text for block in message.content)
-
-
-def _arguments(block: _Block) -> str:
-    return "" if _command(block) is not None else _shown(block)
-
-
-def _shown(block: _Block) -> str:
-    return msgspec.json.encode(block.input).decode("utf-8", "replace") if block.input else ""
-
-
-def _exit_code(error: str | None) -> int | None:
-    """Return the exit status the client writes before what a failed command said."""
-    match = _EXIT.match(error or "")
-    return int(match.group(1)) if match else None
-
-
-def _plain(content: object) -> str:
-    if isinstance(content, list):
-        texts = [part.get("text", "") for part in content if isinstance(part, dict)]
-        content = "\n".join(str(text) for text in texts)
-    return str(content or "")
