@@ -130,7 +130,7 @@ class Conversation:
     def _take_words(self, record: Record, found: words.Words, *, copied: bool, picture: bool = False) -> None:
         is_act = found.is_act or (picture and not found.interrupted)
         if found.interrupted and not record.interrupted_by_shutdown:
-            turn = self.results.own_turn(record, copied=copied)
+            turn = self._find_stopped(record, copied=copied)
             if turn:
                 turn.signals.add(Signal.INTERRUPTION)
         if is_act:
@@ -146,6 +146,15 @@ class Conversation:
                     copied=copied,
                 )
             )
+
+    def _find_stopped(self, record: Record, *, copied: bool) -> TurnDraft | None:
+        """Return the turn that was interrupted; a prompt that waited for that stands before the notice."""
+        if record.interrupted_message_id:
+            message = keep_id(record.interrupted_message_id)
+            for turn in reversed(self.session.turns):
+                if turn.copied == copied and message in turn.usage:
+                    return turn
+        return self.results.own_turn(record, copied=copied)
 
     def take_assistant(self, record: Record, *, copied: bool) -> None:
         message = record.message

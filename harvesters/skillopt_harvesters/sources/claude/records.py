@@ -128,6 +128,7 @@ class Record(msgspec.Struct, frozen=True, rename="camel", kw_only=True, gc=False
     user_feedback: msgspec.Raw = NULL
     tool_denial_kind: msgspec.Raw = NULL
     interrupted_by_shutdown: bool | None = None
+    interrupted_message_id: str | None = None
     source_tool_use_id: msgspec.Raw = msgspec.field(default=NULL, name="sourceToolUseID")
     plan_content: msgspec.Raw = NULL
     retracted_message_uuids: msgspec.Raw = NULL
