@@ -73,6 +73,9 @@ class Conversation:
         if record.is_meta or record.source_tool_use_id is not NULL:
             # A tool's doing: a skill that the agent called comes in as if its command had been typed.
             self._note_skill(record, texts, copied=copied)
+            if record.parent_uuid and words.opens_local_command(texts):
+                # It may be what the user does first after going back.
+                self.session.go_back_to(record.parent_uuid)
         elif record.plan_content is not NULL and words.hands_over_plan(text := "\n".join(texts).strip()):
             # The agent's plan, in a fresh context: a turn of its own with what the user said to the plan.
             found = words.find_plan_words(text, str(records.decode_any(record.plan_content)))
@@ -135,6 +138,8 @@ class Conversation:
                 turn.signals.add(Signal.INTERRUPTION)
         if is_act:
             self.memory.loss, self.memory.orphans = Loss.NONE, []
+            position = record.turn_position
+            is_first = record.parent_uuid is None and position is not None and position.prompt_index == 1
             typed = not self.is_agent and record.entrypoint in {*evidence.PEOPLE, None}
             self.session.open_turn(
                 TurnDraft(
@@ -144,7 +149,8 @@ class Conversation:
                     started=to_utc(record.timestamp),
                     parent=record.parent_uuid,
                     copied=copied,
-                )
+                ),
+                is_first=is_first,
             )
 
     def _find_stopped(self, record: Record, *, copied: bool) -> TurnDraft | None:
