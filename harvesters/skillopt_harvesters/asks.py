@@ -33,7 +33,8 @@ class Occurrence(msgspec.Struct, frozen=True, kw_only=True):
     rewinding. `failed`: it was corrected, refused, interrupted or given up. `verifications` are the commands
     that checked the work and ended well, as they can be run again. `opens` and `closes` say that it is the
     session's first or last ask; `ended` is the time of the session's last record. `skills`
-    are those the agent loaded to answer it, `said` its short follow-ups as they were typed.
+    are those the agent loaded to answer it, `said` its short follow-ups as they were typed. `rewound` is the
+    session whose end the user took back for this one.
     """
 
     session: str
@@ -55,6 +56,7 @@ class Occurrence(msgspec.Struct, frozen=True, kw_only=True):
     opens: bool = False
     closes: bool = False
     ended: str | None = None
+    rewound: str | None = None
 
     @property
     def outcome(self) -> Outcome:
@@ -113,17 +115,24 @@ def mark_asked_again(occurrences: Iterable[Occurrence]) -> list[Occurrence]:
     """Return the occurrences, in order of time, with those corrected that a new session made once more.
 
     An ask that ended its session, and that the next session of the project opens with right after, did not go
-    well, whatever the first one ended with.
+    well, whatever the first one ended with. One that was taken back, for a session that goes on in its
+    place, does not count.
     """
     marked = list(occurrences)
     last: dict[str | None, int] = {}
+    closing: dict[str, int] = {}
     for place, one in enumerate(marked):
         before = last.get(one.project) if one.project else None
         if before is not None and _is_made_anew(one, marked[before]):
             judgement = Judgement(Outcome.CORRECTED, (Why.ASKED_AGAIN, *marked[before].judgement.why))
             marked[before] = msgspec.structs.replace(marked[before], judgement=judgement, failed=True)
+        if one.opens and one.rewound in closing:
+            back = closing[one.rewound]
+            marked[back] = msgspec.structs.replace(marked[back], counted=False)
         if one.counted:
             last[one.project] = place
+        if one.closes:
+            closing[one.session] = place
     return marked
 
 
@@ -214,6 +223,7 @@ def _describe(session: Session, thread: _Thread, *, opens: bool, closes: bool) -
         opens=opens,
         closes=closes,
         ended=session.ended,
+        rewound=session.rewound,
         skills=asked.skills,
         said=tuple(turn.prompt for turn in thread.turns[1:] if 0 < len(turn.prompt) <= MAX_QUOTE),
     )

@@ -105,27 +105,32 @@ class SessionDraft(msgspec.Struct):
             self.started = time if self.started is None else min(self.started, time)
             self.ended = time if self.ended is None else max(self.ended, time)
 
-    def open_turn(self, turn: TurnDraft) -> TurnDraft:
+    def open_turn(self, turn: TurnDraft, *, is_first: bool = False) -> TurnDraft:
         """Add a turn, unless it repeats the last prompt before the agent did anything with it.
 
         A prompt under the same parent as an earlier one means the user went back: what came between was
-        abandoned.
+        abandoned. So does one that the client calls the first.
         """
         last = self.turn
         if last and last.is_untouched and not last.signals and _is_repeated(last, turn):
             return last
         turn.number = self._next
+        if is_first:
+            self._abandon(0, 0)
         if turn.parent is not None:
             place = len(self.closed)
             for other in self.turns:
                 place += not other.copied
-            mark = mark_of(turn.parent)
-            earlier = self.parents.get(mark)
-            if earlier is not None:
-                self._abandon(*earlier)
+            self.go_back_to(turn.parent)
             if place < MAX_TURNS:
-                self.parents[mark] = (turn.number, place)
+                self.parents[mark_of(turn.parent)] = (turn.number, place)
         return self._add_turn(turn)
+
+    def go_back_to(self, record: str) -> None:
+        """Abandon what came behind a record, if a prompt has answered it."""
+        earlier = self.parents.get(mark_of(record))
+        if earlier is not None:
+            self._abandon(*earlier)
 
     def go_on_by_itself(self, started: str | None) -> TurnDraft:
         """Add a turn without a prompt for what the session did in a turn that is another session's.

@@ -489,6 +489,67 @@ def test_a_rewound_prompt_is_marked_as_abandoned(transcript, read):
     assert root["parentUuid"] is None
 
 
+@pytest.mark.parametrize("stopped", [False, True])
+def test_going_back_to_the_first_prompt_abandons_all_that_came_before(transcript, read, stopped):
+    t = transcript()
+    t.user("go left", turnPosition={"promptIndex": 1, "turnIndex": 1})
+    if not stopped:
+        t.agent("went left")
+        t.user("further", turnPosition={"promptIndex": 2, "turnIndex": 2})
+        t.agent("went further")
+    t.parent = None
+    t.user("go right", turnPosition={"promptIndex": 1, "turnIndex": 1})
+    t.agent("went right")
+    t.user("and stop", turnPosition={"promptIndex": 2, "turnIndex": 2})
+    given_up = [("go left", True)] if stopped else [("go left", True), ("further", True)]
+    assert [(turn.prompt, turn.abandoned) for turn in read(t).turns] == [
+        *given_up,
+        ("go right", False),
+        ("and stop", False),
+    ]
+
+
+def test_the_first_prompt_given_again_before_any_answer_is_not_abandoned(transcript, read):
+    t = transcript()
+    t.user("go left", turnPosition={"promptIndex": 1, "turnIndex": 1})
+    t.parent = None
+    t.user("go left", turnPosition={"promptIndex": 1, "turnIndex": 1})
+    t.agent("went left")
+    [turn] = read(t).turns
+    assert (turn.answer, turn.abandoned) == ("went left", False)
+
+
+def test_a_first_prompt_whose_parent_nobody_tells_abandons_nothing(transcript, read):
+    # A file whose records are not chained, or whose client does not say which prompt it is.
+    t = transcript()
+    for prompt in ("one", "two"):
+        t.parent = None
+        t.user(prompt)
+        t.agent("done")
+    assert [turn.abandoned for turn in read(t).turns] == [False, False]
+
+
+def test_what_was_taken_back_is_abandoned_though_a_local_command_came_before_the_new_prompt(transcript, read):
+    t = transcript()
+    t.user("start")
+    t.agent("ok")
+    fork = t.parent
+    t.user("go left")
+    t.agent("went left")
+    t.parent = fork
+    t.user("<local-command-caveat>The command below was run directly.</local-command-caveat>", isMeta=True)
+    t.user("<command-name>/model</command-name>\n<command-args>opus</command-args>")
+    t.user("<local-command-stdout>Set model</local-command-stdout>")
+    t.user("go right")
+    t.agent("went right")
+    assert [(turn.prompt, turn.abandoned) for turn in read(t).turns] == [
+        ("start", False),
+        ("go left", True),
+        ("opus", False),
+        ("go right", False),
+    ]
+
+
 def test_a_test_run_that_ended_well_verifies_the_turn(transcript, read):
     t = transcript()
     t.user("fix the tests")

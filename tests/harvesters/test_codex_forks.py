@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 
+import msgspec
 import pytest
 
-from skillopt_harvesters import Kind, MemoryClaims, Signal, mark_corrections
+from skillopt_harvesters import Kind, MemoryClaims, Signal, find_families, mark_corrections
+from skillopt_harvesters.asks import find_asks, mark_asked_again
 from skillopt_harvesters.claims import mark_of
 from tests.harvesters.rollouts import Rollout, make_id, read_in_pieces, read_session
 
@@ -284,3 +286,45 @@ def test_a_session_that_is_read_after_its_fork_keeps_what_the_fork_has_not(tmp_p
     )
     assert sum(len(turn.tool_calls) for turn in turns) == 3
     assert sum(session.tokens.input for session in sessions) == 307
+
+
+def test_a_prompt_that_was_edited_by_going_back_is_asked_once(tmp_path):
+    thread = Rollout(tmp_path)
+    thread.begin()
+    thread.prompt("hello")
+    thread.answer("hi")
+    thread.begin()
+    thread.prompt("add docstrings to the billing module")
+    thread.answer("done")
+    base = {"thread_id": thread.id, "end_ordinal_exclusive": 5}
+    again = Rollout(tmp_path, ms=START + HOUR, cwd=None)
+    again.path = tmp_path / f"rollout-2026-11-18T11-00-00-{thread.id}_{again.id}.jsonl"
+    known = {
+        "cwd": "/home/user/project",
+        "originator": "codex-tui",
+        "cli_version": "0.171.0",
+        "source": "cli",
+    }
+    again.add("session_meta", {"id": thread.id, "timestamp": again.time, "history_base": base, **known})
+    again.begin()
+    again.prompt("add docstrings to the billing module in numpy style")
+    again.answer("done")
+    first, second = thread.read(), again.read()
+    assert (first.parent, second.id, second.parent) == (None, again.id, thread.id)
+    asks = mark_asked_again([*find_asks(first), *find_asks(second)])
+    assert [ask.counted for ask in asks] == [False, True]
+    assert find_families([first, second]) == []
+    other = msgspec.structs.replace(second, parent=None)
+    assert len(find_families([first, other])) == 1
+
+
+def test_a_session_that_another_client_spawned_takes_nothing_back(tmp_path):
+    thread = Rollout(tmp_path)
+    thread.begin()
+    thread.prompt("add docstrings to the billing module")
+    thread.answer("done")
+    spawned = msgspec.structs.replace(thread.read(), id="other", client="copilot", parent=thread.id)
+    assert [ask.counted for ask in mark_asked_again([*find_asks(thread.read()), *find_asks(spawned)])] == [
+        True,
+        True,
+    ]

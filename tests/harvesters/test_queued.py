@@ -26,6 +26,35 @@ def test_a_result_behind_queued_prompts_ends_its_call(transcript, read, number):
     assert session.turns[-1].answer == "two failed"
 
 
+REFUSED = "The user doesn't want to proceed with this tool use. The tool use was rejected."
+
+
+@pytest.mark.parametrize("cut", [None, 3, 4, 5])
+def test_what_stops_a_call_behind_queued_prompts_belongs_to_the_prompt_that_led_to_it(transcript, cut):
+    # Escape sends what was queued: it is written before the end of what it stopped.
+    t = transcript()
+    t.user("migrate the database")
+    asked = t.agent({"type": "tool_use", "id": "toolu_1", "name": "Bash", "input": {"command": "make"}})
+    t.user("not on production", promptSource="queued", origin={"kind": "human"})
+    t.user("and make a backup", promptSource="queued", origin={"kind": "human"})
+    block = {"type": "tool_result", "tool_use_id": "toolu_1", "content": REFUSED, "is_error": True}
+    t.user([block], toolDenialKind="user-rejected", toolUseResult="User rejected tool use")
+    stopped = [{"type": "text", "text": "[Request interrupted by user for tool use]"}]
+    t.user(stopped, interruptedMessageId=asked["message"]["id"])
+    t.agent("a backup is made")
+    path = t.write()
+    whole = path.read_bytes()
+    claims, resume = MemoryClaims(), None
+    for lines in [*([cut] if cut else []), len(t.records)]:
+        path.write_bytes(b"".join(whole.splitlines(keepends=True)[:lines]))
+        [reading] = read_file(SOURCES["claude"], path, claims=claims, resume=resume)
+        resume = Resume(offset=reading.offset, state=reading.state, session=reading.session)
+    first, second, third = reading.session.turns
+    assert first.signals == (Signal.ERROR, Signal.INTERRUPTION, Signal.REFUSAL)
+    assert (second.signals, third.signals) == ((), ())
+    assert third.answer == "a backup is made"
+
+
 def test_a_call_that_never_ends_keeps_no_more_than_the_latest_turns_open(transcript, read):
     t = transcript()
     t.user("watch")

@@ -73,6 +73,9 @@ class Conversation:
         if record.is_meta or record.source_tool_use_id is not NULL:
             # A tool's doing: a skill that the agent called comes in as if its command had been typed.
             self._note_skill(record, texts, copied=copied)
+            if record.parent_uuid and words.opens_local_command(texts):
+                # It may be what the user does first after going back.
+                self.session.go_back_to(record.parent_uuid)
         elif record.plan_content is not NULL and words.hands_over_plan(text := "\n".join(texts).strip()):
             # The agent's plan, in a fresh context: a turn of its own with what the user said to the plan.
             found = words.find_plan_words(text, str(records.decode_any(record.plan_content)))
@@ -130,11 +133,13 @@ class Conversation:
     def _take_words(self, record: Record, found: words.Words, *, copied: bool, picture: bool = False) -> None:
         is_act = found.is_act or (picture and not found.interrupted)
         if found.interrupted and not record.interrupted_by_shutdown:
-            turn = self.results.own_turn(record, copied=copied)
+            turn = self._find_stopped(record, copied=copied)
             if turn:
                 turn.signals.add(Signal.INTERRUPTION)
         if is_act:
             self.memory.loss, self.memory.orphans = Loss.NONE, []
+            position = record.turn_position
+            is_first = record.parent_uuid is None and position is not None and position.prompt_index == 1
             typed = not self.is_agent and record.entrypoint in {*evidence.PEOPLE, None}
             self.session.open_turn(
                 TurnDraft(
@@ -144,8 +149,18 @@ class Conversation:
                     started=to_utc(record.timestamp),
                     parent=record.parent_uuid,
                     copied=copied,
-                )
+                ),
+                is_first=is_first,
             )
+
+    def _find_stopped(self, record: Record, *, copied: bool) -> TurnDraft | None:
+        """Return the turn that was interrupted; a prompt that waited for that stands before the notice."""
+        if record.interrupted_message_id:
+            message = keep_id(record.interrupted_message_id)
+            for turn in reversed(self.session.turns):
+                if turn.copied == copied and message in turn.usage:
+                    return turn
+        return self.results.own_turn(record, copied=copied)
 
     def take_assistant(self, record: Record, *, copied: bool) -> None:
         message = record.message

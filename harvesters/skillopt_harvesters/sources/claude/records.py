@@ -102,6 +102,12 @@ class Attachment(msgspec.Struct, frozen=True, rename="camel", gc=False):
     skills: msgspec.Raw = NULL
 
 
+class Position(msgspec.Struct, frozen=True, rename="camel", gc=False):
+    """Which prompt of its conversation one is, by newer clients; the first is 1."""
+
+    prompt_index: int | None = None
+
+
 class Record(msgspec.Struct, frozen=True, rename="camel", kw_only=True, gc=False):
     """One line of a transcript; the keys in the order in which the client writes them."""
 
@@ -128,6 +134,8 @@ class Record(msgspec.Struct, frozen=True, rename="camel", kw_only=True, gc=False
     user_feedback: msgspec.Raw = NULL
     tool_denial_kind: msgspec.Raw = NULL
     interrupted_by_shutdown: bool | None = None
+    interrupted_message_id: str | None = None
+    turn_position: Position | None = None
     source_tool_use_id: msgspec.Raw = msgspec.field(default=NULL, name="sourceToolUseID")
     plan_content: msgspec.Raw = NULL
     retracted_message_uuids: msgspec.Raw = NULL
@@ -257,6 +265,7 @@ _NESTED: dict[str, type[msgspec.Struct]] = {
     "usage": Usage,
     "tool_use_result": ToolOutcome,
     "attachment": Attachment,
+    "turn_position": Position,
 }
 
 

@@ -52,19 +52,17 @@ class Results:
         if found is None:
             if block.is_error and not self._is_known(block.tool_use_id or ""):
                 # The record with the call is lost; what the user said to it is not.
-                self._note_refusal(record, records.join_text(block.content), "", copied=copied)
+                self._note_refusal(record, block, None, None, copied=copied)
             self._keep_early(record, block)
             return
-        call, is_anothers = found
+        call, asked = found
         call.closed = True
-        if is_anothers and not copied and record.uuid:
-            # The fork has the call, and ends before its result.
-            if block.is_error:
-                self._note_refusal(record, records.join_text(block.content), call.name, copied=copied)
-            return
-        self.end(call, evidence.read_end(record, block))
+        # Prompts that were queued may stand between; where the fork has the call, it ends before its result.
+        is_anothers = asked.copied and not copied and bool(record.uuid)
+        if not is_anothers:
+            self.end(call, evidence.read_end(record, block))
         if block.is_error:
-            self._note_refusal(record, records.join_text(block.content), call.name, copied=copied)
+            self._note_refusal(record, block, call, asked, copied=copied)
 
     def end(self, call: CallDraft, end: End) -> None:
         call.closed = True
@@ -82,37 +80,42 @@ class Results:
             if len(early) > _MAX_EARLY:
                 del early[next(iter(early))]
 
-    def _note_refusal(self, record: Record, text: str, tool: str, *, copied: bool) -> None:
+    def _note_refusal(
+        self, record: Record, block: Block, call: CallDraft | None, asked: TurnDraft | None, *, copied: bool
+    ) -> None:
         if record.interrupted_by_shutdown:
             # The client ended, and refused for the user what still ran.
             return
         feedback = records.decode_any(record.user_feedback)
-        refusal = words.find_refusal(text, feedback if isinstance(feedback, str) else None)
+        refusal = words.find_refusal(
+            records.join_text(block.content), feedback if isinstance(feedback, str) else None
+        )
         if not refusal:
             return
         is_told = evidence.is_refused(record)
-        if tool.startswith(_FOREIGN_TOOL) and not is_told:
+        if call and call.name.startswith(_FOREIGN_TOOL) and not is_told:
             # A server may call its error whatever it likes.
             return
-        turn = self.own_turn(record, copied=copied)
+        is_its_own = asked is not None and asked.copied == copied
+        turn = asked if is_its_own else self.own_turn(record, copied=copied)
         if turn is None:
             return
         turn.signals.add(Signal.REFUSAL)
-        if refusal.words and (tool or is_told) and len(turn.refusals) < _MAX_REFUSALS:
+        if refusal.words and ((call and call.name) or is_told) and len(turn.refusals) < _MAX_REFUSALS:
             turn.refusals.append(refusal.words)
 
-    def _find_call(self, call_id: str) -> tuple[CallDraft, bool] | None:
-        """Return the latest open call with an id, and whether it is another session's."""
+    def _find_call(self, call_id: str) -> tuple[CallDraft, TurnDraft] | None:
+        """Return the latest open call with an id, and the turn it stands in."""
         turns = self.session.turns
         if not call_id or not turns:
             return None
         calls = turns[-1].calls
         if calls and calls[-1].id == call_id and not calls[-1].closed:
-            return calls[-1], turns[-1].copied
+            return calls[-1], turns[-1]
         for turn in reversed(turns):
             call = turn.find_call(call_id)
             if call is not None and not call.closed:
-                return call, turn.copied
+                return call, turn
         return None
 
     def _is_known(self, call_id: str) -> bool:

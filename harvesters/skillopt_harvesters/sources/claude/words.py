@@ -136,6 +136,11 @@ def find_words(blocks: list[str]) -> Words:
     return Words(prompt="\n\n".join(typed), command=command, interrupted=interrupted)
 
 
+def opens_local_command(blocks: list[str]) -> bool:
+    """Tell whether the client says that a command of its own follows, such as `/model`."""
+    return bool(blocks) and blocks[0].startswith("<local-command-caveat>")
+
+
 def strip_injected(text: str) -> str:
     """Take the client's elements off both ends of a text block; "" when nothing else is in it."""
     if _CLIENT_SPEAKS.match(text):

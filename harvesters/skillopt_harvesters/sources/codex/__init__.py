@@ -5,7 +5,7 @@ completed items (0.171). Files recorded by 0.20, 0.36, 0.44, 0.63, 0.89, 0.104, 
 tests, forks, reviews, rollbacks, refusals and shell lines of the user among them. Known from descriptions
 only, and read as these say:
 
-- files the client compressed itself, and file names with two ids;
+- files the client compressed itself;
 - forks of versions whose turns have no ids. A pause of half a second tells where the copies end;
 - which programs that embed the client people type into (`origins.py`). An unknown one counts as a program;
 - names in `turn_attribution` other than `user` and `exec`. They are taken for what the session is;
@@ -20,6 +20,10 @@ What the files do not tell:
 - The commands of a script (`exec`) are known where the client tells of them one by one, or where a single one
   stands in it plainly.
 - A prompt file seldom names itself in its text; it is then known as `/prompts:` and a digest.
+
+A thread that the user rewound (0.171) goes on in a second file, named by the thread's id and one of its own.
+It is read as a session by itself, whose parent is the thread. The last ask of that does not count then; what
+else was taken back stands as it was asked.
 
 Sessions that the client takes over from other programs hold those turns under names of its own. They count in
 that program's files, as far as it is one that is read; what the user goes on with counts here.

@@ -226,13 +226,17 @@ class CodexReader(Reader[Memory]):
         turns.name_session(meta.id)
         memory.gate.begin(session.id, meta.timestamp or record.time)
         session.see(to_utc(meta.timestamp))
-        if isinstance(decode_any(meta.history_base), dict):
+        base = decode_any(meta.history_base)
+        if isinstance(base, dict):
             memory.meter.inherited = True
         elif meta.forked_from_id:
             turns.expect_copies()
             memory.gate.first = meta.subagent_history_start_ordinal
         origin = find_origin(meta)
         memory.kind, memory.program, session.parent = origin.kind, origin.program, origin.parent
+        if isinstance(base, dict) and meta.id and base.get("thread_id") == meta.id != session.id:
+            # The user went back, and the thread goes on in another file.
+            session.parent = origin.parent or meta.id
         memory.replay = memory.replay or origin.kind is Kind.REPLAY
         if origin.strange:
             session.warn(f"{origin.strange!r} is not known; its prompts do not count as typed")
