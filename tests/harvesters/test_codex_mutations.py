@@ -82,6 +82,18 @@ def test_nothing_crashes_the_reader_and_pieces_make_the_whole(tmp_path_factory, 
     assert last.session == at_once.session
 
 
+@pytest.mark.parametrize("path", ROLLOUTS[::4], ids=lambda path: path.name[8:27])
+def test_a_blank_line_and_two_records_on_one_line_cost_no_record(path, tmp_path):
+    lines = path.read_bytes().splitlines(keepends=True)
+    plain = read_session(path)
+    for place in range(1, len(lines) - 1, max(len(lines) // 8, 1)):
+        there = tmp_path / path.name
+        glued = lines[place].rstrip(b"\n") + lines[place + 1]
+        there.write_bytes(b"\n" + b"".join([*lines[:place], glued, *lines[place + 2 :]]))
+        session = read_session(there)
+        assert (session.turns, session.tokens, session.skipped) == (plain.turns, plain.tokens, plain.skipped)
+
+
 # What is put between two records of a file, and takes none of them away.
 INTRUDERS = [
     b"",
