@@ -54,7 +54,7 @@ def find_all(env: Mapping[str, str]) -> tuple[str, ...]:
 def find_in_arguments(arguments: Sequence[str]) -> tuple[str, ...]:
     """Return the secrets among the arguments of a command: by the names before them, and in URLs.
 
-    `--api-key VALUE`, `--api-key=VALUE`, `API_KEY=VALUE`, `-H "Authorization: VALUE"`, and logins in addresses.
+    `--api-key VALUE`, `--api-key=VALUE`, `API_KEY=VALUE`, `-H "Authorization: VALUE"`, logins in addresses.
     """
     found: list[str] = []
     for argument, following in zip(arguments, [*arguments[1:], ""], strict=False):

@@ -151,7 +151,7 @@ class CodexReader(Reader[Memory]):
         except (msgspec.DecodeError, RecursionError):
             return False
         lines = BytesIO(chunk.view).readlines()
-        # As many where two records stand on one line, and none on a blank one: then they are not side by side.
+        # As many where two records stand on one line and none on a blank one: then they are not side by side.
         if len(lines) != len(found) or any(map(bytes.isspace, lines)):
             return False
         for time in first_and_last(list(map(_time_of, found))):
