@@ -33,8 +33,10 @@ PLUGIN = "learned"
 ENTRYPOINT = "skillopt-sleep-replay"  # recorded by the client; harvesters leave such sessions out
 TOOLS = ("Bash", "Edit", "Glob", "Grep", "NotebookEdit", "Read", "Skill", "TodoWrite", "Write")
 # They start helpers. What those think is told, if at all, when the whole run is over, and the client's own
-# limit on money looks at it no sooner.
-_HELPERS = ("Agent", "Task")
+# limit on money looks at it no sooner. The project's skills and hooks may allow them.
+_HELPERS = ("Agent", "Task", "Workflow")
+# The service itself would search and fetch for the run, or start sessions of the account that outlive it.
+_OUTSIDE = ("WebFetch", "WebSearch", "RemoteTrigger", "SendMessage")
 # One run in a real project: the system prompt, its tools and some twenty turns, most of it cached.
 TYPICAL = Usage(input_tokens=150_000, output_tokens=10_000, cost_usd=Limits().usd)
 
@@ -107,7 +109,8 @@ class ClaudeCode(ClientAgent):
         sources = "project" if self._project_settings else ""
         command = [str(self._cli.binary), "--print", "--output-format", "stream-json", "--verbose"]
         command += ["--no-session-persistence", "--setting-sources", sources, "--strict-mcp-config"]
-        command += ["--allowedTools", ",".join(self._tools), "--disallowedTools", ",".join(_HELPERS)]
+        command += ["--allowedTools", ",".join(self._tools)]
+        command += ["--disallowedTools", ",".join((*_HELPERS, *_OUTSIDE))]
         command += ["--max-turns", str(limits.turns)]
         if limits.usd is not None:
             command += ["--max-budget-usd", f"{limits.usd:.6f}"]
