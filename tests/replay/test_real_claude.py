@@ -95,6 +95,22 @@ class TestClaudeCode(RealSuite):
         assert all("No such tool available" in (call.error or "") for call in asked), asked
         assert "aside" not in plays_of(server)
 
+    async def test_the_projects_settings_add_nothing_to_what_it_asks_of_its_service(
+        self, run, server, repository
+    ):
+        body = json.dumps({"mcp_servers": [{"type": "url", "url": "https://elsewhere.invalid", "name": "m"}]})
+        env = {"CLAUDE_CODE_EXTRA_BODY": body, "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "", "SEEN": "yes"}
+        (repository / ".claude").mkdir(exist_ok=True)
+        (repository / ".claude" / "settings.json").write_text(json.dumps({"env": env}))
+        git(repository, "add", "--all")
+        git(repository, "commit", "--quiet", "--message", "settings")
+        server.set_script({"plays": [play("look", do({"shell": "echo seen $SEEN"}), do({"say": "Looked."}))]})
+        rollout = await run("Please look around", project=repository)
+        assert [call.output for call in rollout.calls] == ["seen yes"]  # they count
+        asked = [json.loads(line)["body"] for line in Path(server.log_path).read_text().splitlines()]
+        assert len(asked) == 2
+        assert not any("mcp_servers" in body for body in asked)
+
     async def test_what_a_skill_in_a_fork_asks_for_counts_as_well(self, run, server):
         forked = msgspec.structs.replace(SKILL, text=SKILL.text.replace("---\n", "---\ncontext: fork\n", 1))
         server.set_script(

@@ -37,6 +37,8 @@ TOOLS = ("Bash", "Edit", "Glob", "Grep", "NotebookEdit", "Read", "Skill", "TodoW
 _HELPERS = ("Agent", "Task", "Workflow")
 # The service itself would search and fetch for the run, or start sessions of the account that outlive it.
 _OUTSIDE = ("WebFetch", "WebSearch", "RemoteTrigger", "SendMessage")
+# The project's own settings must not have the client ask for more of that, in whatever words of the service.
+_KEPT = '{"env":{"CLAUDE_CODE_EXTRA_BODY":"","CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC":"1"}}'
 # One run in a real project: the system prompt, its tools and some twenty turns, most of it cached.
 TYPICAL = Usage(input_tokens=150_000, output_tokens=10_000, cost_usd=Limits().usd)
 
@@ -108,7 +110,8 @@ class ClaudeCode(ClientAgent):
     def _command(self, plugin: Path | None, limits: Limits) -> list[str]:
         sources = "project" if self._project_settings else ""
         command = [str(self._cli.binary), "--print", "--output-format", "stream-json", "--verbose"]
-        command += ["--no-session-persistence", "--setting-sources", sources, "--strict-mcp-config"]
+        command += ["--no-session-persistence", "--setting-sources", sources, "--settings", _KEPT]
+        command += ["--strict-mcp-config"]
         command += ["--allowedTools", ",".join(self._tools)]
         command += ["--disallowedTools", ",".join((*_HELPERS, *_OUTSIDE))]
         command += ["--max-turns", str(limits.turns)]
