@@ -197,7 +197,7 @@ def test_waiting_for_the_service_is_seen():
 def test_a_run_is_stopped_where_its_tokens_are_used_up_and_more_would_come():
     calling = reply("m1", use("c", "Bash", command="ls"), tokens=99)
     assert over(INIT, calling, tokens=100)
-    assert not over(INIT, calling, tokens=101)
+    assert not over(INIT, calling, tokens=104)  # four written, by their letters
     assert not over(INIT, calling, outcome_of("c", "x"), reply("m2", say("Done.")), tokens=100)
     assert not over(INIT, calling, RESULT, tokens=100)
     reader = StreamReader()
@@ -207,7 +207,7 @@ def test_a_run_is_stopped_where_its_tokens_are_used_up_and_more_would_come():
     reading = reader.finish()
     assert (reading.outcome, reading.error) == (
         Outcome.LIMIT,
-        "stopped after 100 tokens; 10 were allowed",
+        "stopped after 103 tokens; 10 were allowed",
     )
 
 
@@ -322,6 +322,25 @@ def test_a_request_that_was_lost_counts_with_what_others_thought_as_only_the_res
     result = {**RESULT, "modelUsage": {"m": thought}, "total_cost_usd": 0.4}
     reading = read(INIT, *(reply(f"m{n}", say("Hm."), tokens=200) for n in range(2)), result)
     assert reading.largest == Usage(200, 4000, cost_usd=0.2)
+
+
+def test_what_it_thinks_behind_closed_doors_counts_at_once_and_once():
+    def thinks(*tokens: int) -> list[dict]:
+        event = {"type": "system", "subtype": "thinking_tokens", "estimated_tokens": sum(tokens)}
+        return [{**event, "estimated_tokens_delta": delta} for delta in tokens]
+
+    hidden = {"type": "thinking", "thinking": "Hm.", "signature": "x"}
+    shown = {"type": "thinking", "thinking": "a letter" * 500, "signature": "x"}
+    first = [*thinks(3000, 2000), reply("m1", hidden), reply("m1", use("c1", "Bash", command="ls"))]
+    told = read(INIT, reply("m1", use("c1", "Bash", command="ls"))).usage.tokens
+    assert read(INIT, *first).usage.tokens == pytest.approx(told + 5000, abs=10)
+    both = [*first, outcome_of("c1", "a"), *thinks(500), reply("m2", shown), reply("m2", say("Well."))]
+    assert read(INIT, *both).usage.tokens == pytest.approx(2 * told + 6000, abs=30)
+    assert over(INIT, *first, tokens=5000)
+    assert not over(INIT, *first, tokens=6000)
+    reader = StreamReader()
+    feed(reader, INIT, *first)
+    assert reader.tally().usage.tokens >= 5000
 
 
 def test_replies_whose_service_tells_no_tokens_are_not_free():

@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import msgspec
+import pytest
 
 from skillopt_replay.agents import claude_cli
 from skillopt_replay.agents.claude_cli import find_claude
 from skillopt_replay.agents.claude_code import ClaudeCode
 from skillopt_replay.rollouts import Outcome
+from tests.conftest import git
 from tests.replay.real_suite import HELPERS, SKILL, Names, RealSuite, do, error, marks_for, play, plays_of
 
 PROGRAM = os.environ.get("SKILLOPT_TEST_CLAUDE", "")
@@ -58,6 +60,56 @@ class TestClaudeCode(RealSuite):
         assert "Bash" in offered
         assert not offered & {"Agent", "Task"}
         assert plays_of(server) == ["delegate it"]
+
+    @pytest.mark.parametrize(
+        ("tool", "given"),
+        [
+            ("WebSearch", {"query": "the launch codes"}),
+            ("Workflow", {"script": "export const meta = {name: 'w', description: 'd'}\nagent('aside')"}),
+            ("SendMessage", {"to": "a", "message": "aside"}),
+        ],
+    )
+    async def test_what_leads_out_is_not_there_even_where_the_projects_skill_allows_it(
+        self, run, server, repository, tool, given
+    ):
+        folder = repository / ".claude" / "skills" / "look"
+        folder.mkdir(parents=True)
+        head = f"---\nname: look\ndescription: Looks things up.\nallowed-tools: {tool}\n---\n"
+        (folder / "SKILL.md").write_text(f"{head}Look it up.\n")
+        git(repository, "add", "--all")
+        git(repository, "commit", "--quiet", "--message", "skill")
+        use = do({"tool": "ToolSearch", "input": {"query": f"select:{tool}"}}, {"tool": tool, "input": given})
+        server.set_script(
+            {
+                "plays": [
+                    play("look it up", use, any_contains="Look it up.", max_uses=2),
+                    play("look it up", do({"say": "Done."}), any_contains="Look it up."),
+                    play("look it up", do({"skill": "look"})),
+                    {"name": "aside", "when": {}, "steps": [do({"say": "Aside."})]},
+                ]
+            }
+        )
+        rollout = await run("Please look it up", project=repository)
+        asked = [call for call in rollout.calls if call.name == tool]
+        assert asked
+        assert all("No such tool available" in (call.error or "") for call in asked), asked
+        assert "aside" not in plays_of(server)
+
+    async def test_the_projects_settings_add_nothing_to_what_it_asks_of_its_service(
+        self, run, server, repository
+    ):
+        body = json.dumps({"mcp_servers": [{"type": "url", "url": "https://elsewhere.invalid", "name": "m"}]})
+        env = {"CLAUDE_CODE_EXTRA_BODY": body, "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "", "SEEN": "yes"}
+        (repository / ".claude").mkdir(exist_ok=True)
+        (repository / ".claude" / "settings.json").write_text(json.dumps({"env": env}))
+        git(repository, "add", "--all")
+        git(repository, "commit", "--quiet", "--message", "settings")
+        server.set_script({"plays": [play("look", do({"shell": "echo seen $SEEN"}), do({"say": "Looked."}))]})
+        rollout = await run("Please look around", project=repository)
+        assert [call.output for call in rollout.calls] == ["seen yes"]  # they count
+        asked = [json.loads(line)["body"] for line in Path(server.log_path).read_text().splitlines()]
+        assert len(asked) == 2
+        assert not any("mcp_servers" in body for body in asked)
 
     async def test_what_a_skill_in_a_fork_asks_for_counts_as_well(self, run, server):
         forked = msgspec.structs.replace(SKILL, text=SKILL.text.replace("---\n", "---\ncontext: fork\n", 1))

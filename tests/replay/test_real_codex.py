@@ -106,6 +106,29 @@ class TestCodex(RealSuite):
             assert (rollout.outcome, rollout.answer) == (Outcome.FINISHED, "I did it."), rollout.error
         assert plays_of(server) == ["delegate it"] * 6
 
+    @pytest.mark.parametrize("model", ["gpt-5.5", "gpt-6.2-sol"])
+    async def test_its_service_neither_searches_nor_draws_for_it(
+        self, run, server, confined, private_home, model
+    ):
+        agents = [open_codex(server.base_url, confined, private_home, model=model)]
+        folder = private_home / ".codex"
+        account = {"id_token": token(), "access_token": token(), "refresh_token": "r-1", "account_id": "a-1"}
+        config = (folder / "config.toml").read_text()
+        (folder / "auth.json").write_text(json.dumps({"OPENAI_API_KEY": None, "tokens": account}))
+        (folder / "config.toml").write_text(
+            config.replace('env_key = "MOCK_KEY"', "requires_openai_auth = true")
+        )
+        cli = find_codex({"HOME": str(private_home)}, Path(PROGRAM))
+        assert cli is not None
+        agents.append(Codex(cli, confined))
+        for agent in agents:
+            rollout = await run(agent=agent)
+            assert rollout.answer == "hello Bob", rollout.error
+        asked = [json.dumps(one["body"]) for one in requests_of(server) if one["path"] == "/v1/responses"]
+        assert len(asked) == len(agents)
+        for name in ("web_search", "web__run", "image_gen"):
+            assert not any(f'"{name}' in one or f"`{name}" in one for one in asked), name
+
     async def test_a_skill_called_by_its_name_is_before_the_model_at_once(self, run, server):
         rollout = await run(f"Please use ${SKILL.name} to greet Bob", SKILL)
         assert plays_of(server) == ["obey"]

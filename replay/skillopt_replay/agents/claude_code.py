@@ -33,8 +33,12 @@ PLUGIN = "learned"
 ENTRYPOINT = "skillopt-sleep-replay"  # recorded by the client; harvesters leave such sessions out
 TOOLS = ("Bash", "Edit", "Glob", "Grep", "NotebookEdit", "Read", "Skill", "TodoWrite", "Write")
 # They start helpers. What those think is told, if at all, when the whole run is over, and the client's own
-# limit on money looks at it no sooner.
-_HELPERS = ("Agent", "Task")
+# limit on money looks at it no sooner. The project's skills and hooks may allow them.
+_HELPERS = ("Agent", "Task", "Workflow")
+# The service itself would search and fetch for the run, or start sessions of the account that outlive it.
+_OUTSIDE = ("WebFetch", "WebSearch", "RemoteTrigger", "SendMessage")
+# The project's own settings must not have the client ask for more of that, in whatever words of the service.
+_KEPT = '{"env":{"CLAUDE_CODE_EXTRA_BODY":"","CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC":"1"}}'
 # One run in a real project: the system prompt, its tools and some twenty turns, most of it cached.
 TYPICAL = Usage(input_tokens=150_000, output_tokens=10_000, cost_usd=Limits().usd)
 
@@ -106,8 +110,10 @@ class ClaudeCode(ClientAgent):
     def _command(self, plugin: Path | None, limits: Limits) -> list[str]:
         sources = "project" if self._project_settings else ""
         command = [str(self._cli.binary), "--print", "--output-format", "stream-json", "--verbose"]
-        command += ["--no-session-persistence", "--setting-sources", sources, "--strict-mcp-config"]
-        command += ["--allowedTools", ",".join(self._tools), "--disallowedTools", ",".join(_HELPERS)]
+        command += ["--no-session-persistence", "--setting-sources", sources, "--settings", _KEPT]
+        command += ["--strict-mcp-config"]
+        command += ["--allowedTools", ",".join(self._tools)]
+        command += ["--disallowedTools", ",".join((*_HELPERS, *_OUTSIDE))]
         command += ["--max-turns", str(limits.turns)]
         if limits.usd is not None:
             command += ["--max-budget-usd", f"{limits.usd:.6f}"]

@@ -57,6 +57,7 @@ class Event(msgspec.Struct, frozen=True):
     stop_reason: str | msgspec.UnsetType | None = msgspec.UNSET
     api_error_status: int | str | None = None
     error_status: int | None = None
+    estimated_tokens_delta: int = 0
     error: str | None = None
     total_cost_usd: float | None = None
     usage: Tokens | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from msgspec import DecodeError
+from msgspec import DecodeError, structs
 
 from skillopt_replay.agents.claude_events import (
     Event,
@@ -18,7 +18,7 @@ from skillopt_replay.agents.claude_events import (
     show_input,
     to_text,
 )
-from skillopt_replay.agents.claude_usage import ReplyCount, Tokens, add_up, to_usage
+from skillopt_replay.agents.claude_usage import TOKEN_LETTERS, ReplyCount, Tokens, add_up, to_usage
 from skillopt_replay.agents.spending import Tally, find_excess, find_larger, share
 from skillopt_replay.agents.traces import MAX_ERROR, Lines, Reading, Trace
 from skillopt_replay.faults import guess_fault
@@ -55,6 +55,7 @@ class StreamReader:
         self._loaded = False
         self._text = ""
         self._replies = ReplyCount(price)
+        self._thought = 0
         self._refused = 0
         self._unheard = 0
         self._fault: Fault | None = None
@@ -75,8 +76,12 @@ class StreamReader:
         The client itself counts money, and turns, but not those of the helpers it starts.
         """
         if self._excess is None and self._owing and self._result is None:
-            self._excess = find_excess(limits, self._replies.usage, len(self._replies) - 1)
+            self._excess = find_excess(limits, self._find_used(), len(self._replies) - 1)
         return self._excess is not None
+
+    def _find_used(self) -> Usage:
+        """Return the tokens of the replies, what they seem to have thought and written included."""
+        return structs.replace(self._replies.priced, cost_usd=None)
 
     def tally(self) -> Tally:
         """Return what the run has told of its requests; see Metered."""
@@ -113,6 +118,8 @@ class StreamReader:
         elif event.subtype == "task_notification" and event.status == "completed":
             if isinstance(event.tool_use_id, str):
                 self._replies.end(event.tool_use_id)  # of a helper in the background nothing else tells it
+        elif event.subtype == "thinking_tokens":
+            self._thought += max(event.estimated_tokens_delta, 0)
         elif event.subtype == "api_retry":
             self._retrying = True
             self._fault = guess_fault(event.error_status, event.error or "")
@@ -134,7 +141,11 @@ class StreamReader:
             self._model = message.model
         self._replied, self._retrying = True, False
         blocks = message.content if isinstance(message.content, list) else []
-        said = sum(len(block.text) + len(block.thinking) + len(show_input(block)) for block in blocks)
+        shown = sum(len(block.thinking) for block in blocks)
+        # Of most of what it thinks the service tells the length alone.
+        said = max(shown, self._thought * TOKEN_LETTERS)
+        self._thought = 0
+        said += sum(len(block.text) + len(show_input(block)) for block in blocks)
         usage = to_usage(message.usage or Tokens())
         if self._replies.take(message.id, message.model, usage, said=said, helper=helper):
             self._owing = False
@@ -183,6 +194,8 @@ class StreamReader:
         if not usage.tokens:
             # A service that tells no tokens: what its replies took is not known.
             lost, largest = lost + len(self._replies), Usage()
+        elif result is None:
+            usage = self._find_used()
         return Reading(
             outcome=outcome,
             answer=(result.result or "") if result and outcome is Outcome.FINISHED else self._text,

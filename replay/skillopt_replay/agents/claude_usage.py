@@ -13,7 +13,7 @@ from skillopt_replay.rollouts import Usage
 
 Price: TypeAlias = Callable[[str, Usage], float | None]
 
-_TOKEN_LETTERS = 4  # as it is mostly
+TOKEN_LETTERS = 4  # as it is mostly
 
 
 class Tokens(msgspec.Struct, frozen=True):
@@ -132,7 +132,7 @@ class ReplyCount:
 
 
 def _guess(reply: _Reply) -> int:
-    return max(reply.usage.output_tokens, reply.said // _TOKEN_LETTERS)
+    return max(reply.usage.output_tokens, reply.said // TOKEN_LETTERS)
 
 
 def _move(total: Usage, before: Usage, after: Usage) -> Usage:

@@ -153,9 +153,11 @@ class Codex(ClientAgent):
             "approval_policy": "never",
             "check_for_update_on_startup": False,
             "cli_auth_credentials_store": "file",
+            # The service would search and fetch for a run, or draw, and take money that nothing tells.
+            "web_search": "disabled",
             "analytics": {"enabled": False},
             "feedback": {"enabled": False},
-            "features": {"plugins": False, "apps": False, **ALONE},
+            "features": {"plugins": False, "apps": False, "image_generation": False, **ALONE},
             # A project's own scripts find no key to spend, whatever it is called.
             "shell_environment_policy": {
                 "ignore_default_excludes": False,
