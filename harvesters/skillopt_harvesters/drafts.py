@@ -73,6 +73,7 @@ class SessionDraft(msgspec.Struct):
     commit: str | None = None
     model: str | None = None
     parent: str | None = None
+    rewound: str | None = None
     started: str | None = None
     ended: str | None = None
     turns: list[TurnDraft] = []
@@ -266,8 +267,8 @@ class SessionDraft(msgspec.Struct):
         # Grouped by and gone to, so that all of a harmless one must stay.
         self.project = self.project and redact_folder(name_folder(self.project))[:_MAX_PATH]
         self.commit = self.commit and redact_folder(self.commit)[:_MAX_PATH]
-        if self.parent and redact_folder(self.parent) != _BY_CHANCE:
-            self.parent = redact_folder(self.parent)[:_MAX_PATH]
+        self.parent = self.parent and _redact_id(self.parent)
+        self.rewound = self.rewound and _redact_id(self.rewound)
         self.branch = self.branch and redact_name(self.branch)
         self.model = self.model and redact_name(self.model)
         self.skills_offered = {redact_name(name): None for name in self.skills_offered}
@@ -315,6 +316,7 @@ class SessionDraft(msgspec.Struct):
             commit=self.commit,
             model=self.model,
             parent=self.parent,
+            rewound=self.rewound,
             started=self.started,
             ended=self.ended,
             turns=tuple(closed),
@@ -334,6 +336,11 @@ class SessionDraft(msgspec.Struct):
             first=len(self.closed),
             calls=self.calls_left_out + sum(turn.calls_left_out for turn in self.turns),
         )
+
+
+def _redact_id(session: str) -> str:
+    redacted = redact_folder(session)
+    return session if redacted == _BY_CHANCE else redacted[:_MAX_PATH]
 
 
 def _is_repeated(last: TurnDraft, turn: TurnDraft) -> bool:

@@ -18,22 +18,25 @@ def describe_losses(
     `overlong` and `bad` are lines, `unknown` the number of records by a type that is not known, `turns` those
     left out behind the `first` ones, and `calls` the tool calls left out of turns.
     """
-    told = []
-    if overlong:
-        are = "line too long to be a record was" if overlong == 1 else "lines too long to be records were"
-        told.append(f"{overlong} {are} skipped")
-    if bad:
-        are = "line is not a readable record" if bad == 1 else "lines are not readable records"
-        told.append(f"{bad} {are}")
-    if unknown:
-        names = ", ".join(sorted(unknown)[:_MAX_TYPES])
-        number = sum(unknown.values())
-        are = "record of an unknown type was" if number == 1 else "records of unknown types were"
-        told.append(f"{number} {are} skipped: {names}")
-    if turns:
-        are = "turn was" if turns == 1 else "turns were"
-        told.append(f"{turns} {are} left out, beyond the first {first}")
-    if calls:
-        are = "tool call of a turn" if calls == 1 else "tool calls of turns"
-        told.append(f"{calls} {are} with very many {'was' if calls == 1 else 'were'} left out")
-    return told
+    names = ", ".join(sorted(unknown)[:_MAX_TYPES])
+    strange = sum(unknown.values())
+    told = (
+        (overlong, "line too long to be a record was skipped", "lines too long to be records were skipped"),
+        (bad, "line is not a readable record", "lines are not readable records"),
+        (
+            strange,
+            f"record of an unknown type was skipped: {names}",
+            f"records of unknown types were skipped: {names}",
+        ),
+        (
+            turns,
+            f"turn was left out, beyond the first {first}",
+            f"turns were left out, beyond the first {first}",
+        ),
+        (
+            calls,
+            "tool call of a turn with very many was left out",
+            "tool calls of turns with very many were left out",
+        ),
+    )
+    return [f"{number} {one if number == 1 else many}" for number, one, many in told if number]

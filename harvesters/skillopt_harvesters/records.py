@@ -86,8 +86,8 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
 
     A resumed or forked session copies the records of another one: those are that session's turns and not
     repeated here. `before` is the last of them, which the first turn answers to. `parent` is the session a
-    sub-agent worked for, or that is `rewound`, `model` the last one that
-    answered. `skipped` counts the records that could not be used; `warnings` say why.
+    sub-agent worked for, `rewound` the one whose end the user took back for this one, `model` the last one
+    that answered. `skipped` counts the records that could not be used; `warnings` say why.
     """
 
     id: str
@@ -100,6 +100,7 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     commit: str | None = None
     model: str | None = None
     parent: str | None = None
+    rewound: str | None = None
     started: str | None = None
     ended: str | None = None
     turns: tuple[Turn, ...] = ()
@@ -108,11 +109,6 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     skills_offered: tuple[str, ...] = ()
     skipped: int = 0
     warnings: tuple[str, ...] = ()
-
-    @property
-    def rewound(self) -> str | None:
-        """The session whose end the user took back for this one; only Codex writes what follows apart."""
-        return self.parent if self.client == "codex" and self.kind is Kind.HUMAN else None
 
     @property
     def prompts(self) -> tuple[str, ...]:

@@ -79,7 +79,9 @@ def _head(session: Session, *, gone: bool) -> Iterator[str]:
     if session.model:
         yield f"model     {session.model}"
     if session.parent:
-        yield f"{'continues ' if session.rewound else 'worked for'} {session.parent}"
+        yield f"worked for {session.parent}"
+    if session.rewound:
+        yield f"continues {session.rewound}"
     tokens = session.tokens
     yield (
         f"tokens    {tokens.input} in, {tokens.output} out, {tokens.cache_read} read from and"

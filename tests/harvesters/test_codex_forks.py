@@ -310,11 +310,11 @@ def test_a_prompt_that_was_edited_by_going_back_is_asked_once(tmp_path):
     again.prompt("add docstrings to the billing module in numpy style")
     again.answer("done")
     first, second = thread.read(), again.read()
-    assert (first.parent, second.id, second.parent) == (None, again.id, thread.id)
+    assert (first.rewound, second.id, second.parent, second.rewound) == (None, again.id, None, thread.id)
     asks = mark_asked_again([*find_asks(first), *find_asks(second)])
     assert [ask.counted for ask in asks] == [False, True]
     assert find_families([first, second]) == []
-    other = msgspec.structs.replace(second, parent=None)
+    other = msgspec.structs.replace(second, rewound=None)
     assert len(find_families([first, other])) == 1
 
 

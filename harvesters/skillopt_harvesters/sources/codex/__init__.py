@@ -22,7 +22,7 @@ What the files do not tell:
 - A prompt file seldom names itself in its text; it is then known as `/prompts:` and a digest.
 
 A thread that the user rewound (0.171) goes on in a second file, named by the thread's id and one of its own.
-It is read as a session by itself, whose parent is the thread. The last ask of that does not count then; what
+It is read as a session by itself, which tells what it rewound. The last ask of that does not count then; what
 else was taken back stands as it was asked.
 
 Sessions that the client takes over from other programs hold those turns under names of its own. They count in

@@ -237,7 +237,7 @@ class CodexReader(Reader[Memory]):
         memory.kind, memory.program, session.parent = origin.kind, origin.program, origin.parent
         if isinstance(base, dict) and meta.id and base.get("thread_id") == meta.id != session.id:
             # The user went back, and the thread goes on in another file.
-            session.parent = origin.parent or meta.id
+            session.rewound = meta.id
         memory.replay = memory.replay or origin.kind is Kind.REPLAY
         if origin.strange:
             session.warn(f"{origin.strange!r} is not known; its prompts do not count as typed")
