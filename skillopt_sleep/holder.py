@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from datetime import datetime
 from pathlib import Path
 
 import msgspec
@@ -44,9 +45,22 @@ def find_at_work(paths: Paths, what: str) -> str:
     # Who was killed leaves the note. Read here, as what takes the lock is heavy.
     with contextlib.suppress(OSError, msgspec.DecodeError):
         note = msgspec.json.decode(paths.lock.with_suffix(".json").read_bytes(), type=_Note)
-        if note.what == what and _exists(note.pid):
+        if note.what == what and _has_written(note):
             return f"{note.what} (pid {note.pid}, since {note.since})"
     return ""
+
+
+def _has_written(note: _Note) -> bool:
+    """Tell whether the process that has this pid may have written the note: it was there by then."""
+    if not _exists(note.pid):
+        return False
+    import psutil
+
+    try:
+        written = datetime.fromisoformat(note.since.replace("Z", "+00:00")).timestamp()
+        return psutil.Process(note.pid).create_time() <= written + _TICK_S
+    except (psutil.Error, ValueError):
+        return False
 
 
 def is_alive(holder: Holder) -> bool:

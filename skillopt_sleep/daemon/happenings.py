@@ -22,6 +22,8 @@ _RESTLESS = timedelta(minutes=30)
 _STARTS = 12
 _CALM_STARTS = 3
 _DELAY_S, _DELAY_MAX_S = 10.0, 600.0
+_SKIPPED = "skipped"
+_INSTANT = timedelta(microseconds=1)
 
 
 class End(Enum):
@@ -69,7 +71,7 @@ def finish(schedule: Schedule, end: End, now: datetime, reason: str = "") -> Sch
         return _fail(calm, work, now, reason)
     state = "unfinished" if end is End.DISTURBED else "missed"
     later = msgspec.structs.replace(calm, retry_at=now + _SOON)
-    return _remark(later, work.window, Remark(state, reason))
+    return later if _is_skipped(calm, work.window) else _remark(later, work.window, Remark(state, reason))
 
 
 def note_done(schedule: Schedule, ended: datetime) -> Schedule:
@@ -94,8 +96,19 @@ def pause(schedule: Schedule, until: datetime = FOREVER) -> Schedule:
     return msgspec.structs.replace(schedule, paused_until=until, wanted=False)
 
 
-def resume(schedule: Schedule) -> Schedule:
-    return msgspec.structs.replace(schedule, paused_until=None, attempts=0, retry_at=None)
+def resume(schedule: Schedule, rules: Service, now: datetime) -> Schedule:
+    """Work nights again, those that were to be left out and are not over included."""
+    hours = parse_hours(rules.window)
+    spans = [span for span in (find_latest(hours, now), find_next(hours, now)) if now < span.end]
+    skipped = [span for span in spans if _is_skipped(schedule, span.name)]
+    settled = schedule.settled
+    if skipped and settled is not None:
+        settled = min(settled, skipped[0].start - _INSTANT)
+    dropped = {span.name for span in skipped}
+    remarks = {name: remark for name, remark in schedule.remarks.items() if name not in dropped}
+    return msgspec.structs.replace(
+        schedule, paused_until=None, attempts=0, retry_at=None, settled=settled, remarks=remarks
+    )
 
 
 def skip(schedule: Schedule, rules: Service, now: datetime) -> tuple[Schedule, Span]:
@@ -108,7 +121,7 @@ def skip(schedule: Schedule, rules: Service, now: datetime) -> tuple[Schedule, S
     skipped = msgspec.structs.replace(
         schedule, settled=_later(schedule.settled, span.start), wanted=False, attempts=0, retry_at=None
     )
-    return _remark(skipped, span.name, Remark("skipped", "as you asked")), span
+    return _remark(skipped, span.name, Remark(_SKIPPED, "as you asked")), span
 
 
 def account(schedule: Schedule, rules: Service, now: datetime) -> tuple[Schedule, list[Outcome]]:
@@ -175,6 +188,11 @@ def _settle(schedule: Schedule, work: Work, remark: Remark) -> Schedule:
         schedule, settled=_later(schedule.settled, work.start), attempts=0, retry_at=None
     )
     return _remark(settled, work.window, remark)
+
+
+def _is_skipped(schedule: Schedule, window: str) -> bool:
+    remark = schedule.remarks.get(window)
+    return remark is not None and remark.state == _SKIPPED
 
 
 def _remark(schedule: Schedule, window: str, remark: Remark) -> Schedule:

@@ -19,7 +19,7 @@ def obey(schedule: Schedule, rules: Service, name: str, argument: str, now: date
         schedule, span = skip(schedule, rules, now)
         return schedule, f"the night of {span.name} is left out"
     if name == RESUME:
-        return resume(schedule), "nights go on"
+        return resume(schedule, rules, now), "nights go on"
     if name == PAUSE:
         try:
             until = datetime.fromisoformat(argument) if argument else FOREVER

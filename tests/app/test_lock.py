@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import threading
 import pytest
 
 from skillopt_sleep.errors import Busy
+from skillopt_sleep.holder import find_at_work
 from skillopt_sleep.lock import hold, hold_decisions
 from skillopt_sleep.paths import locate
 
@@ -78,3 +80,15 @@ def test_a_holder_that_has_not_written_its_note_yet_is_waited_for_a_moment(then:
             with hold(locate(), "harvest"):
                 pass
         go_on.join()
+
+
+def test_a_note_older_than_the_process_that_has_its_pid_now_tells_of_nobody_at_work():
+    note = locate().lock.with_suffix(".json")
+    with hold(locate(), "run"):
+        assert find_at_work(locate(), "run").startswith(f"run (pid {os.getpid()}, since ")
+        assert find_at_work(locate(), "train") == ""
+        told = json.loads(note.read_text())
+        for since in ("2020-01-01T00:00:00Z", "yesterday", ""):
+            note.write_text(json.dumps({**told, "since": since}))
+            assert find_at_work(locate(), "run") == ""
+    assert find_at_work(locate(), "run") == ""

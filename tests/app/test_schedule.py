@@ -31,6 +31,7 @@ from skillopt_sleep.daemon.happenings import (
     want,
 )
 from skillopt_sleep.daemon.schedule import (
+    Remark,
     Schedule,
     Work,
     begin_schedule,
@@ -425,6 +426,46 @@ def test_skipping_inside_the_window_means_that_window_unless_its_night_is_done()
     assert skip(done, RULES, at("2026-05-02 03:00"))[1].name == "2026-05-03"
 
 
+@pytest.mark.parametrize(
+    ("asked", "taken_back"), [("20:00", "21:00"), ("20:00", "02:30"), ("01:05", "01:30")]
+)
+def test_a_night_that_was_to_be_left_out_is_worked_after_all(asked: str, taken_back: str):
+    life = Life(at("2026-05-01 12:00"))
+    moments = [at(f"2026-05-{'02' if hour < '12' else '01'} {hour}") for hour in (asked, taken_back)]
+    life.live(until=moments[0])
+    life.ran.clear()
+    life.schedule, span = skip(life.schedule, RULES, life.clock)
+    life.live(until=moments[1])
+    assert (span.name, life.ran) == ("2026-05-02", [])
+    life.schedule = resume(life.schedule, RULES, life.clock)
+    assert foresee(life.schedule, RULES, life.clock) < at("2026-05-02 05:00")
+    life.live(until=at("2026-05-02 12:00"))
+    assert len(life.ran) == 1
+    assert life.outcomes["2026-05-02"][0] == "ran"
+
+
+def test_what_was_left_out_stays_so_once_its_window_is_over():
+    life = Life(at("2026-05-01 12:00"))
+    life.schedule, _ = skip(life.schedule, RULES, life.clock)
+    life.live(until=at("2026-05-02 12:00"))
+    life.schedule = resume(life.schedule, RULES, life.clock)
+    life.live(until=at("2026-05-02 20:00"))
+    assert (life.ran, life.outcomes["2026-05-02"][0]) == ([], "skipped")
+
+
+def test_a_night_at_work_that_is_left_out_is_told_as_such():
+    schedule = begin_schedule("seed", at("2026-05-01 12:00"))
+    now = at("2026-05-02 03:30")
+    due = find_due(schedule, RULES, now)
+    assert due is not None
+    schedule, _ = skip(begin(schedule, due, now), RULES, now)
+    schedule = finish(schedule, End.DISTURBED, now, "it is to be left out")
+    assert schedule.remarks["2026-05-02"] == Remark("skipped", "as you asked")
+    assert find_due(schedule, RULES, now + timedelta(minutes=10)) is None
+    schedule = resume(schedule, RULES, now + timedelta(minutes=10))
+    assert find_due(schedule, RULES, now + timedelta(minutes=10)) is not None
+
+
 def test_nothing_happens_while_paused_and_then_again():
     life = Life(at("2026-05-01 12:00"))
     life.schedule = pause(life.schedule, at("2026-05-04 12:00"))
@@ -437,7 +478,7 @@ def test_nothing_happens_while_paused_and_then_again():
     life.schedule = pause(life.schedule)
     life.live(until=at("2026-05-08 12:00"))
     assert len(life.ran) == 2
-    life.schedule = resume(life.schedule)
+    life.schedule = resume(life.schedule, RULES, life.clock)
     life.live(until=at("2026-05-09 12:00"))
     assert len(life.ran) == 4
 

@@ -104,7 +104,11 @@ def test_no_window_has_two_nights_none_works_at_a_wrong_hour_and_none_is_missed_
             if crashed:
                 schedule, _ = note_start(schedule, now)
             if chance.random() < 0.003:
-                asked = (pause(schedule, now + DAY), resume(schedule), skip(schedule, rules, now)[0])
+                asked = (
+                    pause(schedule, now + DAY),
+                    resume(schedule, rules, now),
+                    skip(schedule, rules, now)[0],
+                )
                 schedule = chance.choice(asked)
             schedule = mend_clock(schedule, now)
             schedule, outcomes = account(schedule, rules, now)
