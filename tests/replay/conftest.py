@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+
 import pytest
 
 from skillopt_replay.rollouts import Outcome, Rollout
@@ -19,6 +21,13 @@ def confined():
             return sandbox
         probes.append(f"{probe.name}: {probe.detail} ({probe.hint})")
     pytest.skip("; ".join(probes) or "bubblewrap is not installed")
+
+
+@pytest.fixture
+def local_server():
+    """The port of something on this machine that listens, and never answers."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        yield listener.getsockname()[1]
 
 
 @pytest.fixture

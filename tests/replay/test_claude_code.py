@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 import sys
 import time
 from pathlib import Path
@@ -310,6 +311,33 @@ async def test_a_request_that_went_out_is_never_free(
         assert cli is not None
         rollout = await ClaudeCode(cli, confined).run(make_task(), None, workspace, Limits(seconds=20))
     assert (rollout.usage.tokens, rollout.untold) == (tokens, is_untold), rollout
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::1]"])
+async def test_a_server_on_this_machine_that_never_was_there_is_not_waited_for(
+    make_agent, make_task, workspace, tmp_path, monkeypatch, host
+):
+    # The port may have been that of another test's server.
+    monkeypatch.setattr("skillopt_replay.agents.presence._found", set())
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        place = f"{host}:{listener.getsockname()[1]}"
+    env = {"ANTHROPIC_API_KEY": "sk-fake", "ANTHROPIC_BASE_URL": f"http://{place}"}
+    rollout = await make_agent("result()", env=env).run(make_task(), None, workspace, Limits())
+    assert (rollout.outcome, rollout.fault, rollout.usage.cost_usd) == (FAILED, Fault.ABSENT, 0.0)
+    assert rollout.error == f"nothing listens at {place}"
+    assert not (tmp_path / "notes.json").exists(), "the client is not started"
+    assert [p.name for p in workspace.parent.iterdir()] == [workspace.name]
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+async def test_a_server_on_this_machine_that_was_there_may_be_about_to_come_back(
+    make_agent, make_task, workspace, host
+):
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        url = f"http://{host}:{listener.getsockname()[1]}"
+        agent = make_agent("result()", env={"ANTHROPIC_API_KEY": "sk-fake", "ANTHROPIC_BASE_URL": url})
+        assert (await agent.run(make_task(), None, workspace, Limits())).outcome is FINISHED
+    assert (await agent.run(make_task(), None, workspace, Limits())).outcome is FINISHED
 
 
 async def test_a_client_that_spawns_children_and_hangs_leaves_none_behind(

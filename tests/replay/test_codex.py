@@ -169,30 +169,34 @@ async def test_nothing_of_the_users_comes_along_but_the_sign_in(
     assert noted["profile"].startswith("export PATH=")
 
 
-async def test_the_sign_in_file_is_private_and_the_route_is_kept(make_agent, make_task, workspace, tmp_path):
+async def test_the_sign_in_file_is_private_and_the_route_is_kept(
+    make_agent, make_task, workspace, tmp_path, local_server
+):
+    route = f'base_url = "http://127.0.0.1:{local_server}/v1"'
     home = tmp_path / "user-codex"
     home.mkdir()
     tokens = {"access_token": "a", "refresh_token": "r", "id_token": "i"}
     (home / "auth.json").write_text(json.dumps({"tokens": tokens}))
-    (home / "config.toml").write_text('openai_base_url = "http://127.0.0.1:9/v1"\nsandbox_mode = "x"\n')
+    (home / "config.toml").write_text(f'openai_{route}\nsandbox_mode = "x"\n')
     agent = make_agent("done()", env={"CODEX_HOME": str(home)})
     await agent.run(make_task(), None, workspace, Limits())
     noted = notes_of(tmp_path)
     content, mode = noted["files"]["auth.json"]
     assert (json.loads(content)["tokens"]["refresh_token"], mode) == ("", "0o600")
     config = noted["files"]["config.toml"][0]
-    assert 'base_url = "http://127.0.0.1:9/v1"' in config
+    assert route in config
     assert "sandbox_mode" not in config
     assert "CODEX_API_KEY" not in noted["env"]
 
 
-@pytest.mark.parametrize("settings", ["", 'openai_base_url = "http://127.0.0.1:9/v1"\n'])
+@pytest.mark.parametrize("has_url", [False, True])
 async def test_openais_service_has_a_name_under_which_no_web_sockets_are_tried(
-    make_agent, make_task, workspace, tmp_path, settings
+    make_agent, make_task, workspace, tmp_path, local_server, has_url
 ):
+    url = f"http://127.0.0.1:{local_server}/v1" if has_url else None
     home = tmp_path / "user-codex"
     home.mkdir()
-    (home / "config.toml").write_text(settings)
+    (home / "config.toml").write_text(f'openai_base_url = "{url}"\n' if url else "")
     (home / "auth.json").write_text(json.dumps({"tokens": {"access_token": "a", "id_token": "i"}}))
     for key in ({}, {"CODEX_API_KEY": "sk-fake"}):
         agent = make_agent("done()", env={"CODEX_HOME": str(home), **key})
@@ -200,8 +204,8 @@ async def test_openais_service_has_a_name_under_which_no_web_sockets_are_tried(
         config = tomlkit.loads(notes_of(tmp_path)["files"]["config.toml"][0]).unwrap()
         service = config["model_providers"][config["model_provider"]]
         assert "openai_base_url" not in config
-        assert service.get("base_url") == ("http://127.0.0.1:9/v1" if settings else None)
-        if settings and key:
+        assert service.get("base_url") == url
+        if url and key:
             assert service["env_key"] == "CODEX_API_KEY"
         else:
             assert (service["name"], service["requires_openai_auth"]) == ("OpenAI", True)

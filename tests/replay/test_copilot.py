@@ -148,15 +148,16 @@ async def test_nothing_of_the_users_comes_along_but_the_credential(
 
 
 async def test_a_provider_of_the_users_own_is_all_the_client_may_reach(
-    make_agent, make_task, workspace, tmp_path
+    make_agent, make_task, workspace, tmp_path, local_server
 ):
-    provider = {"COPILOT_PROVIDER_BASE_URL": "http://127.0.0.1:1/v1", "COPILOT_MODEL": "qwen"}
+    place = f"127.0.0.1:{local_server}/v1"
+    provider = {"COPILOT_PROVIDER_BASE_URL": f"http://{place}", "COPILOT_MODEL": "qwen"}
     agent = make_agent("reply('x'); result()", env=provider)
-    assert agent.identity == "copilot 1.0.102 provider/qwen via 127.0.0.1:1/v1"
+    assert agent.identity == f"copilot 1.0.102 provider/qwen via {place}"
     await agent.run(make_task(), None, workspace, Limits())
     env = notes_of(tmp_path)["env"]
     assert env["COPILOT_OFFLINE"] == "true"
-    assert env["COPILOT_PROVIDER_BASE_URL"] == "http://127.0.0.1:1/v1"
+    assert env["COPILOT_PROVIDER_BASE_URL"] == f"http://{place}"
     assert "COPILOT_GITHUB_TOKEN" not in env
 
 

@@ -166,6 +166,7 @@ class CommandAgent:
                 readable=tuple(shown),
                 stdin=task.prompt.encode("utf-8", "replace"),
                 reach=self._reach,
+                may_do_without=True,
             )
 
         reader = CommandReader(max_bytes=limits.output_bytes)

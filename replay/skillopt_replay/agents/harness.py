@@ -11,6 +11,7 @@ import msgspec
 
 from skillopt_replay import process
 from skillopt_replay.agents.gate import Gate, Metered
+from skillopt_replay.agents.presence import find_absent
 from skillopt_replay.agents.spending import count_lost
 from skillopt_replay.agents.staying import Replaced, Staying
 from skillopt_replay.bounds import Bounds
@@ -44,7 +45,8 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     """How to start the client once its private folder is laid out.
 
     The client may write to the workspace, to `home` and `tmp` below the private folder, and to `writable`;
-    it may read `readable` besides the system, and get to the services in `reach` (none; None: anywhere).
+    it may read `readable` besides the system, and get to the services in `reach` (none; None: anywhere),
+    of which it needs one unless it `may_do_without`.
     `is_alone`: only the client itself speaks to them and writes its output, and none of its commands.
     """
 
@@ -54,6 +56,7 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     writable: tuple[Path, ...] = ()
     stdin: bytes = b""
     reach: tuple[Endpoint, ...] | None = ()
+    may_do_without: bool = False
     is_alone: bool = False
 
 
@@ -113,6 +116,9 @@ async def run_client(
     private = make_folder(root.parent, PRIVATE_PREFIX)
     try:
         launch = await asyncio.to_thread(_lay_out, private, furnish, run.staying)
+        absent = "" if launch.may_do_without else await find_absent(launch.reach)
+        if absent:
+            return _failed(run, f"nothing listens at {absent}", Fault.ABSENT, time.monotonic() - started)
         argv = run.sandbox.wrap(
             launch.argv,
             writable=[root, private / "home", private / "tmp", *launch.writable],
