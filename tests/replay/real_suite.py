@@ -32,11 +32,13 @@ import psutil
 import pytest
 
 from skillopt_replay.agents import harness
+from skillopt_replay.agents.presence import find_absent
 from skillopt_replay.launchpad import Launchpad
 from skillopt_replay.protocols import Agent, Limits
 from skillopt_replay.replay import replay
 from skillopt_replay.rollouts import Fault, Outcome
 from skillopt_replay.sandbox import Sandbox
+from skillopt_replay.sandbox.reach import read_endpoint
 from skillopt_replay.skills import new_skill
 from skillopt_replay.tasks import CommandMatched, CommandSucceeds, Contains, FileContains, ToolCalled
 from tests.conftest import git
@@ -325,7 +327,8 @@ class RealSuite:
         assert plays_of(server) == ["once", "greet"]
         assert rollout.usage.tokens >= 2 * 1200
 
-    async def test_a_service_that_cannot_be_reached_costs_a_run_nothing(self, run, server):
+    async def test_a_service_that_went_away_costs_a_run_nothing(self, run, server):
+        assert not await find_absent([read_endpoint(server.base_url)])
         server.stop()
         rollout = await run(seconds=20.0)
         assert (rollout.outcome, rollout.fault) == (Outcome.INFRASTRUCTURE, Fault.NETWORK), rollout.error
