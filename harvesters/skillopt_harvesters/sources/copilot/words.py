@@ -60,7 +60,10 @@ class Words(msgspec.Struct, frozen=True):
 
 
 def find_words(content: str, told: str = "") -> Words:
-    """Return what the user typed; empty when the client wrote all of it. `told` is what the model was given."""
+    """Return what the user typed; empty when the client wrote all of it.
+
+    `told` is what the model was given for it, where that is recorded.
+    """
     text = strip_injected(content)
     shown = _SHOWN.match(text) if told else None
     if shown:
