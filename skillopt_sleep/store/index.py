@@ -12,7 +12,7 @@ from skillopt_harvesters.records import Session
 
 # Goes up when sessions are read otherwise than before: then files are read once more, and a new reading
 # always replaces an old one's. What the clients have deleted since stays as it was read.
-READER = 8
+READER = 9
 
 _session = msgspec.msgpack.Decoder(Session)
 _SAVE_SESSION = (

@@ -175,6 +175,40 @@ def test_the_reason_of_a_refusal_is_the_users_words():
     assert find_refusal("whatever", "not in this folder").words == "not in this folder"
 
 
+CLARIFIES = (
+    "The user wants to clarify these questions.\n    This means they may have additional information or"
+    " questions for you.\n    Start by asking them what they would like to clarify.\n\n    Questions asked:\n"
+    '- "Which colour?"\n  Answer: Red\n- "Which size?"\n  (No answer provided)'
+)
+
+
+@pytest.mark.parametrize(
+    "opening",
+    [
+        "",
+        "The user has indicated they have provided enough answers for the plan"
+        " interview.\n\nQuestions asked and answers provided:\n",
+    ],
+)
+def test_what_the_client_says_for_a_user_who_will_not_choose_is_no_reason(opening):
+    said = opening or CLARIFIES
+    assert find_refusal(f"{REFUSED} To tell you how to proceed, the user said:\n{said}", None) == Refusal("")
+    assert find_refusal("whatever", said) == Refusal("")
+    noted = (
+        f'{said}\n- "Which way?"\n  Answer: Left\n  User notes: not past\nthe mill\n- "When?"\n  Answer: Now'
+    )
+    assert find_refusal("whatever", noted) == Refusal("not past\nthe mill")
+
+
+def test_bookkeeping_of_sessions_in_the_background_is_known(transcript, read):
+    t = transcript()
+    t.user("fix the tests")
+    t.records += [
+        {"type": kind, "sessionId": "x"} for kind in ("agent-setting", "agent-color", "continued-in")
+    ]
+    assert read(t).warnings == ()
+
+
 def test_a_refused_call_marks_the_turn_and_keeps_the_words(transcript, read):
     t = transcript()
     t.user("install the packages")

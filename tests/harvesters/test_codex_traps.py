@@ -28,6 +28,9 @@ INJECTED = [
     "<goal_context>\nreach the goal\n</goal_context>",
     "<external_tracker>ticket</external_tracker>",
     '<codex_internal_context source="goal">x</codex_internal_context>',
+    '<codex_internal_context source="user_goal">\nUser set goal status: "paused".\n</codex_internal_context>',
+    '<codex_internal_context source="goal">\nUser set the goal: "x"\n</codex_internal_context>',
+    "Side conversation boundary.\n\nEverything before this boundary is inherited history.",
     "<permissions instructions>\nMay write.\n</permissions instructions>",
     "<environment_context>never closed",
     "Another language model started to solve this problem and produced a summary of its thinking process.",
@@ -763,3 +766,63 @@ def test_what_the_desktop_starts_by_the_clock_is_no_persons_session(rollout):
     r.prompt("look at the tests as well")
     session = r.read()
     assert (session.kind, session.turns[-1].typed) == (Kind.HUMAN, True)
+
+
+def set_goal(rollout, said):
+    rollout.given(f'<codex_internal_context source="user_goal">\n{said}\n</codex_internal_context>')
+
+
+def test_a_goal_the_user_set_is_a_prompt_and_the_work_on_it_is_not_that_of_the_one_before(rollout):
+    r = rollout()
+    r.begin(turn_attribution={"turn_trigger": "user"})
+    r.prompt("say hello")
+    r.answer("hello")
+    r.end(last_agent_message="hello")
+    goal = 'make "all" tests pass\n\\d+ ü'
+    set_goal(r, f'User set the goal: {json.dumps(goal, ensure_ascii=False)}\nUser set goal status: "active".')
+    for number in range(3):
+        r.begin(turn_attribution={"turn_trigger": "goal"})
+        r.add("turn_context", {"turn_id": r.task, "cwd": "/home/user/project"})
+        r.given('<codex_internal_context source="goal">\nContinue.\n</codex_internal_context>')
+        r.call(f"make test-{number}", code=1)
+        if number < 2:
+            r.end()
+    r.event("turn_aborted", turn_id=r.task, reason="interrupted")
+    set_goal(r, "User cleared the goal.")
+    session = r.read()
+    hello, asked = session.turns
+    assert (hello.prompt, hello.tool_calls, hello.signals) == ("say hello", (), ())
+    assert (asked.command, asked.prompt) == ("/goal", goal)
+    assert [call.command for call in asked.tool_calls] == ["make test-0", "make test-1", "make test-2"]
+    assert Signal.INTERRUPTION in asked.signals
+
+
+def test_a_goal_too_long_to_be_told_is_one_all_the_same(rollout):
+    r = rollout()
+    set_goal(r, "User set the goal: [objective omitted; exceeds the evidence limit].")
+    r.answer("done")
+    (turn,) = r.read().turns
+    assert (turn.command, turn.prompt, turn.answer) == ("/goal", "", "done")
+
+
+def test_a_conversation_beside_a_thread_is_a_persons(rollout):
+    r = rollout(thread_source="tui_side_chat", source="vscode")
+    r.given("Side conversation boundary.\n\nEverything before this boundary is inherited history.")
+    r.prompt("what does this do?")
+    r.answer("it waits")
+    session = r.read()
+    assert (session.kind, session.prompts, session.warnings) == (Kind.HUMAN, ("what does this do?",), ())
+
+
+@pytest.mark.parametrize("more", ["", "\nBefore writing, check whether AGENTS.md already exists."])
+def test_what_the_client_says_for_init_is_a_command(rollout, more):
+    said = f"Generate a file named AGENTS.md that serves as a contributor guide for this repository.{more}"
+    r = rollout()
+    r.prompt(
+        said
+        + "\nYour goal is clear.\n\n- (Optional) Architecture Overview, or Agent-Specific Instructions.\n"
+    )
+    r.answer("written")
+    r.prompt(said + " In German, please.")
+    german = r.read().turns
+    assert [(turn.command, bool(turn.prompt)) for turn in german] == [("/init", False), (None, True)]

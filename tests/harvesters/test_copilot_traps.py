@@ -579,3 +579,57 @@ def test_a_file_that_lost_its_first_line_is_still_recognised(read, tmp_path):
     rest = path.read_bytes().split(b"\n", 1)[1]
     assert COPILOT.recognise(b'{"type":"session.sta\n' + rest)
     assert COPILOT.recognise(rest)
+
+
+@pytest.mark.parametrize(
+    ("shown", "told", "command", "prompt"),
+    [
+        (
+            "Review: the diff",
+            "[[PLAN]] The user has requested a code review via the /review command.",
+            "/review",
+            "the diff",
+        ),
+        (
+            "Review: my code changes",
+            "The user has requested a code review via the /review command.",
+            "/review",
+            "",
+        ),
+        (
+            "Security Review: analyzing for vulnerabilities",
+            "The user has requested a security-focused code review via the /security-review command.",
+            "/security-review",
+            "",
+        ),
+        (
+            "Fleet deployed: build\n\nand test",
+            "You are now in fleet mode. Dispatch.",
+            "/fleet",
+            "build\n\nand test",
+        ),
+        ("Fleet deployed", "You are now in fleet mode. Dispatch.", "/fleet", ""),
+        (
+            "GitHub search tools not available. Log in.\n\nResearching: the topic",
+            "## MANDATORY CONSTRAINT\n\nYou are a **RESEARCH ORCHESTRATOR**.",
+            "/research",
+            "the topic",
+        ),
+    ],
+)
+def test_what_the_client_shows_for_a_command_is_the_command(read, shown, told, command, prompt):
+    events = Events()
+    events.user(shown, transformedContent=f"<current_datetime>now</current_datetime>\n\n{told}")
+    events.agent("done")
+    (turn,) = read(events).turns
+    assert (turn.command, turn.prompt) == (command, prompt)
+
+
+@pytest.mark.parametrize(
+    "text", ["Review: the diff", "Fleet deployed", "Researching: the topic", "Reviewing"]
+)
+def test_a_prompt_that_begins_like_what_is_shown_for_a_command_is_the_users(read, text):
+    events = Events()
+    events.user(text, transformedContent=f"<current_datetime>now</current_datetime>\n\n{text}")
+    events.agent("done")
+    assert read(events).prompts == (text,)

@@ -84,6 +84,12 @@ _REFUSED = re.compile(
 )
 _STOPPED_RUNNING = "was stopped while running"
 _REASON = re.compile(r"the user said:\s*(?P<text>.*)\Z", re.DOTALL)
+# Said for the user who will not choose among an agent's answers; notes beside those are the user's own.
+_WILL_NOT_CHOOSE = re.compile(
+    r"\s*The user (?:wants to clarify these questions"
+    r"|has indicated they have provided enough answers for the plan interview)\."
+)
+_NOTES = re.compile(r'^  User notes: (?P<text>.*?)(?=\n- "|\Z)', re.MULTILINE | re.DOTALL)
 _REASON_END = re.compile(
     r"\n[^\S\n]*\n(?:Note: The user's next message|IMPORTANT:|<system-reminder>).*\Z", re.DOTALL
 )
@@ -222,8 +228,14 @@ def find_refusal(result: str, feedback: str | None) -> Refusal | None:
     ran is an interruption, not a refusal.
     """
     if feedback:
-        return Refusal(feedback.strip())
+        return Refusal(_find_own_reason(feedback))
     if not _REFUSED.match(result) or _STOPPED_RUNNING in result:
         return None
     reason = _REASON.search(result)
-    return Refusal(_REASON_END.sub("", reason["text"]).strip() if reason else "")
+    return Refusal(_find_own_reason(_REASON_END.sub("", reason["text"])) if reason else "")
+
+
+def _find_own_reason(reason: str) -> str:
+    if _WILL_NOT_CHOOSE.match(reason):
+        return "\n\n".join(note["text"].strip() for note in _NOTES.finditer(reason))
+    return reason.strip()

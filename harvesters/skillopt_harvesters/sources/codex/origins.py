@@ -30,6 +30,8 @@ _PEOPLE = (
     "zed",
 )
 _PROGRAMS = ("codex_exec", "codex_sdk", "codex_mcp")
+# The thread sources of what a person begins: a thread, and a conversation beside one (`/side`).
+_PEOPLES_THREADS = frozenset({None, "user", "tui_side_chat"})
 # How the thread sources of what the desktop starts without its user end.
 _AUTOMATION = "automation"
 _HEADLESS_SOURCES = frozenset({"exec", "mcp", "appServer", "app_server"})
@@ -64,7 +66,7 @@ def find_origin(meta: Meta) -> Origin:
 def _find_stranger(source: Any, thread_source: str | None, originator: str) -> str | None:
     if not isinstance(source, (str, type(None))):
         return f"source {redact_name(str(source)):.40}"
-    if thread_source not in {None, "user"}:
+    if thread_source not in _PEOPLES_THREADS:
         return f"thread source {redact_name(str(thread_source)):.40}"
     if source == "cli" or not originator or originator.lower().startswith(_PEOPLE):
         return None

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 # Why a turn may end that was not the user's will.
 _NOT_THE_USER = frozenset({"review_ended", "budget_limited"})
+_GOAL = "goal"
 # How the turns are named that the client took over from another program's session.
 _IMPORTED = "external-import-turn-"
 
@@ -78,7 +79,9 @@ class Tasks:
         memory.reviewing = False
         if task.reason not in _NOT_THE_USER:
             turn = self.turns.find(task.turn_id)
-            if turn is None and self.turns.latest is None and task.turn_id == memory.task:
+            # Work on a goal goes on in tasks of which only the first has the name of its prompt's turn.
+            nobodys = self.turns.latest is None or memory.trigger == _GOAL
+            if turn is None and nobodys and task.turn_id == memory.task:
                 turn = self.turns.for_agent(record)
             if turn:
                 self._signal(turn, Signal.INTERRUPTION, record)

@@ -30,6 +30,7 @@ _CLIENT_SPEAKS = re.compile(
     r"|You were originally given instructions from a user over one or more turns\."
     r"|The following is the Codex agent history"
     r"|You are now a newly spawned child agent\."
+    r"|Side conversation boundary\.\r?\n"
     # What the desktop starts by the clock, with the words its user once set.
     r"|Automation: [^\n]*\r?\nAutomation ID: [^\n]*\r?\nAutomation memory: "
     r"|Warning: (?:apply_patch was requested via|The maximum number of unified exec processes"
@@ -49,6 +50,15 @@ _INPUT = re.compile(r"^#{1,4} User Input[ \t]*\n\s*```(?:text)?[ \t]*\n", re.MUL
 _INPUT_END = re.compile(r"\n?```[ \t]*$", re.MULTILINE)
 _TYPED_AFTER = re.compile(r"typed after `(?P<name>/[\w:.-]{1,80})`")
 _PROMPT_FILE = "/prompts:"
+# What the client says for `/init`, in the same words since its first versions.
+_INIT = re.compile(
+    r"Generate a file named AGENTS\.md that serves as a contributor guide for this repository\.\r?\n"
+    r".{1,4000}\bArchitecture Overview, or Agent-Specific Instructions\.",
+    re.DOTALL,
+)
+# How the client tells what the user set with `/goal`; a long goal is left out.
+_GOAL_SET = re.compile(r'\s*User set the goal: (?:(?P<goal>"[^"\\]*(?:\\.[^"\\]*)*")|\[objective omitted)')
+_GOAL_SOURCE = re.compile(r'\ssource="user_goal"')
 _TEMPLATE = 200
 _FOLDER = re.compile(
     r"<cwd>(?P<new>[^<\n]{1,4096})</cwd>|^Current working directory: (?P<old>.{1,4096})$", re.M
@@ -61,7 +71,7 @@ class Words(msgspec.Struct, kw_only=True):
     """What a message tells: what a person did in it, and what the client added for the model.
 
     `tagged` says that nothing is known of the element the text consists of, which may be the client's;
-    `shell` is a line the user gave to the shell.
+    `shell` is a line the user gave to the shell, and `goal` what the user set as one.
     """
 
     prompt: str = ""
@@ -72,6 +82,7 @@ class Words(msgspec.Struct, kw_only=True):
     skills: list[str] = []
     folder: str | None = None
     shell: str = ""
+    goal: str = ""
 
     @property
     def is_act(self) -> bool:
@@ -110,7 +121,7 @@ def find_words(parts: list[str], notes: Iterable[str] = ()) -> Words:
             words.command = command or words.command
             if text:
                 typed.append(text)
-    words.prompt = "\n\n".join(typed)
+    words.prompt = "\n\n".join(typed) or words.goal
     if words.shell and not words.is_act:
         words.command, words.prompt = "!", words.shell
     words.tagged = len(typed) == 1 and words.command is None and _is_one_element(words.prompt)
@@ -132,7 +143,10 @@ def _take_injected(text: str, words: Words) -> str:
         if closing is None and text.startswith(" ", opening.end()):
             # Somebody who writes about the element.
             break
-        _note(tag, text[opening.end() : closing.start() if closing else None], words)
+        body = text[opening.end() : closing.start() if closing else None]
+        if tag == "codex_internal_context" and _GOAL_SOURCE.search(opening[0]):
+            tag = "user_goal"
+        _note(tag, body, words)
         if closing is None:
             return ""
         start = closing.end()
@@ -174,6 +188,10 @@ def _note(tag: str, body: str, words: Words) -> None:
     elif tag == "user_shell_command":
         line = body.partition("<command>")[2].partition("</command>")
         words.shell = line[0].strip() if line[1] else ""
+    elif tag == "user_goal":
+        told = _GOAL_SET.match(body)
+        if told:
+            words.command, words.goal = "/goal", _unquote(told["goal"] or '""')
     elif tag == "environment_context":
         folder = _FOLDER.search(body)
         if folder:
@@ -185,6 +203,9 @@ def _find_command(text: str) -> tuple[str | None, str]:
 
     The text seldom tells the file's name; then the rest of the text names the command.
     """
+    asked = _INIT.match(text)
+    if asked:
+        return "/init", text[asked.end() :].strip()
     given = _INPUT.search(text)
     fence = _INPUT_END.search(text, given.end()) if given else None
     if given is None or fence is None:
@@ -196,6 +217,13 @@ def _find_command(text: str) -> tuple[str | None, str]:
     command = name["name"] if name else f"{_PROMPT_FILE}{digest_of(template.encode('utf-8', 'replace'))[:8]}"
     typed = text[given.end() : fence.start()].strip()
     return command, "" if typed == "$ARGUMENTS" else typed
+
+
+def _unquote(text: str) -> str:
+    try:
+        return msgspec.json.decode(text, type=str)
+    except msgspec.DecodeError:
+        return text.strip('"')
 
 
 def _is_one_element(text: str) -> bool:

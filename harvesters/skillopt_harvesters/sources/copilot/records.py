@@ -149,6 +149,7 @@ class Data(msgspec.Struct, frozen=True, rename="camel", kw_only=True, gc=False):
     detached_from_spawning_parent_session_id: str | None = None
     role: str | None = None
     content: str | None = None
+    transformed_content: str | None = None
     source: str | None = None
     agent_mode: str | None = None
     is_autopilot_continuation: bool | None = None

@@ -57,7 +57,7 @@ class Talk:
                 self.session.meet_unknown("user.message/(none)")
                 self.memory.lost = True
             return
-        found = words.find_words(data.content or "")
+        found = words.find_words(data.content or "", data.transformed_content or "")
         if data.agent_mode == "shell":
             found = words.Words((data.content or "").lstrip("! \n"), "!")
         if not found.prompt and not found.command:

@@ -23,6 +23,20 @@ _MENTION = re.compile(r"@[\w.-]+\s+(?=/)")
 _FOLDERS = frozenset(
     "bin boot dev etc home lib media mnt opt private proc root run sbin srv sys tmp usr var".split()
 )
+# What the client shows for commands that it has words of its own for, and how it tells the model of each.
+_SHOWN = re.compile(
+    r"(?:[^\n]{1,400}\n\n(?=Researching: ))?"
+    r"(?P<label>Review|Security Review|Rubber Duck|Fleet deployed|Researching)(?:: (?P<arguments>.*))?\Z",
+    re.DOTALL,
+)
+_TOLD = {
+    "Review": ("/review", "via the /review command"),
+    "Security Review": ("/security-review", "via the /security-review command"),
+    "Rubber Duck": ("/rubber-duck", "via the /rubber-duck command"),
+    "Fleet deployed": ("/fleet", "You are now in fleet mode."),
+    "Researching": ("/research", "RESEARCH ORCHESTRATOR"),
+}
+_NO_ARGUMENTS = frozenset({"my code changes", "analyzing for vulnerabilities"})
 _REJECTED = (
     "The user rejected this tool call",
     "The tool call required approval from the user, but the user rejected",
@@ -45,9 +59,19 @@ class Words(msgspec.Struct, frozen=True):
     command: str | None = None
 
 
-def find_words(content: str) -> Words:
-    """Return what the user typed; empty when the client wrote all of it."""
+def find_words(content: str, told: str = "") -> Words:
+    """Return what the user typed; empty when the client wrote all of it.
+
+    `told` is what the model was given for it, where that is recorded.
+    """
     text = strip_injected(content)
+    shown = _SHOWN.match(text) if told else None
+    if shown:
+        command, sign = _TOLD[shown["label"]]
+        # With these words a prompt begins that somebody types, too; then the model is given just that.
+        if sign in told and sign not in text:
+            typed = (shown["arguments"] or "").strip()
+            return Words("" if typed in _NO_ARGUMENTS else typed, command)
     match = _COMMAND.match(text, _after_mention(text))
     if match and match["name"] not in _FOLDERS:
         return Words(match["arguments"].strip(), "/" + match["name"])
