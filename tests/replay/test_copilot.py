@@ -99,7 +99,7 @@ async def test_a_run_without_a_skill(make_agent, make_task, workspace, tmp_path)
     noted = notes_of(tmp_path)
     assert noted["prompt"] == "--help me,\nplease"
     assert noted["cwd"] == str(workspace)
-    assert list(noted["home"]) == [".bash_profile"]
+    assert noted["home"].keys() == {".bash_profile", ".copilot/settings.json"}
     assert noted["cache"] == ["1.0.102.unpacked", "unpack.lock"]
     assert [p.name for p in workspace.parent.iterdir()] == [workspace.name]
 
