@@ -10,7 +10,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 HOSTS = ("github.com", "api.github.com", "api.githubcopilot.com")
 _ACCOUNT = {
     "login": "someone", "copilot_plan": "individual_pro", "access_type_sku": "monthly_subscriber",
-    "chat_enabled": True, "cli_enabled": True, "endpoints": {"api": "https://api.githubcopilot.com"},
+    "chat_enabled": True, "cli_enabled": True, "is_mcp_enabled": True,
+    "endpoints": {"api": "https://api.githubcopilot.com"},
 }  # fmt: skip
 _MODEL = {
     "id": "gpt-5.5", "name": "gpt-5.5", "version": "gpt-5.5", "vendor": "OpenAI", "object": "model",
