@@ -12,6 +12,7 @@ import psutil
 import pytest
 
 from skillopt_replay.agents.copilot import Copilot, prompt_of, reach_for
+from skillopt_replay.agents.copilot_agents import names_servers
 from skillopt_replay.agents.copilot_cli import find_copilot
 from skillopt_replay.errors import Unavailable
 from skillopt_replay.folders import RUN_PREFIX, make_folder
@@ -99,7 +100,7 @@ async def test_a_run_without_a_skill(make_agent, make_task, workspace, tmp_path)
     noted = notes_of(tmp_path)
     assert noted["prompt"] == "--help me,\nplease"
     assert noted["cwd"] == str(workspace)
-    assert list(noted["home"]) == [".bash_profile"]
+    assert noted["home"].keys() == {".bash_profile", ".copilot/settings.json"}
     assert noted["cache"] == ["1.0.102.unpacked", "unpack.lock"]
     assert [p.name for p in workspace.parent.iterdir()] == [workspace.name]
 
@@ -393,3 +394,28 @@ def test_a_run_may_reach_its_provider_or_github_and_nothing_else():
     assert "api.githubcopilot.com:443" in plain
     own = [str(e) for e in reach_for({"GH_HOST": "github.com", "COPILOT_GH_HOST": "https://mine.ghe.com/"})]
     assert own == ["mine.ghe.com:443", "api.mine.ghe.com:443", "copilot-api.mine.ghe.com:443"]
+
+
+@pytest.mark.parametrize(
+    ("said", "named"),
+    [
+        ("---\nname: own\ntools: ['*']\n---\nSay C:\\\\hi!\n", False),
+        ("---\nname: own\nmcp-servers:\n  gh: {}\n---\nHelp.\n", True),
+        ("---\r\nname: own\r\n---\r\nHelp.\r\n", False),
+        ('---\nname: own\n"\\x6dcp-servers": {}\n---\nHelp.\n', True),
+        ("---\nname: own\n!!binary bWNwLXNlcnZlcnM=: {}\n---\nHelp.\n", True),
+        ("x" * 1_000_001, True),
+        (None, True),
+    ],
+)
+@pytest.mark.parametrize("place", [".github/agents/deep", ".claude/agents"])
+def test_an_agent_of_the_projects_that_may_name_servers_is_known(tmp_path, said, named, place):
+    root = tmp_path / f"{RUN_PREFIX}1"
+    (root / "sub" / place).mkdir(parents=True)
+    agent = root / "sub" / place / "own.agent.md"
+    if said is None:
+        agent.symlink_to("elsewhere")
+    else:
+        agent.write_bytes(said.encode())
+    assert names_servers(root / "sub") is named
+    assert not names_servers(root)

@@ -100,8 +100,11 @@ class TestClaudeCode(RealSuite):
     ):
         body = json.dumps({"mcp_servers": [{"type": "url", "url": "https://elsewhere.invalid", "name": "m"}]})
         env = {"CLAUDE_CODE_EXTRA_BODY": body, "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "", "SEEN": "yes"}
+        # Another model, which the service asks by itself.
+        env |= {"CLAUDE_CODE_ENABLE_EXPERIMENTAL_ADVISOR_TOOL": "1", "CLAUDE_CODE_DISABLE_ADVISOR_TOOL": ""}
+        settings = {"env": env, "advisorModel": "opus"}
         (repository / ".claude").mkdir(exist_ok=True)
-        (repository / ".claude" / "settings.json").write_text(json.dumps({"env": env}))
+        (repository / ".claude" / "settings.json").write_text(json.dumps(settings))
         git(repository, "add", "--all")
         git(repository, "commit", "--quiet", "--message", "settings")
         server.set_script({"plays": [play("look", do({"shell": "echo seen $SEEN"}), do({"say": "Looked."}))]})
@@ -110,6 +113,7 @@ class TestClaudeCode(RealSuite):
         asked = [json.loads(line)["body"] for line in Path(server.log_path).read_text().splitlines()]
         assert len(asked) == 2
         assert not any("mcp_servers" in body for body in asked)
+        assert not any("type" in tool for body in asked for tool in body["tools"]), "those of the service"
 
     async def test_what_a_skill_in_a_fork_asks_for_counts_as_well(self, run, server):
         forked = msgspec.structs.replace(SKILL, text=SKILL.text.replace("---\n", "---\ncontext: fork\n", 1))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import shutil
 from collections import Counter
 from pathlib import Path
 from typing import Any, ClassVar
@@ -20,6 +22,8 @@ from skillopt_replay.sandbox.contract import Toolchains
 from skillopt_replay.tasks import FileContains
 from tests.conftest import git
 from tests.replay.real_suite import Names, RealSuite, do, error, marks_for, play, plays_of
+from tests.support.github import HOSTS, GitHub
+from tests.support.tls_proxy import Proxy, make_certificates
 
 PROGRAM = os.environ.get("SKILLOPT_TEST_COPILOT", "")
 
@@ -79,6 +83,78 @@ class TestCopilot(RealSuite):
         assert "COPILOT_HOME=" in looked.output
         assert "sk-fake" not in looked.output
         assert f"PATH={tools}:" in looked.output
+
+    @contextlib.contextmanager
+    def at_github(self, server, sandbox, tmp_path):
+        """Yield an agent that is signed in with GitHub, and what stands for that."""
+        github = GitHub(server.port)
+        proxy = Proxy(make_certificates(tmp_path / "tls", *HOSTS), github.port)
+        env = {
+            "GH_TOKEN": "gho_fake",
+            "HTTPS_PROXY": proxy.url,
+            "NODE_EXTRA_CA_CERTS": str(tmp_path / "tls" / "ca.pem"),
+        }
+        try:
+            cli = find_copilot(env, Path(PROGRAM), cache=self.cache)
+            assert cli is not None
+            yield Copilot(cli, sandbox, cache=self.cache), github
+        finally:
+            proxy.close()
+            github.close()
+
+    @pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificates")
+    async def test_github_looks_nothing_up_for_it_and_lends_it_none_of_the_accounts_memories(
+        self, run, server, confined, tmp_path
+    ):
+        aside = do(
+            {"tool": "session_store_sql", "input": {"query": "SELECT 1", "description": "all sessions"}},
+            {"tool": "semantic_code_search", "input": {"query": "password", "repo": "acme/private"}},
+        )
+        helper = {"agent_type": "task", "name": "n", "description": "d", "prompt": "Please look inside"}
+        plays = [
+            play("look inside", aside, do({"say": "Looked inside."})),
+            play("look it up", aside, do({"tool": "task", "input": helper}), do({"say": "Looked."})),
+        ]
+        server.set_script({"plays": plays})
+        with self.at_github(server, confined, tmp_path) as (agent, github):
+            rollout = await run("Please look it up", agent=agent)
+        assert rollout.answer == "Looked.", rollout.error
+        assert plays_of(server).count("look inside") == 2
+        paths = [path for path, _ in github.asked]
+        assert "/models" in paths
+        assert not [path for path in paths if "memory" in path or "analytics" in path or "search" in path]
+
+    @pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificates")
+    @pytest.mark.parametrize("key", ["mcp-servers", r'"m\x63p-servers"'])
+    async def test_no_agent_of_the_projects_reaches_the_users_repositories_by_githubs_own_server(
+        self, run, server, confined, tmp_path, repository, key
+    ):
+        folder = repository / ".github" / "agents"
+        folder.mkdir(parents=True)
+        named = (
+            f"{key}:\n  gh:\n    type: http\n    url: https://api.githubcopilot.com/mcp/\n    tools: ['*']\n"
+        )
+        (folder / "own.agent.md").write_text(
+            f"---\nname: own\ndescription: Helps.\ntools: ['*']\n{named}---\nHelp.\n"
+        )
+        git(repository, "add", ".")
+        git(repository, "commit", "-q", "-m", "agent")
+        helper = {
+            "agent_type": "own",
+            "name": "n",
+            "description": "d",
+            "prompt": "Please help out",
+            "mode": "sync",
+        }
+        plays = [
+            play("help out", do({"say": "Helped."})),
+            play("look it up", do({"tool": "task", "input": helper}), do({"say": "Looked."})),
+        ]
+        server.set_script({"plays": plays})
+        with self.at_github(server, confined, tmp_path) as (agent, github):
+            rollout = await run("Please look it up", agent=agent, project=repository)
+        assert rollout.answer == "Looked.", rollout.error
+        assert not [path for path, _ in github.asked if path.startswith("/mcp")]
 
     async def test_the_projects_hooks_and_servers_do_not_run(self, run, repository):
         started = {"type": "command", "bash": "touch hooked"}

@@ -37,8 +37,12 @@ TOOLS = ("Bash", "Edit", "Glob", "Grep", "NotebookEdit", "Read", "Skill", "TodoW
 _HELPERS = ("Agent", "Task", "Workflow")
 # The service itself would search and fetch for the run, or start sessions of the account that outlive it.
 _OUTSIDE = ("WebFetch", "WebSearch", "RemoteTrigger", "SendMessage")
-# The project's own settings must not have the client ask for more of that, in whatever words of the service.
-_KEPT = '{"env":{"CLAUDE_CODE_EXTRA_BODY":"","CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC":"1"}}'
+# The project's own settings must not have the client ask for more of that, in whatever words of the service,
+# nor for an advisor: another model, which the service asks by itself, and whose tokens no reply tells.
+_KEPT = (
+    '{"env":{"CLAUDE_CODE_EXTRA_BODY":"","CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC":"1",'
+    '"CLAUDE_CODE_DISABLE_ADVISOR_TOOL":"1"}}'
+)
 # One run in a real project: the system prompt, its tools and some twenty turns, most of it cached.
 TYPICAL = Usage(input_tokens=150_000, output_tokens=10_000, cost_usd=Limits().usd)
 

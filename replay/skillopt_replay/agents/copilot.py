@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from skillopt_replay.agents.clients import say_address, say_bare, say_effort
+from skillopt_replay.agents.copilot_agents import names_servers
 from skillopt_replay.agents.copilot_cli import MODEL, PROVIDER, SECRETS, quiet, unpack
 from skillopt_replay.agents.copilot_stream import StreamReader
 from skillopt_replay.agents.copilot_usage import UsageFile, switch_on
@@ -31,8 +32,15 @@ if TYPE_CHECKING:
     from skillopt_replay.skills import Skill
     from skillopt_replay.tasks import Task
 
-# What is fetched from the web differs from run to run, and would make both arms differ by it.
-EXCLUDED_TOOLS = ("web_fetch", "web_search")
+EXCLUDED_TOOLS = (
+    # What is fetched from the web differs from run to run, and would make both arms differ by it.
+    "web_fetch", "web_search",
+    # GitHub itself would look for the run in the account's other sessions, those that its task comes from
+    # included, and in any repository that the account may read; and it would keep what it is to remember.
+    "session_store_sql", "semantic_code_search", "store_memory", "vote_memory",
+)  # fmt: skip
+_DELEGATE = "task"
+_SETTINGS = b'{"memory": false}'  # what GitHub remembers of the user is none of a run's
 # One run in a real project: the system prompt, its tools and some twenty turns, most of it cached.
 TYPICAL = Usage(input_tokens=150_000, output_tokens=10_000)
 
@@ -107,7 +115,7 @@ class Copilot(ClientAgent):
             config = self._furnish(private / "home", skill)
             spent.watch(config / "telemetry.jsonl", config / "session-state")
             return Launch(
-                argv=tuple(self._command()),
+                argv=tuple(self._command(workspace)),
                 env={**self._environment(private), **switch_on(config / "telemetry.jsonl")},
                 readable=tuple(self._readable(config, skill)),
                 stdin=prompt_of(task.prompt).encode("utf-8", "replace"),
@@ -124,11 +132,13 @@ class Copilot(ClientAgent):
         except Unavailable as error:
             raise OSError(error.message) from error  # of this run: the next one tries again
 
-    def _command(self) -> list[str]:
+    def _command(self, workspace: Path) -> list[str]:
         command = [str(self._cli.binary), "--output-format", "json"]
         command += ["--allow-all-tools", "--allow-all-paths", "--allow-all-urls", "--no-ask-user"]
         command += ["--disable-builtin-mcps", "--no-remote-export", "--no-auto-update", "--log-level", "none"]
-        command += [f"--excluded-tools={','.join(EXCLUDED_TOOLS)}", f"--secret-env-vars={','.join(SECRETS)}"]
+        # An agent of the project's would have the client speak to GitHub for it, as the user.
+        excluded = (*EXCLUDED_TOOLS, _DELEGATE) if names_servers(workspace) else EXCLUDED_TOOLS
+        command += [f"--excluded-tools={','.join(excluded)}", f"--secret-env-vars={','.join(SECRETS)}"]
         command += [f"--deny-tool={permission}" for permission in self._denied]
         if not self._project_settings:
             command.append("--no-custom-instructions")
@@ -145,6 +155,7 @@ class Copilot(ClientAgent):
         # The client starts its commands from a login shell, which forgets the PATH it was given.
         profile = f"export PATH={shlex.quote(self._toolchains.path)}\n"
         (home / ".bash_profile").write_text(profile, encoding="utf-8")
+        (config / "settings.json").write_bytes(_SETTINGS)
         if skill is not None:
             folder = config / "skills" / skill.name
             write_skill(skill, folder)
