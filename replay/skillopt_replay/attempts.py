@@ -1,4 +1,4 @@
-"""Tells the ledger of a call that it asks its service once more, before it does.
+"""Tells the ledger of a call that it asks its service once more, before it does, and what it has used so far.
 
 What a ledger has written down need not be told again by the call; without one, a call adds it up itself.
 """
@@ -16,14 +16,15 @@ if TYPE_CHECKING:
 
     Take = Callable[[Usage | None, str, Usage | None], Awaitable[None]]
     Widen = Callable[[Usage], Awaitable[None]]
+    Note = Callable[[Usage | None], None]
 
-_LISTENER: ContextVar[tuple[Take, Widen] | None] = ContextVar("listener", default=None)
+_LISTENER: ContextVar[tuple[Take, Widen, Note] | None] = ContextVar("listener", default=None)
 
 
 @contextmanager
-def listening(take: Take, widen: Widen) -> Iterator[None]:
-    """Have `take` told of the attempts of what is awaited within, and `widen` of larger reserves."""
-    token = _LISTENER.set((take, widen))
+def listening(take: Take, widen: Widen, note: Note) -> Iterator[None]:
+    """Have `take` told of the attempts of what is awaited within, and the others of what is said below."""
+    token = _LISTENER.set((take, widen, note))
     try:
         yield
     finally:
@@ -39,6 +40,16 @@ async def reserve_at_least(bound: Usage) -> None:
     listener = _LISTENER.get()
     if listener is not None:
         await listener[1](bound)
+
+
+def note_spent(usage: Usage | None) -> None:
+    """Say what the attempt under way has used at most, should it end here without a result.
+
+    None takes back what was said: it is not known any more.
+    """
+    listener = _LISTENER.get()
+    if listener is not None:
+        listener[2](usage)
 
 
 async def begin_another(usage: Usage | None, why: str, bound: Usage | None = None) -> bool:

@@ -72,8 +72,15 @@ class MemoryLedger:
             number = await self._account.admit(kind, estimate, self._refuse)
             index = self._note(kind, key, estimate)
 
+            cut: Usage | None = None
+
+            def note(usage: Usage | None) -> None:
+                nonlocal cut
+                cut = usage
+
             async def again(usage: Usage | None, why: str, bound: Usage | None) -> None:
                 nonlocal index, number
+                note(None)
                 number, spent = self._account.begin_another(number, usage, bound)
                 self._close(index, "failed", spent)
                 index = self._note(kind, key, bound or estimate)
@@ -85,11 +92,11 @@ class MemoryLedger:
                 self._entries[index] = msgspec.structs.replace(self._entries[index], estimate=reserved)
 
             try:
-                with listening(again, widen):
+                with listening(again, widen, note):
                     result = await make()
             except BaseException:
-                # What a call that was cut off has cost is not known.
-                self._close(index, "failed", self._account.close(number, None))
+                # What a call that was cut off has cost is not known, unless it could still tell.
+                self._close(index, "failed", self._account.close(number, cut))
                 raise
             failed = is_infrastructure_failure(result)
             refused = find_refusal(kind, result)

@@ -83,9 +83,15 @@ class SqliteLedger:
         await self._admit(kind, key, estimate)
 
         bound = estimate
+        cut: Usage | None = None
+
+        def note(usage: Usage | None) -> None:
+            nonlocal cut
+            cut = usage
 
         async def again(usage: Usage | None, why: str, most: Usage | None) -> None:
             nonlocal bound
+            note(None)
             bound = most or bound
             await patiently(lambda: self._begin_another(kind, key, bound, usage, why))
 
@@ -97,13 +103,13 @@ class SqliteLedger:
             bound = most
 
         try:
-            with listening(again, widen):
+            with listening(again, widen, note):
                 result = await make()
         except BaseException as error:
-            # The call may have spent before it died, so its reserve stays counted; where the database
-            # refuses that now, it counts as one under way, which is as much.
+            # The call may have spent before it died, so its reserve stays counted unless it could still tell
+            # what it used; where the database refuses that now, it counts as one under way, as its reserve.
             with contextlib.suppress(sqlite3.OperationalError):
-                self._close(kind, key, "failed", error=repr(error))
+                self._close(kind, key, "failed", usage=cut, error=repr(error))
             raise
         else:
             failed = is_infrastructure_failure(result)

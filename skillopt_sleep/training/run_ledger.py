@@ -118,8 +118,15 @@ class RunLedger:
             self._account.close(number, Usage(cost_usd=0.0))
             raise
 
+        cut: Usage | None = None
+
+        def note(usage: Usage | None) -> None:
+            nonlocal cut
+            cut = usage
+
         async def again(usage: Usage | None, why: str, bound: Usage | None) -> None:
             nonlocal number, row_id
+            note(None)
             number, spent = self._account.begin_another(number, usage, bound)
             state = "failed" if usage else "lost"
             with self._explained():
@@ -134,13 +141,14 @@ class RunLedger:
                     await patiently(lambda: self._reserve(row_id, self._account.find_estimate(number)))
 
         try:
-            with listening(again, widen):
+            with listening(again, widen, note):
                 result = await make()
         except BaseException:
-            # What a call that was cut off has cost is not known; nor is it of one that stays "started".
-            spent = self._account.close(number, None)
+            # What a call that was cut off has cost is not known, unless it could still tell; nor is it of
+            # one that stays "started".
+            spent = self._account.close(number, cut)
             with contextlib.suppress(sqlite3.OperationalError):
-                self._close(row_id, "lost", spent, None)
+                self._close(row_id, "lost" if cut is None else "failed", spent, cut)
             raise
         failed = is_infrastructure_failure(result)
         refused = find_refusal(kind, result)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from skillopt_replay.attempts import begin_another, reserve_at_least
+from skillopt_replay.attempts import begin_another, note_spent, reserve_at_least
 from skillopt_replay.errors import CeilingReached
 from skillopt_replay.protocols import Completion
 from skillopt_replay.rollouts import Outcome, Rollout, Usage
@@ -154,6 +154,26 @@ async def test_who_is_stopped_while_the_database_was_held_keeps_what_was_paid_fo
         await call
     assert await ledger.once("optimizer", "k", ESTIMATE, Calls(), Completion) == reply()
     holder.close()
+
+
+async def test_a_call_that_is_cut_off_counts_with_what_it_could_still_tell(connection):
+    ledger = make_ledger(connection)
+
+    async def stop() -> Completion:
+        note_spent(Usage(input_tokens=7, cost_usd=0.25))
+        raise asyncio.CancelledError
+
+    async def stop_unknowing() -> Completion:
+        note_spent(Usage(input_tokens=7, cost_usd=0.25))
+        assert await begin_another(None, "the reply was cut")
+        raise asyncio.CancelledError
+
+    with pytest.raises(asyncio.CancelledError):
+        await ledger.once("optimizer", "told", ESTIMATE, stop, Completion)
+    assert (ledger.spend().usd, ledger.spend().tokens) == (0.25, 7)
+    with pytest.raises(asyncio.CancelledError):
+        await ledger.once("optimizer", "of an attempt before", ESTIMATE, stop_unknowing, Completion)
+    assert ledger.spend().usd == 0.25 + 2 * (ESTIMATE.cost_usd or 0.0)
 
 
 async def test_a_held_database_does_not_hide_that_a_call_was_stopped(connection):

@@ -16,8 +16,9 @@ from skillopt_replay.agents.claude_cli import find_claude
 from skillopt_replay.agents.claude_code import ClaudeCode
 from skillopt_replay.errors import Unavailable
 from skillopt_replay.folders import RUN_PREFIX, make_folder
+from skillopt_replay.ledger import MemoryLedger
 from skillopt_replay.protocols import Limits
-from skillopt_replay.rollouts import Fault, Outcome
+from skillopt_replay.rollouts import Fault, Outcome, Rollout
 from skillopt_replay.sandbox.none import NoSandbox
 from skillopt_replay.skill_files import SkillFile
 from skillopt_replay.skills import Skill, new_skill
@@ -311,6 +312,56 @@ async def test_a_request_that_went_out_is_never_free(
         assert cli is not None
         rollout = await ClaudeCode(cli, confined).run(make_task(), None, workspace, Limits(seconds=20))
     assert (rollout.usage.tokens, rollout.untold) == (tokens, is_untold), rollout
+
+
+@pytest.mark.parametrize(
+    ("script", "tokens"),
+    [("ask(); reply(); ask(); ", 9 + 2 * 9), ("ask(); reply(); ", 9 + 9), ("ask(); ", None), ("", 0)],
+    ids=["one told in part and another", "one told in part", "none told", "none asked"],
+)
+async def test_a_run_that_is_cut_off_counts_with_what_it_told_and_what_was_under_way(
+    make_task, workspace, confined, tmp_path, script, tokens
+):
+    program = tmp_path / "program" / "claude"
+    program.parent.mkdir()
+    waiting = workspace / "waiting"
+    program.write_text(
+        ASKING.format(script=f"{script}open({str(waiting)!r}, 'x'); import time; time.sleep(60)")
+    )
+    program.chmod(0o755)
+
+    async def answer(reader, writer):
+        await reader.readline()
+        writer.write(b"yes\n")
+        writer.close()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    async with server:
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        cli = find_claude({"ANTHROPIC_API_KEY": "sk-fake", "ANTHROPIC_BASE_URL": url}, program)
+        assert cli is not None
+        agent = ClaudeCode(cli, confined)
+        ledger = MemoryLedger()
+        run = asyncio.ensure_future(
+            ledger.once(
+                "rollout",
+                "1",
+                agent.estimate,
+                lambda: agent.run(make_task(), None, workspace, Limits(seconds=30)),
+                Rollout,
+            )
+        )
+        while not waiting.exists():
+            await asyncio.sleep(0.01)
+            assert not run.done(), run.result()
+        await asyncio.sleep(0.1)  # what it told before is read
+        run.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await run
+    [entry] = ledger.entries
+    assert entry.state == "failed"
+    assert entry.usage.tokens == (agent.estimate.tokens if tokens is None else tokens)
+    assert (entry.usage.cost_usd == 0.0) is (tokens == 0)
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::1]"])

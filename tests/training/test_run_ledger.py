@@ -8,7 +8,7 @@ import sqlite3
 
 import pytest
 
-from skillopt_replay.attempts import reserve_at_least
+from skillopt_replay.attempts import note_spent, reserve_at_least
 from skillopt_replay.errors import CeilingReached, ServiceRefused
 from skillopt_replay.protocols import Completion
 from skillopt_replay.rollouts import Fault, Outcome, Rollout, Usage
@@ -138,6 +138,23 @@ async def test_a_call_that_was_under_way_when_the_process_died_counts_with_its_e
         await task
     assert ledger.spent == ESTIMATE
     ledger.close()
+
+
+async def test_a_call_that_is_cut_off_counts_with_what_it_could_still_tell_after_a_restart_too(tmp_path):
+    ledger = RunLedger(tmp_path / "calls.db")
+    told = Usage(input_tokens=7, cost_usd=0.25)
+
+    async def stop():
+        note_spent(told)
+        raise asyncio.CancelledError
+
+    with pytest.raises(asyncio.CancelledError):
+        await ledger.once("rollout", "a", ESTIMATE, stop, Completion)
+    assert ledger.spent == told
+    ledger.close()
+    again = RunLedger(tmp_path / "calls.db")
+    assert again.spent == told
+    again.close()
 
 
 async def test_a_call_that_needs_more_than_was_reserved_counts_with_it_after_a_restart_too(tmp_path):

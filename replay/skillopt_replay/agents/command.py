@@ -11,7 +11,8 @@ import msgspec
 
 from skillopt_replay.agents.clients import say_address
 from skillopt_replay.agents.command_stream import CommandReader
-from skillopt_replay.agents.harness import Launch, Run, conclude, run_client
+from skillopt_replay.agents.endings import conclude
+from skillopt_replay.agents.harness import Launch, Run, run_client
 from skillopt_replay.agents.staying import Staying
 from skillopt_replay.errors import Unavailable
 from skillopt_replay.faults import guess_fault

@@ -10,16 +10,17 @@ from typing import TYPE_CHECKING, Protocol
 import msgspec
 
 from skillopt_replay import process
+from skillopt_replay.agents.endings import conclude
 from skillopt_replay.agents.gate import Gate, Metered
 from skillopt_replay.agents.presence import find_absent
 from skillopt_replay.agents.spending import count_lost
 from skillopt_replay.agents.staying import Replaced, Staying
+from skillopt_replay.attempts import note_spent
 from skillopt_replay.bounds import Bounds
 from skillopt_replay.errors import ReplayError
-from skillopt_replay.faults import guess_fault
 from skillopt_replay.folders import PRIVATE_PREFIX, make_folder
 from skillopt_replay.rollouts import Fault, Outcome, Rollout, Usage
-from skillopt_replay.sandbox.launching import add_gate, find_failure
+from skillopt_replay.sandbox.launching import add_gate
 from skillopt_replay.sandbox.reach import Endpoint
 from skillopt_replay.trash import discard
 from skillopt_replay.workspace import root_of
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from skillopt_replay.agents.endings import Judge
     from skillopt_replay.agents.traces import Reading
     from skillopt_replay.protocols import Limits
     from skillopt_replay.sandbox.contract import Sandbox
@@ -35,10 +37,7 @@ if TYPE_CHECKING:
     from skillopt_replay.tasks import Task
 
 _FLOOD_BYTES = 512_000_000
-_SILENT_SHARE = 0.5
-_SLOW = 5.0  # seconds in which any client may be silent
 _MAX_NAMED = 20  # tools that were refused
-_SIGNALLED = 128  # and the signal's number: what a sandbox makes of a program that was killed
 
 
 class Launch(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,14 +69,6 @@ class Reader(Metered, Protocol):
         ...
 
     def finish(self) -> Reading: ...
-
-
-class Judge(Protocol):
-    """Tells a failed run from a failed infrastructure."""
-
-    def __call__(
-        self, program: str, finished: process.Finished, reading: Reading, limits: Limits
-    ) -> tuple[Outcome, str | None, Fault | None]: ...
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
@@ -136,34 +127,33 @@ async def run_client(
 
         async with Gate(reader, run.limits) as gate:
             command = add_gate(argv, gate.address, is_alone=launch.is_alone)
-            finished = await process.run(
-                command,
-                cwd=run.workspace,
-                env=launch.env,
-                seconds=run.limits.seconds,
-                stdin=launch.stdin,
-                keep_bytes=20_000,
-                flood_bytes=_FLOOD_BYTES,
-                on_stdout=partial(note, reader.feed),
-                on_stderr=partial(note, log),
-                enough=lambda: reader.over(run.limits),
-                stop=gate.stop,
-                is_sealed=launch.is_alone,
-                bounds=Bounds(
-                    processes=run.limits.processes,
-                    memory_bytes=run.limits.memory_bytes,
-                    disk_bytes=run.limits.disk_bytes,
-                    folders=(root, private, *launch.writable),
-                ),
-            )
+            try:
+                finished = await process.run(
+                    command,
+                    cwd=run.workspace,
+                    env=launch.env,
+                    seconds=run.limits.seconds,
+                    stdin=launch.stdin,
+                    keep_bytes=20_000,
+                    flood_bytes=_FLOOD_BYTES,
+                    on_stdout=partial(note, reader.feed),
+                    on_stderr=partial(note, log),
+                    enough=lambda: reader.over(run.limits),
+                    stop=gate.stop,
+                    is_sealed=launch.is_alone,
+                    bounds=Bounds(
+                        processes=run.limits.processes,
+                        memory_bytes=run.limits.memory_bytes,
+                        disk_bytes=run.limits.disk_bytes,
+                        folders=(root, private, *launch.writable),
+                    ),
+                )
+            except asyncio.CancelledError:
+                if command != argv:
+                    _note_cut(reader, gate)
+                raise
         silent = time.monotonic() - heard
-        reading = reader.finish()  # while the private folder is there: some clients tell more in its files
-        # What went out and was never told of is paid for, as it may be: it was under way at the end, or a
-        # tool of the run has kept the client from telling it.
-        lost = reading.lost + max(reading.asking, gate.find_untold())
-        if command != argv and not gate.was_asked:
-            lost = 0  # nothing went out
-        reading = msgspec.structs.replace(reading, lost=lost)
+        reading = _read_out(reader, gate, is_gated=command != argv)
     except Replaced as error:
         return _failed(run, str(error), Fault.REPLACED, time.monotonic() - started)
     except OSError as error:
@@ -183,6 +173,25 @@ def _lay_out(private: Path, furnish: Callable[[Path], Launch], staying: Staying)
     (private / "home").mkdir()
     (private / "tmp").mkdir()
     return furnish(private)
+
+
+def _read_out(reader: Reader, gate: Gate, *, is_gated: bool) -> Reading:
+    reading = reader.finish()  # while the private folder is there: some clients tell more in its files
+    # What went out and was never told of is paid for, as it may be: it was under way at the end, or a
+    # tool of the run has kept the client from telling it.
+    lost = reading.lost + max(reading.asking, gate.find_untold())
+    if is_gated and not gate.was_asked:
+        lost = 0  # nothing went out
+    return msgspec.structs.replace(reading, lost=lost)
+
+
+def _note_cut(reader: Reader, gate: Gate) -> None:
+    """Say what a run that is cut off has used, where it tells that as it goes on."""
+    if gate.was_asked and reader.tally().told is None:
+        return
+    reading = _read_out(reader, gate, is_gated=True)
+    if reading.largest.tokens or not reading.lost:
+        note_spent(_settle(reading))
 
 
 def _report(run: Run, finished: process.Finished, reading: Reading, judge: Judge) -> Rollout:
@@ -222,61 +231,6 @@ def _settle(reading: Reading) -> Usage:
     if not (reading.lost or reading.replied or usage.tokens) and usage.cost_usd is None:
         return msgspec.structs.replace(usage, cost_usd=0.0)  # it was never answered, or was refused
     return usage
-
-
-def conclude(
-    program: str, finished: process.Finished, reading: Reading, limits: Limits
-) -> tuple[Outcome, str | None, Fault | None]:
-    """Tell a failed run from a failed infrastructure.
-
-    A result that came counts, whatever came after; but who was killed by another than us need not have said
-    it, since a tool that a client runs can write in its name, and end it.
-    """
-    if reading.outcome is not None and not _was_killed(finished):
-        return _accept(reading, reading.outcome)
-    if finished.timed_out:
-        # What thinks for long is slow, which counts against the run; what is silent for most of it hangs.
-        hangs = reading.idle and reading.silent_s >= max(limits.seconds * _SILENT_SHARE, _SLOW)
-        if reading.waiting_for_service or hangs:
-            error = f"no reply from the service within {limits.seconds:g} s"
-            return Outcome.INFRASTRUCTURE, error, reading.fault or Fault.NETWORK
-        return Outcome.LIMIT, f"stopped after {limits.seconds:g} s", None
-    if finished.excess:
-        return Outcome.LIMIT, f"stopped: {finished.excess}", None
-    if finished.flooded:
-        return _flooded(reading)
-    return _crashed(program, finished, reading)
-
-
-def _was_killed(finished: process.Finished) -> bool:
-    ended = finished.timed_out or finished.flooded or finished.stopped or finished.excess
-    return not ended and (finished.returncode < 0 or finished.returncode > _SIGNALLED)
-
-
-def _flooded(reading: Reading) -> tuple[Outcome, str | None, Fault | None]:
-    if not reading.idle:
-        # A tool was under way, or the program is the agent itself: output without end is its doing.
-        return Outcome.LIMIT, "stopped: output without end", None
-    return Outcome.INFRASTRUCTURE, "the client wrote without end and was stopped", Fault.CLIENT
-
-
-def _accept(reading: Reading, outcome: Outcome) -> tuple[Outcome, str | None, Fault | None]:
-    if outcome is Outcome.FINISHED and not reading.answer.strip() and not reading.calls:
-        return Outcome.INFRASTRUCTURE, "the model said nothing and did nothing", Fault.REPLY
-    fault = (reading.fault or Fault.CLIENT) if outcome is Outcome.INFRASTRUCTURE else None
-    return outcome, reading.error, fault
-
-
-def _crashed(
-    program: str, finished: process.Finished, reading: Reading
-) -> tuple[Outcome, str | None, Fault | None]:
-    broken = find_failure(finished.stderr) if finished.returncode != 0 else None
-    if broken:
-        return Outcome.INFRASTRUCTURE, f"the sandbox failed: {broken[:300]}", Fault.SANDBOX
-    said = reading.error or finished.stderr.strip()[-500:] or "it wrote nothing on the error channel"
-    result = "no result" if reading.outcome is None else "a result that may be another's"
-    error = f"{program} ended with {finished.returncode} and {result}: {said}"
-    return Outcome.INFRASTRUCTURE, error, reading.fault or guess_fault(None, said)
 
 
 def _failed(run: Run, error: str, fault: Fault, seconds: float) -> Rollout:

@@ -13,6 +13,7 @@ import msgspec
 from skillopt_replay import process
 from skillopt_replay.agents.claude_cli import CREDENTIAL_FILE, find_address, make_environment
 from skillopt_replay.agents.clients import say_address, say_effort
+from skillopt_replay.attempts import note_spent
 from skillopt_replay.faults import guess_fault
 from skillopt_replay.folders import PRIVATE_PREFIX, make_folder
 from skillopt_replay.masking import mask
@@ -111,6 +112,12 @@ class ClaudeModel:
             return self._failed(said, Fault.REPLY, started, Usage(cost_usd=0.0))
         root = self._work or Path(tempfile.gettempdir())
         private = await asyncio.to_thread(make_folder, root, PRIVATE_PREFIX)
+        most = self.bound(messages, schema=schema)
+        written = bytearray()
+
+        def keep(data: bytes) -> None:
+            written.extend(data[: max(_KEEP_BYTES - len(written), 0)])
+
         try:
             await asyncio.to_thread(self._furnish, private, system)
             finished = await process.run(
@@ -120,13 +127,18 @@ class ClaudeModel:
                 env=self._environment(private),
                 seconds=self._seconds,
                 stdin=content,
-                keep_bytes=_KEEP_BYTES,
+                on_stdout=keep,
             )
+        except asyncio.CancelledError:
+            told = read_lines(written.decode("utf-8", "replace"))
+            if not (told.replies or told.unheard):
+                note_spent(most)  # no more than its first request was out, and none passes that bound
+            raise
         except OSError as error:
             return self._failed(f"claude does not start: {error}", Fault.CLIENT, started, Usage(cost_usd=0.0))
         finally:
             await discard(private)
-        most = self.bound(messages, schema=schema)
+        finished = msgspec.structs.replace(finished, stdout=written.decode("utf-8", "replace"))
         return mask(self._read(finished, schema, most), self._credentials.secrets)
 
     def _furnish(self, private: Path, system: str) -> None:

@@ -19,6 +19,7 @@ from skillopt_replay.agents.codex_route import find_addresses
 from skillopt_replay.agents.codex_words import find_words, is_cut, read_retry
 from skillopt_replay.agents.spending import count_lost
 from skillopt_replay.agents.traces import Trace
+from skillopt_replay.attempts import note_spent
 from skillopt_replay.faults import guess_fault
 from skillopt_replay.folders import PRIVATE_PREFIX, make_folder
 from skillopt_replay.masking import mask
@@ -136,6 +137,11 @@ class CodexModel:
                 on_stderr=log.feed,
                 enough=lambda: log.owing and log.meter.replies >= _MOST_REPLIES,
             )
+        except asyncio.CancelledError:
+            log.finish()
+            if not (log.meter.replies or log.unheard):
+                note_spent(self.bound(messages, schema=schema))  # its first request is all that was out
+            raise
         except OSError as error:
             return self._failed(f"codex does not start: {error}", Fault.CLIENT, time.monotonic() - started)
         finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import sys
@@ -15,10 +16,11 @@ import tomlkit
 from skillopt_replay.agents.clients import Client, Credentials
 from skillopt_replay.agents.codex_cli import find_codex
 from skillopt_replay.errors import Unavailable
+from skillopt_replay.ledger import MemoryLedger
 from skillopt_replay.models.codex import _MOST_REPLIES, CodexModel
 from skillopt_replay.models.prices import Price
-from skillopt_replay.protocols import Message
-from skillopt_replay.rollouts import Fault
+from skillopt_replay.protocols import Completion, Message
+from skillopt_replay.rollouts import Fault, Usage
 from tests.support.scripted_model_server import MockModelServer
 
 PROGRAM = os.environ.get("SKILLOPT_TEST_CODEX", "")
@@ -311,3 +313,29 @@ class TestWithTheRealClient:
         assert _MOST_REPLIES <= asked <= 5 * _MOST_REPLIES
         assert asked * SPENT <= done.usage.tokens <= (asked + 1) * SPENT
         assert list((tmp_path / "w").iterdir()) == []
+
+
+async def test_a_call_cut_off_before_any_reply_made_one_request_which_does_not_pass_its_bound(
+    program, tmp_path
+):
+    waiting = tmp_path / "waiting"
+    wait = f"pathlib.Path({str(waiting)!r}).touch(); time.sleep(60)"
+    model = CodexModel(program([], before=wait), work=tmp_path / "w")
+    most = model.bound(ASK)
+    ledger = MemoryLedger(max_tokens=2 * most.tokens)
+    call = asyncio.ensure_future(ledger.once("optimizer", "1", most, lambda: model.complete(ASK), Completion))
+    while not waiting.exists():
+        await asyncio.sleep(0.01)
+        assert not call.done(), call.result()
+    await asyncio.sleep(0.1)  # what it told before is read
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    assert ledger.spent == most
+    assert list((tmp_path / "w").iterdir()) == []
+
+    async def answer() -> Completion:
+        return Completion(text="", model="m", usage=Usage(input_tokens=1, cost_usd=0.0), seconds=0.0)
+
+    another = ledger.once("optimizer", "2", most, answer, Completion)
+    await another
