@@ -11,7 +11,7 @@ from skillopt_sleep.cli.frame import NEEDS_DECISION, Json, database, explain, sh
 from skillopt_sleep.config import load
 from skillopt_sleep.invocation import call
 from skillopt_sleep.period import as_local
-from skillopt_sleep.review.wording import WAITING, count, say_state
+from skillopt_sleep.review.wording import WAITING, count, say_reserved, say_state
 from skillopt_staging.proposals import State
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def _judge(standing: Standing, value: dict[str, Any]) -> None:
 
 def _render(value: dict[str, Any], at_work: str) -> str:
     known = ", ".join(f"{n} {kind}" for kind, n in value["sessions"].items()) or "none yet"
-    lines = [f"gate mode: {value['gate_mode']}", f"sessions   {known}", *_describe(value["service"])]
+    lines = [f"gate mode: {value['gate_mode']}", f"sessions   {known}", *_describe(value["service"], at_work)]
     night = value["last_night"]
     if night:
         spend = night["spend"]
@@ -105,8 +105,7 @@ def _render(value: dict[str, Any], at_work: str) -> str:
         lines.append(f"last night {night['id']}: {state}, started {started}")
         if night["gate_mode"] not in {None, value["gate_mode"]}:
             lines.append(f"           its gate mode was {night['gate_mode']}")
-        cut_off = spend.reserved_usd
-        reserved = f" (${cut_off:.2f} of it may be too much: calls that were cut off)" if cut_off else ""
+        reserved = say_reserved(spend.reserved_usd, under_way=bool(at_work))
         calls = count(spend.calls, "call")
         lines.append(f"spend      {calls}, {spend.tokens} tokens, ${spend.usd:.2f}{reserved}")
         verdicts = night["verdicts"]
@@ -129,7 +128,7 @@ def _render(value: dict[str, Any], at_work: str) -> str:
     return "\n".join(lines)
 
 
-def _describe(service: Standing) -> list[str]:
+def _describe(service: Standing, at_work: str) -> list[str]:
     """Return the lines about the service, the next night, and those that were missed."""
     what = f"{service.manager}, mode {service.mode}" if service.installed else "not installed"
     if service.running:
@@ -152,6 +151,8 @@ def _describe(service: Standing) -> list[str]:
         lines.append(f"next night due now, and waits: {service.waiting}")
     elif service.next:
         lines.append(f"next night {as_local(service.next)}")
+    elif at_work:
+        lines.append("next night none by itself")
     else:
         lines += ["next night none by itself; to work one now:", f"           {call('run')}"]
     if service.missed:

@@ -181,5 +181,10 @@ def _tell_missing(members: list[Task]) -> str:
     usable = [task for task in checkable if settings.judge.model or not needs_judge([task])]
     if checkable and not usable:
         return "; only a model could judge these, and none is set (judge.model)"
-    needed = math.ceil(settings.gate.min_tasks / GATE_SHARE)
-    return f"; about {needed - len(usable)} more for a night" if len(usable) < needed else ""
+    missing = math.ceil(settings.gate.min_tasks / GATE_SHARE) - len(usable)
+    if missing <= 0:
+        return ""
+    judged = len(checkable) - len(usable)
+    if not judged:
+        return f"; about {missing} more for a night"
+    return f"; for a night about {missing} more that code can check, or a judge.model for the other {judged}"

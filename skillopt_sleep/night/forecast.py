@@ -88,6 +88,7 @@ def describe_forecast(forecast: Forecast) -> str:
     if month and forecast.month_usd + forecast.ceiling_usd > month:
         left = max(month - forecast.month_usd, 0.0)
         stop = f"it stops at ${left:.2f}, which is left of the month's ${month:.2f}"
+    stop += ", where prices are known"
     calls = [count(forecast.rollouts, "rollout"), count(forecast.optimizer_calls, "optimizer call")]
     if forecast.judge_calls:
         calls.append(count(forecast.judge_calls, "judge call"))

@@ -9,7 +9,7 @@ from html import escape
 from skillopt_sleep.night.morning import tell_outcomes
 from skillopt_sleep.night.report import NightReport, SkillReport
 from skillopt_sleep.review.visible import show
-from skillopt_sleep.review.wording import count, say_effect, say_interval, say_wealth
+from skillopt_sleep.review.wording import count, say_effect, say_interval, say_reserved, say_wealth
 
 _STYLE = """
 :root { color-scheme: light dark; --line: #8884; --good: #1a7f4b; --bad: #b3263a; --dim: #777; }
@@ -67,7 +67,7 @@ def _tell_night(report: NightReport) -> Iterator[str]:
         "judge": report.judge,
         "sandbox": report.sandbox,
         "took": f"{count(report.tasks, 'task')}, {count(report.rollouts, 'rollout')}, {report.seconds:.0f} s",
-        "cost": f"${report.cost_usd:.2f}, {report.tokens:,} tokens",
+        "cost": f"${report.cost_usd:.2f}{say_reserved(report.reserved_usd)}, {report.tokens:,} tokens",
     }
     for name, value in facts.items():
         if value:

@@ -55,9 +55,11 @@ def make_plan(
             held_out = [task for task in usable if sides[task.id] == "gate"]
             train = [task for task in usable if sides[task.id] == "train"]
             if len(held_out) < settings.gate.min_tasks or not train:
+                judged = sum(bool(t.checks) and needs_judge([t]) and not suits(t) for t in family)
+                more = f"; {judged} more only a model could judge, and none is set (judge.model)"
                 raise _LeftAlone(
                     f"too few tasks: {len(held_out)} held-out and {len(train)} to train on, "
-                    f"where {settings.gate.min_tasks} and 1 are needed"
+                    f"where {settings.gate.min_tasks} and 1 are needed{more if judged else ''}"
                 )
             if sum(bool(skill.gate) for skill in skills) >= settings.night.skills:
                 raise _LeftAlone("other skills come first tonight")

@@ -10,7 +10,7 @@ from skillopt_gate.verdicts import Verdict
 from skillopt_sleep.invocation import split_commands
 from skillopt_sleep.night.forecast import describe_forecast
 from skillopt_sleep.night.planned import Forecast, Skipped
-from skillopt_sleep.review.wording import count, say_sealed, say_times
+from skillopt_sleep.review.wording import count, say_reserved, say_sealed, say_times
 
 _COMMAND = "`skillopt-sleep "
 _NO_NIGHT = {"planned": "What a night would do now", "nothing": "Nothing to work on tonight"}
@@ -45,7 +45,8 @@ class NightReport(msgspec.Struct, frozen=True, kw_only=True):
     """A whole night. `state` is done, stopped (by a ceiling), planned (a dry run) or failed.
 
     `judge` is the model that judged what no code could check, "" when nothing was judged; `forecast` what
-    the night was thought to take before it began; `next_steps` what the user can do now.
+    the night was thought to take before it began; `next_steps` what the user can do now. `reserved_usd` of
+    `cost_usd` is what calls that were cut off may have cost at most; `seconds` those of all its processes.
     """
 
     night: str
@@ -61,6 +62,7 @@ class NightReport(msgspec.Struct, frozen=True, kw_only=True):
     tokens: int
     cost_usd: float
     seconds: float
+    reserved_usd: float = 0.0
     mode: str = "evidence"
     control: str = "candidate"
     judge: str = ""
@@ -130,7 +132,7 @@ def _tell_head(report: NightReport) -> Iterator[str]:
         yield f"- sandbox: {report.sandbox}"
         yield (
             f"- {count(report.tasks, 'task')}, {count(report.rollouts, 'rollout')}, {report.tokens} tokens, "
-            f"${report.cost_usd:.2f}, {report.seconds:.0f} s"
+            f"${report.cost_usd:.2f}{say_reserved(report.reserved_usd)}, {report.seconds:.0f} s"
         )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-import time
 from collections.abc import Sequence
 
 import msgspec
@@ -51,7 +50,6 @@ async def run_night(
     does a service that refuses the sign-in, the model or the account: the first such call ends the work and
     raises ServiceRefused.
     """
-    began = time.monotonic()
     ledger = SqliteLedger(connection, night, settings.ceilings)
     try:
         judge, unfit = await _admit_judge(connection, backends, ledger, plan, listen)
@@ -112,7 +110,7 @@ async def run_night(
             *failed,
             *([f"stopped by a ceiling: {stopped}"] if stopped else []),
         ),
-        seconds=time.monotonic() - began,
+        seconds=ledger.note_work(),
     )
     report_ = msgspec.structs.replace(report_, next_steps=list_next_steps(connection))
     write_report(paths, report_)
@@ -183,6 +181,7 @@ def make_report(
         rollouts=ledger.count("rollout"),
         tokens=spent.tokens,
         cost_usd=spent.usd,
+        reserved_usd=spent.reserved_usd,
         seconds=seconds,
         mode=settings.gate.mode,
         control=settings.gate.control,

@@ -113,7 +113,7 @@ def _write_numbers(page: Page, proposal: Proposal) -> None:
     if note.noise:
         page.value("noise", note.noise.removeprefix("noise here: "))
     if note.looks:
-        sealed = f", {count(note.sealed, 'task')} sealed" if note.sealed else ""
+        sealed = f", {count(note.sealed, 'task')} sealed then" if note.sealed else ""
         page.value("looks", f"{count(note.looks, 'look')} at the held-out tasks{sealed}")
     page.value("cost", f"{say_cost(note.usage)}, {say_tokens(note.usage.tokens)} tokens")
 

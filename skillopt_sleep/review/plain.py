@@ -194,7 +194,7 @@ def _promise(proposal: Proposal) -> Iterator[str]:
     if note.looks:
         yield f"Looked at: the held-out tasks of this skill, {say_times(note.looks)} so far"
     if note.sealed:
-        yield f"Kept back: {say_sealed(note.sealed)}"
+        yield f"Kept back that night: {say_sealed(note.sealed)}"
 
 
 def _tasks(proposal: Proposal) -> Iterator[str]:

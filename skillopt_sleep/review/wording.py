@@ -93,6 +93,14 @@ def say_times(number: int) -> str:
     return "once" if number == 1 else f"{number} times"
 
 
+def say_reserved(usd: float, *, under_way: bool = False) -> str:
+    """Say in brackets how much of a sum is only what calls may have cost at most, "" when nothing is."""
+    if not usd:
+        return ""
+    why = "calls under way, or cut off" if under_way else "calls that were cut off"
+    return f" (${usd:.2f} of it may be too much: {why})"
+
+
 def say_sealed(number: int) -> str:
     """Say how many tasks are kept back, and for what."""
     return f"{count(number, 'held-out task')} {'is' if number == 1 else 'are'} kept for one last look"

@@ -250,14 +250,14 @@ class SqliteLedger:
                 f"the next call may use {bound.tokens} tokens; {spent.tokens} of {limits.tokens} are used",
                 hint="raise ceilings.tokens to allow more, or lower replay.tokens, what one run may use",
             )
-        if self._note_work() > limits.minutes * 60:
+        if self.note_work() > limits.minutes * 60:
             raise CeilingReached(
                 f"the night's {limits.minutes:g} minutes are over",
                 hint="raise ceilings.minutes to allow more",
             )
 
-    def _note_work(self) -> float:
-        """Write down the seconds of work on this night, and return them."""
+    def note_work(self) -> float:
+        """Write down the seconds of work on this night so far, by all its processes, and return them."""
         seconds = time.monotonic() - self._began
         save_work(self._connection, self._night, seconds)
         return seconds
@@ -286,7 +286,7 @@ class SqliteLedger:
     ) -> None:
         usd, tokens = take_told(usage)
         with impatient(self._connection), transaction(self._connection):
-            self._note_work()
+            self.note_work()
             self._connection.execute(
                 "update calls set state = ?, ended = ?, usd = ?, tokens = ?, result = ?, error = ?"
                 " where night = ? and kind = ? and key = ?",

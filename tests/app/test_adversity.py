@@ -129,12 +129,16 @@ def test_status_tells_a_night_that_is_worked_on_from_one_that_was_cut_off(sleepe
     child = sleeper.start("run")
     try:
         assert model.hanging.wait(30)
-        assert f": running (at work: run (pid {child.pid}, since " in sleeper.sleep("status")
+        told = sleeper.sleep("status")
+        assert f": running (at work: run (pid {child.pid}, since " in told
+        assert "to work one now" not in told
     finally:
         child.kill()
         child.communicate(timeout=30)
         model.release.set()
-    assert ": interrupted: the next run goes on with it, started" in sleeper.sleep("status")
+    told = sleeper.sleep("status")
+    assert ": interrupted: the next run goes on with it, started" in told
+    assert "to work one now" in told
 
 
 def test_how_far_a_nights_model_is_fetched_is_told(sleeper: Sleeper, monkeypatch):

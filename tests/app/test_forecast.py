@@ -50,18 +50,18 @@ def test_what_calls_cost_lately_tells_what_the_night_may_cost():
     assert forecast.tokens == 76_800
     assert forecast.minutes == pytest.approx((76 * 60 + 8 * 30) / 60 / 2)
     said = describe_forecast(forecast)
-    assert "up to $11.60, 76,800 tokens and 40 min; it stops at $7.00" in said
+    assert "up to $11.60, 76,800 tokens and 40 min; it stops at $7.00, where prices are known" in said
 
 
 def test_what_is_left_of_the_month_is_told_where_it_is_less_than_the_night_may_cost():
     settings = msgspec.structs.replace(SETTINGS, ceilings=Ceilings(usd=7.0, usd_month=50.0))
     told = describe_forecast(make_forecast(make_plan(), settings, {}, slots=2, month_usd=43.0))
-    assert told.endswith("it stops at $7.00")
+    assert told.endswith("it stops at $7.00, where prices are known")
     told = describe_forecast(make_forecast(make_plan(), settings, {}, slots=2, month_usd=48.5))
-    assert told.endswith("it stops at $1.50, which is left of the month's $50.00")
+    assert told.endswith("it stops at $1.50, which is left of the month's $50.00, where prices are known")
     settings = msgspec.structs.replace(SETTINGS, ceilings=Ceilings(usd=7.0, usd_month=0))
     told = describe_forecast(make_forecast(make_plan(), settings, {}, slots=2, month_usd=480.0))
-    assert told.endswith("it stops at $7.00")
+    assert told.endswith("it stops at $7.00, where prices are known")
 
 
 def test_a_price_nobody_knows_is_not_zero():

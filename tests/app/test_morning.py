@@ -85,6 +85,13 @@ def test_the_page_tells_what_was_learned_what_was_not_why_and_what_it_cost():
         assert told in seen.text
 
 
+def test_what_calls_that_were_cut_off_may_have_cost_is_no_hidden_part_of_the_sum():
+    some = msgspec.structs.replace(report(), reserved_usd=0.4)
+    for told in (read(to_html(some)).text, to_markdown(some)):
+        assert "$0.50 ($0.40 of it may be too much: calls that were cut off)" in told
+        assert "too much" not in to_markdown(report())
+
+
 def test_the_page_shows_foreign_text_literally_and_loads_nothing():
     page = to_html(report(HOSTILE))
     seen = read(page)

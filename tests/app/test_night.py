@@ -598,6 +598,8 @@ def test_a_night_that_was_cut_off_goes_on_and_pays_nothing_twice(
     assert finished
     assert not set(finished) & set(repeated), "a call that was finished was made again"
     assert report["tokens"] >= undisturbed["tokens"], "what was lost is counted"
+    [(worked,)] = [tuple(row) for row in database.execute("select worked from nights")]
+    assert report["seconds"] == pytest.approx(worked, abs=0.5), "and so is the time before"
     assert database.execute("select count(*) from nights").fetchone()[0] == 1
 
 

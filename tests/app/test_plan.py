@@ -5,6 +5,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from skillopt_replay.tasks import Rubric, needs_judge
+from skillopt_sleep.cli.tasks import _tell_missing
 from skillopt_sleep.night.plan import make_plan, mark_splits
 from skillopt_sleep.night.planned import Place
 from skillopt_sleep.records import EditEvidence, TaskEvidence
@@ -75,6 +77,17 @@ def test_what_is_left_alone_is_named_with_its_reason(tasks, overrides, reason):
     (skipped,) = made.skipped
     assert reason in skipped.reason
     assert skipped.tasks == len(tasks)
+
+
+def test_tasks_that_need_a_judge_are_not_counted_as_missing_in_silence():
+    judged = [msgspec.structs.replace(t, checks=(Rubric(criterion="as told"),)) for t in make_tasks(14)[2:]]
+    tasks = [*make_tasks(2), *judged]
+    (skipped,) = plan(tasks, suits=lambda task: not needs_judge([task])).skipped
+    assert "1 held-out and 1 to train on" in skipped.reason
+    assert skipped.reason.endswith("; 12 more only a model could judge, and none is set (judge.model)")
+    said = "; for a night about 7 more that code can check, or a judge.model for the other 12"
+    assert _tell_missing(tasks) == said
+    assert _tell_missing(tasks[:2]) == "; about 7 more for a night"
 
 
 def test_tasks_that_went_wrong_are_learned_from_first():
