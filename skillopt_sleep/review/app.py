@@ -17,6 +17,7 @@ from textual.widgets import Footer, OptionList, Static, TabbedContent, TabPane, 
 from skillopt_sleep.records import Proposal
 from skillopt_sleep.review.base import read_clock
 from skillopt_sleep.review.browsing import Browsing
+from skillopt_sleep.review.dialogs import LOW
 from skillopt_sleep.review.diff_view import DiffView
 from skillopt_sleep.review.difference import Difference, compare_proposal
 from skillopt_sleep.review.evidence_view import EvidenceView
@@ -78,6 +79,8 @@ class ReviewApp(Browsing):
         if one_line != self._one_line:
             self._one_line = self.query_one(Footer).compact = one_line
             self.fill_queue(None)
+        for screen in self.screen_stack:
+            screen.set_class(event.size.height < LOW, "-tiny")
         self._name_mode()
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:

@@ -10,17 +10,51 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
-from textual.screen import ModalScreen
+from textual.screen import ModalScreen, ScreenResultType
 from textual.widgets import Button, Input, Label, Static
 
+# Lines below which nothing is shown that can be done without.
+LOW = 17
 
-class Confirm(ModalScreen[bool]):
+
+class _Dialog(VerticalScroll, can_focus=False):
+    """A box that scrolls where it has to; then its border tells that, and the keys that answer."""
+
+    def __init__(self, keys: str) -> None:
+        super().__init__(classes="dialog")
+        self._keys = keys
+
+    def on_resize(self) -> None:
+        self.call_after_refresh(self._tell_keys)
+
+    def _tell_keys(self) -> None:
+        self.border_subtitle = Content(f"↓ more · {self._keys}") if self.max_scroll_y > 0 else ""
+
+
+_SCROLLING = (
+    Binding("j,down", "scroll(1)", show=False),
+    Binding("k,up", "scroll(-1)", show=False),
+)
+
+
+class _Question(ModalScreen[ScreenResultType]):
+    """A screen with one such box, which the arrows scroll."""
+
+    def on_mount(self) -> None:
+        self.set_class(self.app.size.height < LOW, "-tiny")
+
+    def action_scroll(self, step: int) -> None:
+        self.query_one(VerticalScroll).scroll_relative(y=step, animate=False)
+
+
+class Confirm(_Question[bool]):
     """Asks before a decision is carried out; true means go ahead. All texts are shown literally."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("y", "answer(True)", "Yes"),
         Binding("n,escape,q", "answer(False)", "No"),
         Binding("left,right,h,l", "app.focus_next", show=False),
+        *_SCROLLING,
     ]
 
     def __init__(self, title: str, lines: Sequence[str], warnings: Sequence[str], yes: str) -> None:
@@ -28,7 +62,7 @@ class Confirm(ModalScreen[bool]):
         self._title, self._texts, self._warnings, self._yes = title, lines, warnings, yes
 
     def compose(self) -> ComposeResult:
-        with Vertical(classes="dialog"):
+        with _Dialog(f"{self._yes} (y) · Cancel (n)"):
             yield Label(Content.styled(self._title, "bold $primary"), classes="dialog-title", markup=False)
             for line in self._texts:
                 yield Static(line, markup=False)
@@ -46,7 +80,7 @@ class Confirm(ModalScreen[bool]):
         self.dismiss(yes)
 
 
-class AskReason(ModalScreen[str | None]):
+class AskReason(_Question[str | None]):
     """Asks why a proposal is rejected; None when the user steps back."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "cancel", "Cancel")]
@@ -56,7 +90,7 @@ class AskReason(ModalScreen[str | None]):
         self._skill = skill
 
     def compose(self) -> ComposeResult:
-        with Vertical(classes="dialog"):
+        with _Dialog("enter rejects · esc steps back"):
             yield Label(
                 Content.styled(f"Reject {self._skill}?", "bold $primary"),
                 classes="dialog-title",
@@ -79,12 +113,13 @@ class AskReason(ModalScreen[str | None]):
         self.dismiss(None)
 
 
-class Choose(ModalScreen[str | None]):
+class Choose(_Question[str | None]):
     """Asks which of a few things to do; None when the user steps back. All texts are shown literally."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("n,escape,q", "answer('')", "Cancel"),
         Binding("left,right,h,l", "app.focus_next", show=False),
+        *_SCROLLING,
     ]
 
     def __init__(self, title: str, lines: Sequence[str], options: Mapping[str, str]) -> None:
@@ -96,7 +131,7 @@ class Choose(ModalScreen[str | None]):
             self._bindings.bind(key, f"answer({name!r})", show=False)
 
     def compose(self) -> ComposeResult:
-        with Vertical(classes="dialog"):
+        with _Dialog(" · ".join([*self._options.values(), "Cancel (n)"])):
             yield Label(Content.styled(self._title, "bold $primary"), classes="dialog-title", markup=False)
             for line in self._texts:
                 yield Static(line, markup=False)
@@ -114,13 +149,12 @@ class Choose(ModalScreen[str | None]):
         self.dismiss(name if name in self._options else None)
 
 
-class Help(ModalScreen[None]):
+class Help(_Question[None]):
     """All keys, as they are set."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q,question_mark,enter", "dismiss", "Close"),
-        Binding("j,down", "scroll(1)", show=False),
-        Binding("k,up", "scroll(-1)", show=False),
+        *_SCROLLING,
     ]
 
     def __init__(self, keys: Sequence[tuple[str, Sequence[tuple[str, str]]]]) -> None:
@@ -140,9 +174,6 @@ class Help(ModalScreen[None]):
                 for column in columns:
                     yield Vertical(*column, classes="help-column")
             yield Static("esc closes · review.keys in the settings changes keys", classes="muted")
-
-    def action_scroll(self, step: int) -> None:
-        self.query_one(VerticalScroll).scroll_relative(y=step, animate=False)
 
 
 def _list_group(group: str, keys: Sequence[tuple[str, str]]) -> Static:

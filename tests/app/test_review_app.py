@@ -354,6 +354,33 @@ async def test_a_small_terminal_shows_verdict_and_both_answers_without_scrolling
         assert "Asked  Amend with the missing file, please." in await press("end")
 
 
+@pytest.mark.parametrize(
+    ("tab", "shown"), [("1", "name: commit-messages"), ("2", "4 fixed"), ("3", "Amend with")]
+)
+async def test_the_lowest_terminals_show_something_of_every_tab(tab: str, shown: str):
+    async with review(MemoryDesk(samples()), size=(40, 12)) as (_app, press):
+        assert shown in await press("enter", tab)
+
+
+@pytest.mark.parametrize(
+    ("size", "scrolls"), [((80, 24), False), ((60, 10), True), ((40, 12), True), ((40, 9), True)]
+)
+async def test_the_keys_that_answer_a_question_are_seen_in_every_terminal(size, scrolls: bool):
+    desk = MemoryDesk([proposal()])
+    desk.warnings = [
+        "It was changed since, elsewhere in the file; both are kept.",
+        "It is used in 3 projects.",
+    ]
+    async with review(desk, size=size) as (_app, press):
+        seen = await press("a")
+        assert "Apply (y)" in seen
+        assert "Cancel (n)" in seen or size[0] == 40
+        assert ("↓ more" in seen) is scrolls
+        if scrolls:
+            assert "It is used in" in await press(*["down"] * 12)
+        assert "Apply (y)" not in await press("n")
+
+
 async def test_a_list_shrunk_beside_the_details_still_shows_which_proposal_they_are_of():
     async with review(MemoryDesk(samples()), size=(60, 20)) as (app, press):
         seen = await press("j", "j", "2")
