@@ -584,6 +584,33 @@ def test_what_was_taken_back_is_abandoned_though_a_local_command_came_before_the
     ]
 
 
+@pytest.mark.parametrize(
+    ("typed", "command", "prompt"),
+    [
+        ("/code-review", "/code-review", ""),
+        ("/code-review only the parser", "/code-review", "only the parser"),
+        ("/srv/app is full", None, "/srv/app is full"),
+    ],
+)
+def test_a_command_that_runs_as_an_agent_of_its_own_is_a_command(transcript, read, typed, command, prompt):
+    t = transcript()
+    t.user("start")
+    t.agent("ok")
+    t.user("<local-command-caveat>The command below was run directly.</local-command-caveat>", isMeta=True)
+    t.user(typed)
+    t.agent("done")
+    turn = read(t).turns[-1]
+    assert (turn.command, turn.prompt) == (command, prompt)
+
+
+def test_a_prompt_that_begins_like_a_command_is_no_command(transcript, read):
+    t = transcript()
+    t.user("/api returns 500")
+    t.agent("done")
+    (turn,) = read(t).turns
+    assert (turn.command, turn.prompt) == (None, "/api returns 500")
+
+
 def test_a_test_run_that_ended_well_verifies_the_turn(transcript, read):
     t = transcript()
     t.user("fix the tests")

@@ -610,6 +610,31 @@ def test_a_file_that_lost_its_first_line_is_still_recognised(read, tmp_path):
         ),
         ("Fleet deployed", "You are now in fleet mode. Dispatch.", "/fleet", ""),
         (
+            "Rubber duck: my locks",
+            "The user has requested a rubber duck review via the /rubber-duck command.",
+            "/rubber-duck",
+            "my locks",
+        ),
+        (
+            "Rubber duck: the current approach",
+            "The user has requested a rubber duck review via the /rubber-duck command.",
+            "/rubber-duck",
+            "",
+        ),
+        (
+            "Diagnose: why so slow",
+            "The user has requested a session diagnosis via the /diagnose command.",
+            "/diagnose",
+            "why so slow",
+        ),
+        (
+            "Diagnose: this session",
+            "The user has requested a session diagnosis via the /diagnose command.",
+            "/diagnose",
+            "",
+        ),
+        ("Summarizing 3 changelogs…", "Summarize the following changelogs into one.", "/changelog", ""),
+        (
             "GitHub search tools not available. Log in.\n\nResearching: the topic",
             "## MANDATORY CONSTRAINT\n\nYou are a **RESEARCH ORCHESTRATOR**.",
             "/research",
@@ -625,8 +650,28 @@ def test_what_the_client_shows_for_a_command_is_the_command(read, shown, told, c
     assert (turn.command, turn.prompt) == (command, prompt)
 
 
+def test_work_that_the_client_goes_on_with_after_a_crash_is_the_prompts_before(read):
+    events = Events()
+    events.user("build it")
+    events.agent("begun")
+    told = "This session was interrupted while you were working. Go on."
+    events.user("Continue the work that was interrupted.", transformedContent=told)
+    events.agent("done")
+    (turn,) = read(events).turns
+    assert turn.prompt == "build it"
+
+
 @pytest.mark.parametrize(
-    "text", ["Review: the diff", "Fleet deployed", "Researching: the topic", "Reviewing"]
+    "text",
+    [
+        "Review: the diff",
+        "Fleet deployed",
+        "Researching: the topic",
+        "Reviewing",
+        "Diagnose: the build",
+        "Continue the work that was interrupted.",
+        "Summarizing 3 changelogs…",
+    ],
 )
 def test_a_prompt_that_begins_like_what_is_shown_for_a_command_is_the_users(read, text):
     events = Events()

@@ -35,7 +35,7 @@ _IGNORED = (
     "summary custom-title ai-title pr-link agent-name worktree-state relocated frame-link bridge-session "
     "tool_result tool_use tool started result "
     # Who works, and where the session goes on, of sessions in the background.
-    "agent-setting agent-color continued-in"
+    "agent-setting agent-color continued-in fork-context-ref"
 )
 KNOWN_NOISE = frozenset([prefix[9:-1].decode() for prefix in NOISE] + _IGNORED.split())
 

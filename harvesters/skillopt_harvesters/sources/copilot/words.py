@@ -26,17 +26,30 @@ _FOLDERS = frozenset(
 # What the client shows for commands that it has words of its own for, and how it tells the model of each.
 _SHOWN = re.compile(
     r"(?:[^\n]{1,400}\n\n(?=Researching: ))?"
-    r"(?P<label>Review|Security Review|Rubber Duck|Fleet deployed|Researching)(?:: (?P<arguments>.*))?\Z",
+    r"(?P<label>Review|Security Review|Rubber duck|Diagnose|Fleet deployed|Researching)"
+    r"(?:: (?P<arguments>.*))?\Z",
     re.DOTALL,
 )
 _TOLD = {
     "Review": ("/review", "via the /review command"),
     "Security Review": ("/security-review", "via the /security-review command"),
-    "Rubber Duck": ("/rubber-duck", "via the /rubber-duck command"),
+    "Rubber duck": ("/rubber-duck", "via the /rubber-duck command"),
+    "Diagnose": ("/diagnose", "via the /diagnose command"),
     "Fleet deployed": ("/fleet", "You are now in fleet mode."),
     "Researching": ("/research", "RESEARCH ORCHESTRATOR"),
 }
-_NO_ARGUMENTS = frozenset({"my code changes", "analyzing for vulnerabilities"})
+_NO_ARGUMENTS = frozenset(
+    {"my code changes", "analyzing for vulnerabilities", "the current approach", "this session"}
+)
+# What it shows where nobody gave words, the sign in what the model is told, and the command if there was one.
+_WORDLESS = (
+    (re.compile(r"Summarizing \d+ changelogs?…\Z"), "Summarize the following changelogs", "/changelog"),
+    (
+        re.compile(r"Continue the work that was interrupted\.\Z"),
+        "This session was interrupted while you were working.",
+        None,
+    ),
+)
 _REJECTED = (
     "The user rejected this tool call",
     "The tool call required approval from the user, but the user rejected",
@@ -72,6 +85,9 @@ def find_words(content: str, told: str = "") -> Words:
         if sign in told and sign not in text:
             typed = (shown["arguments"] or "").strip()
             return Words("" if typed in _NO_ARGUMENTS else typed, command)
+    for pattern, sign, wordless in _WORDLESS:
+        if sign in told and pattern.match(text):
+            return Words("", wordless)
     match = _COMMAND.match(text, _after_mention(text))
     if match and match["name"] not in _FOLDERS:
         return Words(match["arguments"].strip(), "/" + match["name"])
