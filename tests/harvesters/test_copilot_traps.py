@@ -650,6 +650,42 @@ def test_what_the_client_shows_for_a_command_is_the_command(read, shown, told, c
     assert (turn.command, turn.prompt) == (command, prompt)
 
 
+def test_an_objective_set_for_the_autopilot_is_a_prompt(read):
+    events = Events()
+    events.user("build it")
+    events.agent("built")
+    for shown in ("Autopilot objective: make it\nblue", "Resume autopilot objective: make it\nblue"):
+        events.user(shown, source="autopilot-objective", agentMode="autopilot")
+        events.agent("working")
+        events.user("", source="autopilot", agentMode="autopilot")
+        events.agent("more")
+    turns = read(events).turns
+    assert [(turn.command, turn.prompt) for turn in turns] == [
+        (None, "build it"),
+        ("/autopilot", "make it\nblue"),
+        ("/autopilot", ""),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("told", "words"),
+    [
+        ("only one file\n\nand no tests", ("only one file\n\nand no tests",)),
+        ("User requested changes but did not provide specific feedback.", ()),
+    ],
+)
+def test_changes_wanted_in_a_plan_are_a_refusal_with_the_users_words(read, told, words):
+    events = Events()
+    events.user("plan it")
+    events.agent("", events.request("exit_plan_mode", {"summary": "- do it"}, "c1"))
+    message = f"Plan not approved. User feedback:\n\n{told}\n\nPlease update the plan based on this feedback"
+    error = {"message": f"{message} and try again.", "code": "rejected"}
+    events.complete("c1", success=False, error=error)
+    turn = read(events).turns[0]
+    assert Signal.REFUSAL in turn.signals
+    assert turn.refusals == words
+
+
 def test_work_that_the_client_goes_on_with_after_a_crash_is_the_prompts_before(read):
     events = Events()
     events.user("build it")

@@ -50,11 +50,21 @@ _WORDLESS = (
         None,
     ),
 )
+# The source of what the client shows for `/autopilot`; an objective that is taken up again is told again.
+OBJECTIVE = "autopilot-objective"
+_OBJECTIVE = re.compile(r"(?P<again>Resume autopilot|Autopilot) objective: (?P<text>.*)\Z", re.DOTALL)
 _REJECTED = (
     "The user rejected this tool call",
     "The tool call required approval from the user, but the user rejected",
 )
 _FEEDBACK = re.compile(r"\bUser feedback:\s*(?P<text>.*)\Z", re.DOTALL)
+# How the user's no to a plan is told, with these words where none were given.
+_PLAN_REFUSED = re.compile(
+    r"Plan not approved\. User feedback:\n\n(?P<text>.*?)"
+    r"(?:\n\nPlease update the plan based on this feedback and try again\.)?\Z",
+    re.DOTALL,
+)
+_NO_FEEDBACK = "User requested changes but did not provide specific feedback."
 _EXIT_CODE = re.compile(r"<(?:shellId: \S+ completed|exited) with exit code (?P<code>-?\d{1,10})>\s*\Z")
 _TAIL = 200
 _OFFERED = re.compile(r"<available_skills>(?P<list>.*?)</available_skills>", re.DOTALL)
@@ -94,6 +104,14 @@ def find_words(content: str, told: str = "") -> Words:
     return Words(text)
 
 
+def find_objective(content: str) -> Words:
+    """Return the objective a user set with `/autopilot`; the command alone goes on with an earlier one."""
+    told = _OBJECTIVE.match(content)
+    if told is None:
+        return Words(content.strip(), "/autopilot")
+    return Words("" if told["again"] != "Autopilot" else told["text"].strip(), "/autopilot")
+
+
 def _after_mention(text: str) -> int:
     match = _MENTION.match(text)
     return match.end() if match else 0
@@ -122,6 +140,9 @@ def strip_injected(text: str) -> str:
 
 def find_refusal(error: str) -> str | None:
     """Return the user's words when the user rejected a tool call ("" without any), None when nobody did."""
+    plan = _PLAN_REFUSED.match(error)
+    if plan:
+        return "" if plan["text"] == _NO_FEEDBACK else plan["text"].strip()
     if not error.startswith(_REJECTED):
         return None
     feedback = _FEEDBACK.search(error)
