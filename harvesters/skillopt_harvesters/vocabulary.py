@@ -21,7 +21,8 @@ _CLIENT_COMMANDS_TEXT = (
 CLIENT_COMMANDS = frozenset(_CLIENT_COMMANDS_TEXT.split())
 # Commands that set the agent to work with a prompt of the client's.
 BUILT_IN_COMMANDS = frozenset(
-    "review init security-review pr-comments pr_comments insights fleet goal rubber-duck diagnose autopilot".split()
+    "review init security-review pr-comments pr_comments insights fleet goal rubber-duck diagnose "
+    "autopilot subtask".split()
 )
 _PROGRAMS_TEXT = (
     "npm pnpm yarn npx bun bunx deno uv uvx pip pip3 pipx poetry pdm conda pytest tox nox ruff mypy "

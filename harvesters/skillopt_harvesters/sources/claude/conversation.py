@@ -36,9 +36,16 @@ _WRITING_TOOLS = frozenset({"Write", "Edit", "MultiEdit", "NotebookEdit"})
 TOLD_TOOLS = SHELL_TOOLS | _WRITING_TOOLS | {"Skill"}
 _SKILL_FOLDER = re.compile(r"\s*Base directory for this skill: (?P<folder>[^\n]+)")
 _LISTED_SKILL = re.compile(r"^- ([\w:.-]{1,100}): ", re.MULTILINE)
+_ASKING = frozenset({"subtask"})
 _MAX_NAME = 200
 _MAX_NAMES = 100
 _MAX_SHARED = 16
+
+
+def asks_agent(record: Record) -> bool:
+    """Tell whether a record tells that the user gave work to an agent of its own."""
+    ran = record.command_run
+    return ran is not None and ran.command in _ASKING and bool(ran.args and ran.args.strip())
 
 
 class Conversation:
@@ -156,6 +163,13 @@ class Conversation:
                 ),
                 is_first=is_first,
             )
+
+    def take_command(self, record: Record, *, copied: bool) -> None:
+        """Take a command with which the user gave work to an agent; the client tells it as one of its own."""
+        if asks_agent(record) and record.command_run:
+            prompt = (record.command_run.args or "").strip()
+            found = words.Words(command=f"/{record.command_run.command}", prompt=prompt)
+            self._take_words(record, found, copied=copied)
 
     def _find_stopped(self, record: Record, *, copied: bool) -> TurnDraft | None:
         """Return the turn that was interrupted; a prompt that waited for that stands before the notice."""

@@ -36,6 +36,11 @@ _INJECTED = (
     "session-start-hook",
     "post-tool-use-hook",
     "tick",
+    # What an editor or a browser hands over with a prompt, and the rules for an agent that knows all of it.
+    'terminal(?= name=")',
+    "browser_instruction",
+    "browser",
+    "fork-boilerplate",
 )
 _TAGS = "|".join(_INJECTED)
 _LEADING = re.compile(rf"\s*<(?P<tag>{_TAGS})\b[^>]*>.*?</(?P=tag)>\s*", re.DOTALL)
