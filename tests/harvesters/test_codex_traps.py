@@ -31,6 +31,7 @@ INJECTED = [
     '<codex_internal_context source="user_goal">\nUser set goal status: "paused".\n</codex_internal_context>',
     '<codex_internal_context source="goal">\nUser set the goal: "x"\n</codex_internal_context>',
     "Side conversation boundary.\n\nEverything before this boundary is inherited history.",
+    "The server restarted and interrupted the previous turn. Continue the unfinished work.",
     "<permissions instructions>\nMay write.\n</permissions instructions>",
     "<environment_context>never closed",
     "Another language model started to solve this problem and produced a summary of its thinking process.",

@@ -31,6 +31,7 @@ _CLIENT_SPEAKS = re.compile(
     r"|The following is the Codex agent history"
     r"|You are now a newly spawned child agent\."
     r"|Side conversation boundary\.\r?\n"
+    r"|The server restarted and interrupted the previous turn\. Continue the unfinished work\b"
     # What the desktop starts by the clock, with the words its user once set.
     r"|Automation: [^\n]*\r?\nAutomation ID: [^\n]*\r?\nAutomation memory: "
     r"|Warning: (?:apply_patch was requested via|The maximum number of unified exec processes"
