@@ -667,23 +667,38 @@ def test_an_objective_set_for_the_autopilot_is_a_prompt(read):
     ]
 
 
-@pytest.mark.parametrize(
-    ("told", "words"),
-    [
-        ("only one file\n\nand no tests", ("only one file\n\nand no tests",)),
-        ("User requested changes but did not provide specific feedback.", ()),
-    ],
-)
-def test_changes_wanted_in_a_plan_are_a_refusal_with_the_users_words(read, told, words):
+def _refuse_plan(words):
+    message = f"Plan not approved. User feedback:\n\n{words}\n\nPlease update the plan based on this feedback"
+    return f"{message} and try again."
+
+
+def test_changes_wanted_in_a_plan_are_a_refusal_with_the_users_words(read):
     events = Events()
     events.user("plan it")
     events.agent("", events.request("exit_plan_mode", {"summary": "- do it"}, "c1"))
-    message = f"Plan not approved. User feedback:\n\n{told}\n\nPlease update the plan based on this feedback"
-    error = {"message": f"{message} and try again.", "code": "rejected"}
-    events.complete("c1", success=False, error=error)
+    events.complete("c1", result={"content": _refuse_plan("only one file\n\nand no tests")})
     turn = read(events).turns[0]
     assert Signal.REFUSAL in turn.signals
-    assert turn.refusals == words
+    assert turn.refusals == ("only one file\n\nand no tests",)
+
+
+def test_a_plan_that_is_put_away_is_refused_without_words(read):
+    events = Events()
+    events.user("plan it")
+    events.agent("", events.request("exit_plan_mode", {"summary": "- do it"}, "c1"))
+    message = _refuse_plan("User requested changes but did not provide specific feedback.")
+    events.complete("c1", success=False, error={"message": message, "code": "rejected"})
+    turn = read(events).turns[0]
+    assert Signal.REFUSAL in turn.signals
+    assert turn.refusals == ()
+
+
+def test_what_another_tool_prints_of_a_refused_plan_refuses_nothing(read):
+    events = Events()
+    events.user("show the log")
+    events.agent("", events.request("bash", {"command": "cat log"}, "c1"))
+    events.complete("c1", result={"content": _refuse_plan("only one file")})
+    assert Signal.REFUSAL not in read(events).turns[0].signals
 
 
 def test_work_that_the_client_goes_on_with_after_a_crash_is_the_prompts_before(read):

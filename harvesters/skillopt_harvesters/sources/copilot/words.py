@@ -140,13 +140,18 @@ def strip_injected(text: str) -> str:
 
 def find_refusal(error: str) -> str | None:
     """Return the user's words when the user rejected a tool call ("" without any), None when nobody did."""
-    plan = _PLAN_REFUSED.match(error)
-    if plan:
-        return "" if plan["text"] == _NO_FEEDBACK else plan["text"].strip()
     if not error.startswith(_REJECTED):
-        return None
+        return find_plan_refusal(error)
     feedback = _FEEDBACK.search(error)
     return feedback["text"].strip() if feedback else ""
+
+
+def find_plan_refusal(told: str) -> str | None:
+    """Return what the user wants changed in a plan ("" without words), None when it was not refused."""
+    plan = _PLAN_REFUSED.match(told)
+    if plan is None:
+        return None
+    return "" if plan["text"] == _NO_FEEDBACK else plan["text"].strip()
 
 
 def find_exit_code(output: str) -> int | None:
