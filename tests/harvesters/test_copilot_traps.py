@@ -672,12 +672,17 @@ def _refuse_plan(words):
     return f"{message} and try again."
 
 
-def test_changes_wanted_in_a_plan_are_a_refusal_with_the_users_words(read):
+@pytest.mark.parametrize("receipts", [0, 1])
+def test_changes_wanted_in_a_plan_are_a_refusal_with_the_users_words(read, receipts):
     events = Events()
+    events.user("begin")
+    events.agent("begun")
+    for number in range(receipts):
+        events.receipt(f"r{number}", 10, 5)
     events.user("plan it")
     events.agent("", events.request("exit_plan_mode", {"summary": "- do it"}, "c1"))
     events.complete("c1", result={"content": _refuse_plan("only one file\n\nand no tests")})
-    turn = read(events).turns[0]
+    turn = read(events).turns[1]
     assert Signal.REFUSAL in turn.signals
     assert turn.refusals == ("only one file\n\nand no tests",)
 

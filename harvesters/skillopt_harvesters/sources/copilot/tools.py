@@ -19,7 +19,7 @@ _PATCHERS = frozenset({"apply_patch"})
 _FAILED = "failure"
 _READERS = frozenset({"view", "read_file"})
 # A plan that the user wants changed, with words, is no failure to the client.
-_PLANNER = "exit_plan_mode"
+PLANNER = "exit_plan_mode"
 
 
 def read_input(arguments: msgspec.Raw) -> ToolInput:
@@ -70,7 +70,7 @@ def close_call(call: CallDraft, data: Data) -> str | None:
     if data.success is False:
         call.fail(clip(_find_error(data), MAX_ERROR))
         return find_refusal(data)
-    if call.name == _PLANNER:
+    if call.name == PLANNER:
         result = decode_as(data.result, ToolResult)
         return words.find_plan_refusal(result.content or "") if result else None
     if data.shell_execution is not None:
