@@ -300,6 +300,17 @@ def test_a_prompt_file_without_a_name_is_known_by_its_text(rollout):
     assert find_words([one.format("see: typed after `/other`")]).command == commands[0]
 
 
+def test_a_plan_that_is_carried_out_in_a_new_session_is_a_go_ahead(rollout):
+    r = rollout()
+    told = "Read the approved plan at /home/user/.codex/attachments/6723/approved-plan.md and implement it."
+    r.given(told)
+    r.add("retained_context", {"type": "verified_answer"})
+    session = r.read()
+    assert session.prompts == ("Implement the plan.",)
+    assert session.skipped == 0
+    assert find_words(["Read the approved plan at docs/plan.md and implement it."]).prompt.startswith("Read")
+
+
 def test_a_plan_the_user_agreed_to_is_the_agents_words():
     plan = "PLEASE IMPLEMENT THIS PLAN:\n# Plan\n1. never use tabs"
     assert find_words([plan]).prompt == "Implement the plan."

@@ -44,7 +44,8 @@ _REQUEST = re.compile(r"^## My request for Codex:?[ \t]*$", re.MULTILINE)
 _FRAMED = re.compile(r"\s*# \S")
 _PLAN = re.compile(
     r"\s*(?:PLEASE IMPLEMENT THIS PLAN:"
-    r"|A previous agent produced the plan below to accomplish the user's task\.)"
+    r"|A previous agent produced the plan below to accomplish the user's task\."
+    r"|Read the approved plan at [^\n]{1,4096}[/\\]approved-plan\.md and implement it\.\s*\Z)"
 )
 _GO_AHEAD = "Implement the plan."
 _INPUT = re.compile(r"^#{1,4} User Input[ \t]*\n\s*```(?:text)?[ \t]*\n", re.MULTILINE)
