@@ -96,7 +96,7 @@ def find_words(content: str, told: str = "") -> Words:
             typed = (shown["arguments"] or "").strip()
             return Words("" if typed in _NO_ARGUMENTS else typed, command)
     for pattern, sign, wordless in _WORDLESS:
-        if sign in told and pattern.match(text):
+        if pattern.match(text) and sign in told:
             return Words("", wordless)
     match = _COMMAND.match(text, _after_mention(text))
     if match and match["name"] not in _FOLDERS:
