@@ -15,7 +15,7 @@ from skillopt_harvesters.records import Kind, Session, Signal, Turn
 from skillopt_harvesters.redact import redact_within
 from skillopt_harvesters.repeats import asks_again
 from skillopt_harvesters.replies import Reply
-from skillopt_harvesters.roles import Role, classify, read_reply
+from skillopt_harvesters.roles import Role, carries_ask, classify, read_reply
 from skillopt_harvesters.sentences import MAX_QUOTE
 from skillopt_harvesters.verify import as_replayable, is_verification
 
@@ -201,14 +201,15 @@ def _reply_of(turn: Turn, previous: Turn | None, role: Role, asked: str) -> Repl
 
 def _describe(session: Session, thread: _Thread, *, opens: bool, closes: bool) -> Occurrence:
     index, asked = thread.places[0], thread.asked
-    prompt = f"{asked.command or ''} {shorten(asked.prompt)}".strip()
+    command = None if carries_ask(asked.command) else asked.command
+    prompt = f"{command or ''} {shorten(asked.prompt)}".strip()
     judgement = thread.judge()
     failing = {Signal.INTERRUPTION, Signal.REFUSAL}
     return Occurrence(
         session=session.id,
         turn=index,
         prompt=prompt,
-        skeleton=(asked.command.lower(),) if asked.command else normalise(ask_of(asked.prompt)),
+        skeleton=(command.lower(),) if command else normalise(ask_of(asked.prompt)),
         folded=fold(prompt),
         client=session.client,
         project=session.project,

@@ -14,7 +14,7 @@ from skillopt_harvesters.pastes import ask_of
 from skillopt_harvesters.records import Signal, Turn
 from skillopt_harvesters.replies import Reply, classify_reply, is_automatic, leans_on_before
 from skillopt_harvesters.typed import typed_part
-from skillopt_harvesters.vocabulary import BUILT_IN_COMMANDS, CLIENT_COMMANDS
+from skillopt_harvesters.vocabulary import BUILT_IN_COMMANDS, CARRYING_COMMANDS, CLIENT_COMMANDS
 
 _FEW_WORDS = 2
 _A_WORD_OR_TWO = 2.5
@@ -54,6 +54,11 @@ def classify(turn: Turn, previous: Turn | None, asked: str = "") -> Role:
     skeleton = normalise(prompt)
     spoken = [token for token in skeleton if not token.startswith("<")]
     return Role.ASK if content_words(skeleton) or len(spoken) > 1 else Role.NOTHING
+
+
+def carries_ask(command: str | None) -> bool:
+    """Tell whether what was typed behind a command is an ask as it stands."""
+    return command is not None and command.lstrip("/").lower() in CARRYING_COMMANDS
 
 
 def _classify_command(command: str, arguments: str) -> Role:

@@ -13,7 +13,7 @@ _CLIENT_COMMANDS_TEXT = (
     "reload-plugins effort fast "
     "output-style todos tasks bashes upgrade rename fork branch skills privacy-settings sandbox "
     "remote-control "
-    "keybindings extra-usage passes stickers mobile desktop chrome voice buddy btw copy diff files plan new "
+    "keybindings extra-usage passes stickers mobile desktop chrome voice buddy btw copy diff files new "
     "approvals personality experimental mention ps apps title agent session sessions models themes editor "
     "connect details share unshare redo cwd cd list-dirs reset-allowed-tools user instructions lsp hotkeys "
     "changelog tree reload scoped-models clone"
@@ -21,8 +21,11 @@ _CLIENT_COMMANDS_TEXT = (
 CLIENT_COMMANDS = frozenset(_CLIENT_COMMANDS_TEXT.split())
 # Commands that set the agent to work with a prompt of the client's.
 BUILT_IN_COMMANDS = frozenset(
-    "review init security-review pr-comments pr_comments insights fleet goal rubber-duck".split()
+    "review init security-review pr-comments pr_comments insights fleet goal rubber-duck diagnose "
+    "autopilot subtask plan".split()
 )
+# Those of them behind which any ask may stand: the words are the ask, not the command.
+CARRYING_COMMANDS = frozenset("plan goal fleet autopilot subtask".split())
 _PROGRAMS_TEXT = (
     "npm pnpm yarn npx bun bunx deno uv uvx pip pip3 pipx poetry pdm conda pytest tox nox ruff mypy "
     "pyright flake8 "

@@ -45,6 +45,9 @@ REFUSED = (
         "This came from another Claude session.",
         "Another Claude session sent a message while you were working:\n"
         '<teammate-message teammate_id="lead">\nrun it\n</teammate-message>',
+        '<terminal name="zsh">\n$ make\nfailed\n</terminal>',
+        "<browser_instruction>Look at the page.</browser_instruction>",
+        "<fork-boilerplate>\nYou are a worker.\n</fork-boilerplate>",
         "<local-command-stdout>out</local-command-stdout>",
         "<local-command-caveat>Caveat: ...</local-command-caveat>",
         "<bash-stdout>x</bash-stdout><bash-stderr></bash-stderr>",
@@ -582,6 +585,68 @@ def test_what_was_taken_back_is_abandoned_though_a_local_command_came_before_the
         ("opus", False),
         ("go right", False),
     ]
+
+
+@pytest.mark.parametrize(
+    ("typed", "command", "prompt"),
+    [
+        ("/code-review", "/code-review", ""),
+        ("/code-review only the parser", "/code-review", "only the parser"),
+        ("/srv/app is full", None, "/srv/app is full"),
+    ],
+)
+def test_a_command_that_runs_as_an_agent_of_its_own_is_a_command(transcript, read, typed, command, prompt):
+    t = transcript()
+    t.user("start")
+    t.agent("ok")
+    t.user("<local-command-caveat>The command below was run directly.</local-command-caveat>", isMeta=True)
+    t.user(typed)
+    t.agent("done")
+    turn = read(t).turns[-1]
+    assert (turn.command, turn.prompt) == (command, prompt)
+
+
+def test_work_given_to_an_agent_of_its_own_is_a_turn(transcript, read):
+    t = transcript()
+    t.user("start")
+    t.agent("ok", tokens=(10, 5))
+    given = "<command-name>/subtask</command-name>\n<command-args>look at x</command-args>"
+    t.add("system", subtype="local_command", content=given)
+    ran = {"command": "subtask", "args": "look at x"}
+    t.add("system", subtype="local_command", content="<local-command-stdout>forked</…>", commandRun=ran)
+    notice = "<task-notification>\n<task-id>1</task-id>\n</task-notification>"
+    t.user(notice, origin={"kind": "task-notification"})
+    t.agent("x is well", tokens=(20, 7))
+    ran = {"command": "color", "args": "red"}
+    t.add("system", subtype="local_command", content="<local-command-stdout>red</…>", commandRun=ran)
+    assert [(turn.command, turn.prompt, turn.typed, turn.tokens.output) for turn in read(t).turns] == [
+        (None, "start", True, 5),
+        ("/subtask", "look at x", True, 7),
+    ]
+
+
+def test_work_given_to_an_agent_of_its_own_counts_once_where_a_fork_has_it_too(transcript, read):
+    first, second = transcript(), transcript()
+    first.user("start")
+    first.agent("ok")
+    ran = {"command": "subtask", "args": "look at x"}
+    first.add("system", subtype="local_command", content="forked", commandRun=ran)
+    first.agent("x is well")
+    second.records = [{**record, "sessionId": second.id} for record in first.records]
+    second.parent = first.parent
+    second.user("go on")
+    second.agent("gone on")
+    claims = MemoryClaims()
+    assert read(first, claims).prompts == ("start", "/subtask look at x")
+    assert read(second, claims).prompts == ("go on",)
+
+
+def test_a_prompt_that_begins_like_a_command_is_no_command(transcript, read):
+    t = transcript()
+    t.user("/api returns 500")
+    t.agent("done")
+    (turn,) = read(t).turns
+    assert (turn.command, turn.prompt) == (None, "/api returns 500")
 
 
 def test_a_test_run_that_ended_well_verifies_the_turn(transcript, read):

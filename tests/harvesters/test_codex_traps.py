@@ -31,6 +31,7 @@ INJECTED = [
     '<codex_internal_context source="user_goal">\nUser set goal status: "paused".\n</codex_internal_context>',
     '<codex_internal_context source="goal">\nUser set the goal: "x"\n</codex_internal_context>',
     "Side conversation boundary.\n\nEverything before this boundary is inherited history.",
+    "The server restarted and interrupted the previous turn. Continue the unfinished work.",
     "<permissions instructions>\nMay write.\n</permissions instructions>",
     "<environment_context>never closed",
     "Another language model started to solve this problem and produced a summary of its thinking process.",
@@ -297,6 +298,17 @@ def test_a_prompt_file_without_a_name_is_known_by_its_text(rollout):
     assert commands[0].startswith("/prompts:")
     # What the user typed names nothing.
     assert find_words([one.format("see: typed after `/other`")]).command == commands[0]
+
+
+def test_a_plan_that_is_carried_out_in_a_new_session_is_a_go_ahead(rollout):
+    r = rollout()
+    told = "Read the approved plan at /home/user/.codex/attachments/6723/approved-plan.md and implement it."
+    r.given(told)
+    r.add("retained_context", {"type": "verified_answer"})
+    session = r.read()
+    assert session.prompts == ("Implement the plan.",)
+    assert session.skipped == 0
+    assert find_words(["Read the approved plan at docs/plan.md and implement it."]).prompt.startswith("Read")
 
 
 def test_a_plan_the_user_agreed_to_is_the_agents_words():

@@ -610,6 +610,31 @@ def test_a_file_that_lost_its_first_line_is_still_recognised(read, tmp_path):
         ),
         ("Fleet deployed", "You are now in fleet mode. Dispatch.", "/fleet", ""),
         (
+            "Rubber duck: my locks",
+            "The user has requested a rubber duck review via the /rubber-duck command.",
+            "/rubber-duck",
+            "my locks",
+        ),
+        (
+            "Rubber duck: the current approach",
+            "The user has requested a rubber duck review via the /rubber-duck command.",
+            "/rubber-duck",
+            "",
+        ),
+        (
+            "Diagnose: why so slow",
+            "The user has requested a session diagnosis via the /diagnose command.",
+            "/diagnose",
+            "why so slow",
+        ),
+        (
+            "Diagnose: this session",
+            "The user has requested a session diagnosis via the /diagnose command.",
+            "/diagnose",
+            "",
+        ),
+        ("Summarizing 3 changelogs…", "Summarize the following changelogs into one.", "/changelog", ""),
+        (
             "GitHub search tools not available. Log in.\n\nResearching: the topic",
             "## MANDATORY CONSTRAINT\n\nYou are a **RESEARCH ORCHESTRATOR**.",
             "/research",
@@ -625,8 +650,84 @@ def test_what_the_client_shows_for_a_command_is_the_command(read, shown, told, c
     assert (turn.command, turn.prompt) == (command, prompt)
 
 
+def test_an_objective_set_for_the_autopilot_is_a_prompt(read):
+    events = Events()
+    events.user("build it")
+    events.agent("built")
+    for shown in ("Autopilot objective: make it\nblue", "Resume autopilot objective: make it\nblue"):
+        events.user(shown, source="autopilot-objective", agentMode="autopilot")
+        events.agent("working")
+        events.user("", source="autopilot", agentMode="autopilot")
+        events.agent("more")
+    turns = read(events).turns
+    assert [(turn.command, turn.prompt) for turn in turns] == [
+        (None, "build it"),
+        ("/autopilot", "make it\nblue"),
+        ("/autopilot", ""),
+    ]
+
+
+def _refuse_plan(words):
+    message = f"Plan not approved. User feedback:\n\n{words}\n\nPlease update the plan based on this feedback"
+    return f"{message} and try again."
+
+
+@pytest.mark.parametrize("receipts", [0, 1])
+def test_changes_wanted_in_a_plan_are_a_refusal_with_the_users_words(read, receipts):
+    events = Events()
+    events.user("begin")
+    events.agent("begun")
+    for number in range(receipts):
+        events.receipt(f"r{number}", 10, 5)
+    events.user("plan it")
+    events.agent("", events.request("exit_plan_mode", {"summary": "- do it"}, "c1"))
+    events.complete("c1", result={"content": _refuse_plan("only one file\n\nand no tests")})
+    turn = read(events).turns[1]
+    assert Signal.REFUSAL in turn.signals
+    assert turn.refusals == ("only one file\n\nand no tests",)
+
+
+def test_a_plan_that_is_put_away_is_refused_without_words(read):
+    events = Events()
+    events.user("plan it")
+    events.agent("", events.request("exit_plan_mode", {"summary": "- do it"}, "c1"))
+    message = _refuse_plan("User requested changes but did not provide specific feedback.")
+    events.complete("c1", success=False, error={"message": message, "code": "rejected"})
+    turn = read(events).turns[0]
+    assert Signal.REFUSAL in turn.signals
+    assert turn.refusals == ()
+
+
+def test_what_another_tool_prints_of_a_refused_plan_refuses_nothing(read):
+    events = Events()
+    events.user("show the log")
+    events.agent("", events.request("bash", {"command": "cat log"}, "c1"))
+    events.complete("c1", result={"content": _refuse_plan("only one file")})
+    assert Signal.REFUSAL not in read(events).turns[0].signals
+
+
+def test_work_that_the_client_goes_on_with_after_a_crash_is_the_prompts_before(read):
+    events = Events()
+    events.user("build it")
+    events.agent("begun")
+    told = "This session was interrupted while you were working. Go on."
+    events.user("Continue the work that was interrupted.", transformedContent=told)
+    events.agent("done")
+    (turn,) = read(events).turns
+    assert turn.prompt == "build it"
+
+
 @pytest.mark.parametrize(
-    "text", ["Review: the diff", "Fleet deployed", "Researching: the topic", "Reviewing"]
+    "text",
+    [
+        "Review: the diff",
+        "Fleet deployed",
+        "Researching: the topic",
+        "Reviewing",
+        "Diagnose: the build",
+        "Continue the work that was interrupted.",
+        "Summarizing 3 changelogs…",
+    ],
 )
 def test_a_prompt_that_begins_like_what_is_shown_for_a_command_is_the_users(read, text):
     events = Events()

@@ -100,6 +100,18 @@ def test_a_built_in_command_is_an_ask_only_with_words_that_make_one(command):
     assert [one.value for one in find_outcomes(between)[0].why] == ["nothing followed"]
 
 
+@pytest.mark.parametrize("command", ["/plan", "/goal", "/fleet", "/autopilot", "/subtask"])
+def test_words_behind_a_command_that_carries_any_ask_are_the_ask(command):
+    ask = "look at the error handling of the parser"
+    same = [session(turn(ask, command=command), name="a"), session(turn(ask), name="b")]
+    assert [task.prompt for task in mine(same)] == [ask]
+    others = [
+        session(turn(text, command=command), name=text)
+        for text in ("translate the handbook into French", "speed up the image upload")
+    ]
+    assert mine(others) == []
+
+
 @given(st.text(max_size=300), st.integers(0, 3))
 def test_no_text_crashes_the_reading_of_a_paste(text, times):
     long = text + ("\n" + text) * (times * 200)

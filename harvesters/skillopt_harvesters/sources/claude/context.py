@@ -37,6 +37,7 @@ class Memory(msgspec.Struct):
     `shared` is what another session counted of the latest messages that were cut by a fork; `loss` says
     whether a prompt was lost with the records before, and `orphans` are what came with it. The agent `rests`
     when its last record told an answer and no call. `early` are the latest results whose call is not there.
+    `caveat` is the latest record that says that a command of the client's own follows.
     """
 
     entrypoints: dict[str, None] = {}
@@ -50,6 +51,7 @@ class Memory(msgspec.Struct):
     orphans: list[int] = []
     rests: bool = False
     early: dict[str, End] = {}
+    caveat: str = ""
 
 
 class Context:

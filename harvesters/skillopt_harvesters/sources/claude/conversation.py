@@ -36,9 +36,16 @@ _WRITING_TOOLS = frozenset({"Write", "Edit", "MultiEdit", "NotebookEdit"})
 TOLD_TOOLS = SHELL_TOOLS | _WRITING_TOOLS | {"Skill"}
 _SKILL_FOLDER = re.compile(r"\s*Base directory for this skill: (?P<folder>[^\n]+)")
 _LISTED_SKILL = re.compile(r"^- ([\w:.-]{1,100}): ", re.MULTILINE)
+_ASKING = frozenset({"subtask"})
 _MAX_NAME = 200
 _MAX_NAMES = 100
 _MAX_SHARED = 16
+
+
+def asks_agent(record: Record) -> bool:
+    """Tell whether a record tells that the user gave work to an agent of its own."""
+    ran = record.command_run
+    return ran is not None and ran.command in _ASKING and bool(ran.args and ran.args.strip())
 
 
 class Conversation:
@@ -73,15 +80,19 @@ class Conversation:
         if record.is_meta or record.source_tool_use_id is not NULL:
             # A tool's doing: a skill that the agent called comes in as if its command had been typed.
             self._note_skill(record, texts, copied=copied)
-            if record.parent_uuid and words.opens_local_command(texts):
-                # It may be what the user does first after going back.
-                self.session.go_back_to(record.parent_uuid)
+            if words.opens_local_command(texts):
+                self.memory.caveat = keep_id(record.uuid or "")
+                if record.parent_uuid:
+                    # It may be what the user does first after going back.
+                    self.session.go_back_to(record.parent_uuid)
         elif record.plan_content is not NULL and words.hands_over_plan(text := "\n".join(texts).strip()):
             # The agent's plan, in a fresh context: a turn of its own with what the user said to the plan.
             found = words.find_plan_words(text, str(records.decode_any(record.plan_content)))
             self._take_words(record, found, copied=copied, picture=True)
         elif not evidence.is_clients_own(record):
-            self._take_words(record, words.find_words(texts), copied=copied, picture=picture)
+            is_local = bool(record.parent_uuid) and keep_id(record.parent_uuid or "") == self.memory.caveat
+            found = words.find_local_words(texts) if is_local else words.find_words(texts)
+            self._take_words(record, found, copied=copied, picture=picture)
 
     def _read_content(self, record: Record, message: Message, *, copied: bool) -> tuple[list[str], bool, str]:
         """Take the results in a user's message.
@@ -152,6 +163,13 @@ class Conversation:
                 ),
                 is_first=is_first,
             )
+
+    def take_command(self, record: Record, *, copied: bool) -> None:
+        """Take a command with which the user gave work to an agent; the client tells it as one of its own."""
+        if asks_agent(record) and record.command_run:
+            prompt = (record.command_run.args or "").strip()
+            found = words.Words(command=f"/{record.command_run.command}", prompt=prompt)
+            self._take_words(record, found, copied=copied)
 
     def _find_stopped(self, record: Record, *, copied: bool) -> TurnDraft | None:
         """Return the turn that was interrupted; a prompt that waited for that stands before the notice."""

@@ -35,7 +35,7 @@ _IGNORED = (
     "summary custom-title ai-title pr-link agent-name worktree-state relocated frame-link bridge-session "
     "tool_result tool_use tool started result "
     # Who works, and where the session goes on, of sessions in the background.
-    "agent-setting agent-color continued-in"
+    "agent-setting agent-color continued-in fork-context-ref"
 )
 KNOWN_NOISE = frozenset([prefix[9:-1].decode() for prefix in NOISE] + _IGNORED.split())
 
@@ -110,6 +110,13 @@ class Position(msgspec.Struct, frozen=True, rename="camel", gc=False):
     prompt_index: int | None = None
 
 
+class CommandRun(msgspec.Struct, frozen=True, gc=False):
+    """A command of the client's own that the user gave, by newer clients."""
+
+    command: str | None = None
+    args: str | None = None
+
+
 class Record(msgspec.Struct, frozen=True, rename="camel", kw_only=True, gc=False):
     """One line of a transcript; the keys in the order in which the client writes them."""
 
@@ -140,6 +147,7 @@ class Record(msgspec.Struct, frozen=True, rename="camel", kw_only=True, gc=False
     turn_position: Position | None = None
     source_tool_use_id: msgspec.Raw = msgspec.field(default=NULL, name="sourceToolUseID")
     plan_content: msgspec.Raw = NULL
+    command_run: CommandRun | None = None
     retracted_message_uuids: msgspec.Raw = NULL
     supersedes_uuids: msgspec.Raw = NULL
 
@@ -268,6 +276,7 @@ _NESTED: dict[str, type[msgspec.Struct]] = {
     "tool_use_result": ToolOutcome,
     "attachment": Attachment,
     "turn_position": Position,
+    "command_run": CommandRun,
 }
 
 

@@ -16,7 +16,7 @@ from skillopt_harvesters.lines import Chunk
 from skillopt_harvesters.marks import fold, mark_of, marks_of, read_uuids
 from skillopt_harvesters.sources.claude import evidence, records
 from skillopt_harvesters.sources.claude.context import Context, Memory
-from skillopt_harvesters.sources.claude.conversation import Conversation
+from skillopt_harvesters.sources.claude.conversation import Conversation, asks_agent
 from skillopt_harvesters.sources.claude.losses import Loss, judge_loss
 from skillopt_harvesters.sources.claude.records import NULL, Block, Record
 from skillopt_harvesters.sources.claude.work import take_work
@@ -200,6 +200,8 @@ class ClaudeReader(Reader[Memory]):
             self.conversation.take_user(record, copied=copied)
         elif kind == "attachment":
             self.conversation.take_attachment(record, record.attachment, copied=copied)
+        elif kind == "system":
+            self.conversation.take_command(record, copied=copied)
 
     def _note_orphan(self, record: Record) -> None:
         """Note what the client wrote behind a lost record, such as the reminders that go with a prompt."""
@@ -241,5 +243,7 @@ def _may_open_turn(record: Record) -> bool:
         content = message.content if message else None
         opening = content[0] if content else None
         return not (isinstance(opening, Block) and opening.type == "tool_result")
+    if record.type == "system":
+        return asks_agent(record)
     attachment = record.attachment
     return attachment is not None and (attachment.type == "queued_command" or attachment.prompt is not NULL)

@@ -36,6 +36,11 @@ _INJECTED = (
     "session-start-hook",
     "post-tool-use-hook",
     "tick",
+    # What an editor or a browser hands over with a prompt, and the rules for an agent that knows all of it.
+    'terminal(?= name=")',
+    "browser_instruction",
+    "browser",
+    "fork-boilerplate",
 )
 _TAGS = "|".join(_INJECTED)
 _LEADING = re.compile(rf"\s*<(?P<tag>{_TAGS})\b[^>]*>.*?</(?P=tag)>\s*", re.DOTALL)
@@ -73,6 +78,8 @@ _CLIENT_SPEAKS = re.compile(
 _INTERRUPTED = re.compile(r"\s*\[Request interrupted by user(?: for tool use)?\]\s*")
 _COMMAND = re.compile(r"\s*<command-(?:name|message)>")
 _COMMAND_ARGS = re.compile(r"<command-args>(?P<text>.*?)(?:</command-args>|\Z)", re.DOTALL)
+# How a command stands that runs as an agent of its own.
+_BARE_COMMAND = re.compile(r"/(?P<name>[\w:-]{1,100})(?:\s+(?P<arguments>.*))?\Z", re.DOTALL)
 _SHELL = re.compile(r"\s*<bash-input>(?P<text>.*?)(?:</bash-input>|\Z)", re.DOTALL)
 _BACKGROUND = re.compile(r"\s*<background-task-input>(?P<text>.*?)(?:</background-task-input>|\Z)", re.DOTALL)
 _MEMORY = re.compile(r"\s*<user-memory-input>(?P<text>.*?)(?:</user-memory-input>|\Z)", re.DOTALL)
@@ -140,6 +147,14 @@ def find_words(blocks: list[str]) -> Words:
             if arguments:
                 typed.append(arguments)
     return Words(prompt="\n\n".join(typed), command=command, interrupted=interrupted)
+
+
+def find_local_words(blocks: list[str]) -> Words:
+    """Return the user's words behind the client's word that a command of its own follows."""
+    bare = _BARE_COMMAND.match(blocks[0].strip()) if len(blocks) == 1 else None
+    if bare is None:
+        return find_words(blocks)
+    return Words(command="/" + bare["name"], prompt=(bare["arguments"] or "").strip())
 
 
 def opens_local_command(blocks: list[str]) -> bool:

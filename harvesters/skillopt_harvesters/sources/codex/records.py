@@ -280,6 +280,12 @@ _NOISE_ITEMS = "reasoning ghost_snapshot compaction context_compaction compactio
 NOISE = frozenset(
     [f"event_msg/{name}" for name in _NOISE_EVENTS.split()]
     + [f"response_item/{name}" for name in [*_NOISE_ITEMS.split(), "additional_tools", "other"]]
-    + ["world_state", "inter_agent_communication", "inter_agent_communication_metadata", "state"]
+    + [
+        "world_state",
+        "retained_context",
+        "inter_agent_communication",
+        "inter_agent_communication_metadata",
+        "state",
+    ]
     + ["dynamic_tools_updated", "security_risk_score"]
 )

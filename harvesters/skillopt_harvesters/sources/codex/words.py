@@ -31,6 +31,7 @@ _CLIENT_SPEAKS = re.compile(
     r"|The following is the Codex agent history"
     r"|You are now a newly spawned child agent\."
     r"|Side conversation boundary\.\r?\n"
+    r"|The server restarted and interrupted the previous turn\. Continue the unfinished work\b"
     # What the desktop starts by the clock, with the words its user once set.
     r"|Automation: [^\n]*\r?\nAutomation ID: [^\n]*\r?\nAutomation memory: "
     r"|Warning: (?:apply_patch was requested via|The maximum number of unified exec processes"
@@ -43,7 +44,8 @@ _REQUEST = re.compile(r"^## My request for Codex:?[ \t]*$", re.MULTILINE)
 _FRAMED = re.compile(r"\s*# \S")
 _PLAN = re.compile(
     r"\s*(?:PLEASE IMPLEMENT THIS PLAN:"
-    r"|A previous agent produced the plan below to accomplish the user's task\.)"
+    r"|A previous agent produced the plan below to accomplish the user's task\."
+    r"|Read the approved plan at [^\n]{1,4096}[/\\]approved-plan\.md and implement it\.\s*\Z)"
 )
 _GO_AHEAD = "Implement the plan."
 _INPUT = re.compile(r"^#{1,4} User Input[ \t]*\n\s*```(?:text)?[ \t]*\n", re.MULTILINE)

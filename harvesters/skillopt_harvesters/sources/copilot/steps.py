@@ -117,7 +117,7 @@ def _ends_well(call: CallDraft, told: Data) -> bool:
         return True
     code = told.shell_execution.exit_code if told.shell_execution is not None else None
     is_usual = code == 0 or (code is None and call.name not in tools.SHELLS)
-    if not is_usual or told.success is False or told.file_edits:
+    if not is_usual or told.success is False or told.file_edits or call.name == tools.PLANNER:
         return False
     call.closed = True
     call.exit_code = code

@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 # Reasons to abort that are not the user's.
 _LIMITS = frozenset({"autopilot_credit_limit"})
 _MAX_ELSEWHERE = 64
-# The client takes a message of this source, and one of none, for a person's.
+# The client takes a message of these sources, and one of none, for a person's.
 _PERSON = "user"
+_PEOPLE = frozenset({_PERSON, words.OBJECTIVE})
 _REJECTED_BY_USER = "denied-interactively-by-user"
 
 
@@ -58,6 +59,8 @@ class Talk:
                 self.memory.lost = True
             return
         found = words.find_words(data.content or "", data.transformed_content or "")
+        if data.source == words.OBJECTIVE:
+            found = words.find_objective(data.content or "")
         if data.agent_mode == "shell":
             found = words.Words((data.content or "").lstrip("! \n"), "!")
         if not found.prompt and not found.command:
@@ -191,5 +194,5 @@ def is_prompt(event: Event, data: Data) -> bool:
 
 
 def _is_not_typed(event: Event, data: Data) -> bool:
-    injected = (data.source or _PERSON) != _PERSON
+    injected = (data.source or _PERSON) not in _PEOPLE
     return bool(event.agent_id or data.parent_tool_call_id or injected or data.is_autopilot_continuation)

@@ -18,6 +18,8 @@ _WRITERS = frozenset(_WRITERS_TEXT.split())
 _PATCHERS = frozenset({"apply_patch"})
 _FAILED = "failure"
 _READERS = frozenset({"view", "read_file"})
+# A plan that the user wants changed, with words, is no failure to the client.
+PLANNER = "exit_plan_mode"
 
 
 def read_input(arguments: msgspec.Raw) -> ToolInput:
@@ -68,6 +70,9 @@ def close_call(call: CallDraft, data: Data) -> str | None:
     if data.success is False:
         call.fail(clip(_find_error(data), MAX_ERROR))
         return find_refusal(data)
+    if call.name == PLANNER:
+        result = decode_as(data.result, ToolResult)
+        return words.find_plan_refusal(result.content or "") if result else None
     if data.shell_execution is not None:
         call.exit_code = data.shell_execution.exit_code
     if call.exit_code or (call.name in SHELLS and call.exit_code is None):

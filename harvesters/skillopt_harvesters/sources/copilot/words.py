@@ -26,22 +26,45 @@ _FOLDERS = frozenset(
 # What the client shows for commands that it has words of its own for, and how it tells the model of each.
 _SHOWN = re.compile(
     r"(?:[^\n]{1,400}\n\n(?=Researching: ))?"
-    r"(?P<label>Review|Security Review|Rubber Duck|Fleet deployed|Researching)(?:: (?P<arguments>.*))?\Z",
+    r"(?P<label>Review|Security Review|Rubber duck|Diagnose|Fleet deployed|Researching)"
+    r"(?:: (?P<arguments>.*))?\Z",
     re.DOTALL,
 )
 _TOLD = {
     "Review": ("/review", "via the /review command"),
     "Security Review": ("/security-review", "via the /security-review command"),
-    "Rubber Duck": ("/rubber-duck", "via the /rubber-duck command"),
+    "Rubber duck": ("/rubber-duck", "via the /rubber-duck command"),
+    "Diagnose": ("/diagnose", "via the /diagnose command"),
     "Fleet deployed": ("/fleet", "You are now in fleet mode."),
     "Researching": ("/research", "RESEARCH ORCHESTRATOR"),
 }
-_NO_ARGUMENTS = frozenset({"my code changes", "analyzing for vulnerabilities"})
+_NO_ARGUMENTS = frozenset(
+    {"my code changes", "analyzing for vulnerabilities", "the current approach", "this session"}
+)
+# What it shows where nobody gave words, the sign in what the model is told, and the command if there was one.
+_WORDLESS = (
+    (re.compile(r"Summarizing \d+ changelogs?…\Z"), "Summarize the following changelogs", "/changelog"),
+    (
+        re.compile(r"Continue the work that was interrupted\.\Z"),
+        "This session was interrupted while you were working.",
+        None,
+    ),
+)
+# The source of what the client shows for `/autopilot`; an objective that is taken up again is told again.
+OBJECTIVE = "autopilot-objective"
+_OBJECTIVE = re.compile(r"(?P<again>Resume autopilot|Autopilot) objective: (?P<text>.*)\Z", re.DOTALL)
 _REJECTED = (
     "The user rejected this tool call",
     "The tool call required approval from the user, but the user rejected",
 )
 _FEEDBACK = re.compile(r"\bUser feedback:\s*(?P<text>.*)\Z", re.DOTALL)
+# How the user's no to a plan is told, with these words where none were given.
+_PLAN_REFUSED = re.compile(
+    r"Plan not approved\. User feedback:\n\n(?P<text>.*?)"
+    r"(?:\n\nPlease update the plan based on this feedback and try again\.)?\Z",
+    re.DOTALL,
+)
+_NO_FEEDBACK = "User requested changes but did not provide specific feedback."
 _EXIT_CODE = re.compile(r"<(?:shellId: \S+ completed|exited) with exit code (?P<code>-?\d{1,10})>\s*\Z")
 _TAIL = 200
 _OFFERED = re.compile(r"<available_skills>(?P<list>.*?)</available_skills>", re.DOTALL)
@@ -72,10 +95,21 @@ def find_words(content: str, told: str = "") -> Words:
         if sign in told and sign not in text:
             typed = (shown["arguments"] or "").strip()
             return Words("" if typed in _NO_ARGUMENTS else typed, command)
+    for pattern, sign, wordless in _WORDLESS:
+        if pattern.match(text) and sign in told:
+            return Words("", wordless)
     match = _COMMAND.match(text, _after_mention(text))
     if match and match["name"] not in _FOLDERS:
         return Words(match["arguments"].strip(), "/" + match["name"])
     return Words(text)
+
+
+def find_objective(content: str) -> Words:
+    """Return the objective a user set with `/autopilot`; the command alone goes on with an earlier one."""
+    told = _OBJECTIVE.match(content)
+    if told is None:
+        return Words(content.strip(), "/autopilot")
+    return Words("" if told["again"] != "Autopilot" else told["text"].strip(), "/autopilot")
 
 
 def _after_mention(text: str) -> int:
@@ -107,9 +141,17 @@ def strip_injected(text: str) -> str:
 def find_refusal(error: str) -> str | None:
     """Return the user's words when the user rejected a tool call ("" without any), None when nobody did."""
     if not error.startswith(_REJECTED):
-        return None
+        return find_plan_refusal(error)
     feedback = _FEEDBACK.search(error)
     return feedback["text"].strip() if feedback else ""
+
+
+def find_plan_refusal(told: str) -> str | None:
+    """Return what the user wants changed in a plan ("" without words), None when it was not refused."""
+    plan = _PLAN_REFUSED.match(told)
+    if plan is None:
+        return None
+    return "" if plan["text"] == _NO_FEEDBACK else plan["text"].strip()
 
 
 def find_exit_code(output: str) -> int | None:
