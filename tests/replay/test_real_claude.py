@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -16,6 +17,8 @@ from skillopt_replay.agents.claude_code import ClaudeCode
 from skillopt_replay.rollouts import Outcome
 from tests.conftest import git
 from tests.replay.real_suite import HELPERS, SKILL, Names, RealSuite, do, error, marks_for, play, plays_of
+from tests.support.claude_account import HOST, ClaudeAccount
+from tests.support.tls_proxy import Proxy, make_certificates
 
 PROGRAM = os.environ.get("SKILLOPT_TEST_CLAUDE", "")
 
@@ -67,6 +70,7 @@ class TestClaudeCode(RealSuite):
             ("WebSearch", {"query": "the launch codes"}),
             ("Workflow", {"script": "export const meta = {name: 'w', description: 'd'}\nagent('aside')"}),
             ("SendMessage", {"to": "a", "message": "aside"}),
+            ("ListAgents", {}),
         ],
     )
     async def test_what_leads_out_is_not_there_even_where_the_projects_skill_allows_it(
@@ -94,6 +98,37 @@ class TestClaudeCode(RealSuite):
         assert asked
         assert all("No such tool available" in (call.error or "") for call in asked), asked
         assert "aside" not in plays_of(server)
+
+    @pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificates")
+    async def test_an_organisations_settings_open_none_of_what_else_the_account_holds(
+        self, run, server, confined, tmp_path
+    ):
+        aside = ({"tool": "Artifact", "input": {"action": "list"}}, {"tool": "ListAgents", "input": {}})
+        server.set_script({"plays": [play("look it up", do(*aside), do({"say": "Looked."}))]})
+        env = {"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "", "SEEN": "yes"}
+        service = ClaudeAccount(server.port, {"env": env})
+        proxy = Proxy(make_certificates(tmp_path / "tls", HOST), service.port)
+        (tmp_path / "user").mkdir()
+        login = {"accessToken": "sk-ant-oat01-fake", "expiresAt": 4e12, "subscriptionType": "enterprise"}
+        login["scopes"] = ["user:inference", "user:profile"]
+        (tmp_path / "user" / claude_cli.CREDENTIAL_FILE).write_text(json.dumps({"claudeAiOauth": login}))
+        signed_in = {
+            "CLAUDE_CONFIG_DIR": str(tmp_path / "user"),
+            "HTTPS_PROXY": proxy.url,
+            "NODE_EXTRA_CA_CERTS": str(tmp_path / "tls" / "ca.pem"),
+        }
+        try:
+            cli = find_claude(signed_in, Path(PROGRAM))
+            assert cli is not None
+            rollout = await run("Please look it up", agent=ClaudeCode(cli, confined))
+        finally:
+            proxy.close()
+            service.close()
+        assert rollout.answer == "Looked.", rollout.error
+        assert len(rollout.calls) == len(aside)
+        assert all("No such tool available" in (call.error or "") for call in rollout.calls), rollout.calls
+        assert any(path.startswith("/api/claude_code/settings") for path in service.asked)
+        assert not [path for path in service.asked if path.startswith(("/api/frame/artifacts", "/v1/code"))]
 
     async def test_the_projects_settings_add_nothing_to_what_it_asks_of_its_service(
         self, run, server, repository

@@ -35,8 +35,14 @@ TOOLS = ("Bash", "Edit", "Glob", "Grep", "NotebookEdit", "Read", "Skill", "TodoW
 # They start helpers. What those think is told, if at all, when the whole run is over, and the client's own
 # limit on money looks at it no sooner. The project's skills and hooks may allow them.
 _HELPERS = ("Agent", "Task", "Workflow")
-# The service itself would search and fetch for the run, or start sessions of the account that outlive it.
-_OUTSIDE = ("WebFetch", "WebSearch", "RemoteTrigger", "SendMessage")
+# The service itself would search and fetch for the run, start sessions of the account that outlive it, or
+# list, read and write what else the account holds: pages, designs, projects, connectors, other sessions.
+# An organisation's settings come along with the sign-in, and can switch on what is off by ours.
+_OUTSIDE = (
+    "WebFetch", "WebSearch", "RemoteTrigger", "SendMessage",
+    "Artifact", "DesignSync", "ListAgents", "ListConnectors", "Projects", "PushNotification",
+    "SearchMcpRegistry", "SendUserFile", "ShareOnboardingGuide", "SuggestConnectors",
+)  # fmt: skip
 # The project's own settings must not have the client ask for more of that, in whatever words of the service,
 # nor for an advisor: another model, which the service asks by itself, and whose tokens no reply tells.
 _KEPT = (
