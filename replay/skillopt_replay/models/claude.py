@@ -188,7 +188,8 @@ class ClaudeModel:
         usage = told.usage
         if told.replies:
             usage = fill_in(usage, most)
-        model = next(iter(result.model_usage or {}), self._model or "")
+        # The client may ask another one besides, such as for a title, and counts it in no certain order.
+        model = told.model or next(iter(result.model_usage or {}), self._model or "")
         problem = _find_problem(result, wants_object=schema is not None)
         if problem is not None:
             error, fault = problem

@@ -45,9 +45,14 @@ class _Line(msgspec.Struct, frozen=True):
 
 
 class Told(msgspec.Struct, frozen=True, kw_only=True):
-    """`replies` are those that came, `unheard` the requests that broke off without a word of the service."""
+    """What a call told.
+
+    `replies` are those that came, `unheard` the requests that broke off without a word of the service, `model`
+    is the one of the latest reply.
+    """
 
     result: Result | None = None
+    model: str = ""
     replies: int = 0
     unheard: int = 0
 
@@ -67,7 +72,7 @@ class Told(msgspec.Struct, frozen=True, kw_only=True):
 
 def read_lines(text: str) -> Told:
     """Read what the client wrote; lines that are none of its own are passed over."""
-    result, replies, unheard = None, set(), 0
+    result, model, replies, unheard = None, "", set(), 0
     for line in text.splitlines():
         try:
             told = msgspec.json.decode(line, type=_Line)
@@ -77,5 +82,6 @@ def read_lines(text: str) -> Told:
             continue
         if told.type == "assistant" and told.message and told.message.model != "<synthetic>":
             replies.add(told.message.id)
+            model = told.message.model or model
         unheard += told.subtype == "api_retry" and told.error_status is None
-    return Told(result=result, replies=len(replies), unheard=unheard)
+    return Told(result=result, model=model, replies=len(replies), unheard=unheard)
