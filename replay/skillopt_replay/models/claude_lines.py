@@ -47,8 +47,8 @@ class _Line(msgspec.Struct, frozen=True):
 class Told(msgspec.Struct, frozen=True, kw_only=True):
     """What a call told.
 
-    `replies` are those that came, `unheard` the requests that broke off without a word of the service, `model`
-    is the one of the latest reply.
+    `replies` are those that came, `unheard` the requests that broke off without a word of the service;
+    `model` gave the latest reply.
     """
 
     result: Result | None = None

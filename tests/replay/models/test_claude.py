@@ -167,9 +167,8 @@ BROKEN = {**GOOD, "is_error": True, "total_cost_usd": 0, "modelUsage": {}}
 
 async def test_the_model_that_answered_is_named_and_not_one_that_was_asked_besides(program, tmp_path):
     used = {"m-title": {"inputTokens": 300, "outputTokens": 5}, **GOOD["modelUsage"]}
-    done = await ClaudeModel(program([ANSWER, {**GOOD, "modelUsage": used}]), work=tmp_path / "w").complete(
-        ASK
-    )
+    lines = "".join(json.dumps(line) + "\n" for line in (ANSWER, {**GOOD, "modelUsage": used}))
+    done = await ClaudeModel(program(lines), work=tmp_path / "w").complete(ASK)
     assert (done.model, done.usage.tokens) == ("m-5", 305 + 105)
 
 
