@@ -83,8 +83,16 @@ class Base(App[None]):
     async def read_anew(self, select: str | None) -> None:
         """Read the proposals anew, and show them."""
         proposals = await self.ask(self.desk.proposals)
-        if proposals is None:
-            return
+        if proposals is not None:
+            self._show(proposals, select)
+
+    async def look_again(self) -> None:
+        """Read the proposals anew after one was refused: who works elsewhere may have decided on it."""
+        proposals = await self.ask(self.desk.proposals)
+        if proposals is not None and proposals != self.proposals:
+            self._show(proposals, None)
+
+    def _show(self, proposals: list[Proposal], select: str | None) -> None:
         self.proposals = proposals
         self.screen_stack[0].set_class(not proposals, "-empty")
         self.fill_queue(select)
