@@ -93,7 +93,7 @@ def test_one_whose_memory_file_could_not_take_it_goes_into_its_skill(staged, liv
     git(repository, "add", ".")
     git(repository, "commit", "-qm", "memory")
     memory.write_text("# Mine and more\n")
-    assert "not committed" in apply(staged.id, "--memory", "--commit", expect=4)
+    assert "has edits" in apply(staged.id, "--memory", "--commit", expect=4)
     assert "not gated" not in apply(staged.id)
     assert live.read_text() == COMMITS_TEXT
     assert memory.read_text() == "# Mine and more\n"
