@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 import msgspec
 from msgspec import Meta
 
+from skillopt_sleep.agents import CHAT
 from skillopt_sleep.errors import UsageError
 from skillopt_sleep.files import write_atomically
 from skillopt_sleep.settings import Settings
@@ -92,9 +93,32 @@ def set_value(path: Path, key: str, text: str) -> Value:
         from skillopt_sleep.review.keys import read_keys
 
         read_keys(settings.review.keys)
+    _check_model(key, settings)
     # A file that is a link, as people keep their dotfiles, stays one.
     write_atomically(path.resolve(), tomlkit.dumps(document))
     return next(v for v in list_values(path) if v.key == key)
+
+
+def _check_model(key: str, settings: Settings) -> None:
+    """Raise UsageError when a setting names a model that no night could open, whatever is set up here."""
+    optimizer = settings.optimizer.model
+    # What else runs the tasks has models of its own names.
+    target = settings.target.model if settings.target.agent == CHAT else ""
+    named = {
+        "optimizer.model": "" if optimizer == "auto" else optimizer or " ",
+        "judge.model": settings.judge.model,
+        "target.model": target,
+        "target.agent": target,
+    }
+    if not named.get(key):
+        return
+    from skillopt_replay.errors import Unavailable
+    from skillopt_replay.models.registry import check_spelling
+
+    try:
+        check_spelling(named[key])
+    except Unavailable as error:
+        raise UsageError(f"{key}: {error.message}", hint=error.hint) from error
 
 
 def write_settings(path: Path, settings: Settings) -> None:

@@ -45,7 +45,8 @@ class NightReport(msgspec.Struct, frozen=True, kw_only=True):
     """A whole night. `state` is done, stopped (by a ceiling), planned (a dry run) or failed.
 
     `judge` is the model that judged what no code could check, "" when nothing was judged; `forecast` what
-    the night was thought to take before it began; `next_steps` what the user can do now.
+    the night was thought to take before it began; `next_steps` what the user can do now. `unfinished` is, in
+    a dry run, the night that was cut off and goes on first.
     """
 
     night: str
@@ -66,6 +67,7 @@ class NightReport(msgspec.Struct, frozen=True, kw_only=True):
     judge: str = ""
     forecast: Forecast | None = None
     next_steps: tuple[str, ...] = ()
+    unfinished: str = ""
 
     @property
     def verdicts(self) -> list[dict[str, object]]:

@@ -182,3 +182,32 @@ def test_a_price_that_nobody_set_is_said(tmp_path: Path):
         get_value(tmp_path / "config.toml", "prices.gpt-9")
     with pytest.raises(UsageError):
         set_value(tmp_path / "config.toml", "prices.", "[1, 2]")
+
+
+@pytest.mark.parametrize(
+    ("agent", "key", "value"),
+    [
+        ("auto", "optimizer.model", "opnai:gpt-5"),
+        ("auto", "optimizer.model", ""),
+        ("auto", "judge.model", "local:no-such-model"),
+        ("chat", "target.model", "opnai:gpt-5"),
+    ],
+)
+def test_a_model_that_no_night_could_open_is_wrong_usage_when_it_is_set(agent, key, value, tmp_path: Path):
+    path = tmp_path / "config.toml"
+    set_value(path, "target.agent", agent)
+    before = path.read_text()
+    with pytest.raises(UsageError, match=f"^{key}: no "):
+        set_value(path, key, value)
+    assert path.read_text() == before
+
+
+def test_models_of_every_spelling_are_taken_whether_they_can_be_had_here_or_not(tmp_path: Path):
+    path = tmp_path / "config.toml"
+    for value in ("auto", "openai:gpt-5", "local:/not/there/yet.gguf", "local", "claude:opus"):
+        set_value(path, "optimizer.model", value)
+    set_value(path, "target.model", "opus")
+    with pytest.raises(UsageError, match=r"^target\.agent: no model is called 'opus'"):
+        set_value(path, "target.agent", "chat")
+    set_value(path, "target.agent", "claude_code")
+    set_value(path, "judge.model", "")
