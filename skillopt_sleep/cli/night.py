@@ -48,7 +48,7 @@ def pause(
 @app.command("resume")
 @explain
 def resume(as_json: Json = False) -> None:
-    """Work nights again: one that was to be left out, too, while its window lasts."""
+    """Work nights again, one that was to be left out as well."""
     _order("resume", as_json=as_json)
 
 

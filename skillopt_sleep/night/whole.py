@@ -201,7 +201,9 @@ def _say_nothing(connection: sqlite3.Connection, plan: Plan, only: str) -> tuple
     """Say why not one task was found to plan for, if so."""
     if plan.skills or plan.skipped:
         return ()
-    return (f"no task is of the skill {only}" if only else say_nothing_recurs(count_sessions(connection)),)
+    if only:
+        return (f"no task is of the skill {only}",)
+    return (say_nothing_recurs(count_sessions(connection), harvested=True),)
 
 
 def _say_hint(error: Unavailable | StagingError) -> tuple[str, ...]:

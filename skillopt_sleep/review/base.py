@@ -12,6 +12,7 @@ from textual.app import App
 from textual.notifications import SeverityLevel
 
 from skillopt_sleep.errors import Explained
+from skillopt_sleep.invocation import spell_out
 from skillopt_sleep.records import Proposal
 from skillopt_sleep.review.choices import Choices
 from skillopt_sleep.review.desk import Desk
@@ -114,7 +115,7 @@ class Base(App[None]):
 
     def show_error(self, error: Explained) -> None:
         """Show an error's message and what to do."""
-        text = show(f"{error.message}\n{error.hint}".strip())
+        text = show(f"{error.message}\n{spell_out(error.hint)}".strip())
         self.tell(text, title="That did not work", severity="error", timeout=12)
 
     def tell(
