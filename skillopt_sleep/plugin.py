@@ -94,6 +94,9 @@ def plug_in(client: str, env: Mapping[str, str], home: Path, data: Path) -> Plug
     if before == guide:
         return Plugged(client=client, path=str(path), state="unchanged")
     kept = _keep_edited(before or "", client, data)
+    # Written down before they are made: one that is not empty or not there costs nothing later.
+    if missing := [str(folder) for folder in path.parents if not folder.exists()]:
+        _note_folders(data, path, missing)
     _write(path, guide)
     return Plugged(client=client, path=str(path), state="upgraded" if before else "installed", kept=kept)
 
@@ -109,8 +112,9 @@ def plug_out(client: str, env: Mapping[str, str], home: Path, data: Path) -> Plu
         path.unlink()
     except OSError as error:
         raise AppError(f"cannot remove {path}: {error.strerror or error}") from error
-    with contextlib.suppress(OSError):
-        path.parent.rmdir()
+    for folder in dict.fromkeys((str(path.parent), *_note_folders(data, path, None))):
+        with contextlib.suppress(OSError):
+            Path(folder).rmdir()
     return Plugged(client=client, path=str(path), state="removed", kept=kept)
 
 
@@ -138,6 +142,22 @@ def _keep_edited(text: str, client: str, data: Path) -> str:
     copy = make_private(data) / f"guide-edited-{digest(text.encode())[:8]}-{client}.md"
     _write(copy, text)
     return str(copy)
+
+
+def _note_folders(data: Path, path: Path, made: list[str] | None) -> list[str]:
+    """Note the folders made for a guide, deepest first; None forgets them. Return those noted before."""
+    record = data / "guides.json"
+    noted: dict[str, list[str]] = {}
+    with contextlib.suppress(FileNotFoundError, msgspec.DecodeError):
+        noted = msgspec.json.decode(record.read_bytes(), type=dict[str, list[str]])
+    before = noted.pop(str(path), [])
+    if made is not None:
+        noted[str(path)] = list(dict.fromkeys((*made, *before)))
+    if noted:
+        _write(record, msgspec.json.encode(noted).decode())
+    else:
+        record.unlink(missing_ok=True)
+    return before
 
 
 def _write(path: Path, text: str) -> None:

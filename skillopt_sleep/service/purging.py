@@ -24,6 +24,7 @@ _DATA = (
     "service.xml",
     "service-edited-*",
     "guide-edited-*",
+    "guides.json",
 )
 _CACHE = ("replays", "models", "copilot", "demo", "run.lock", "run.json", "decisions.json")
 _LOG = ("*.log", "*.log.*")

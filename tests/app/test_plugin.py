@@ -40,6 +40,22 @@ def test_the_guide_is_a_skill_of_the_client_and_goes_without_a_trace(client: str
     assert invoke("plugin", "uninstall", client).exit_code == 3
 
 
+@pytest.mark.parametrize("client", CLIENTS)
+@pytest.mark.parametrize("remove", [("plugin", "uninstall"), ("uninstall", "--purge", "--yes")])
+def test_folders_that_were_made_for_the_guide_go_with_it_and_no_others(remove, client, private_home: Path):
+    before = photograph(private_home)
+    removing = [*remove, client] if remove[0] == "plugin" else remove
+    invoke("plugin", "install", client)
+    invoke("plugin", "install", client)
+    assert invoke(*removing).exit_code == 0
+    assert photograph(private_home) == before
+    invoke("plugin", "install", client)
+    mine = private_home / PLACES[client] / "mine"
+    mine.mkdir()
+    assert invoke(*removing).exit_code == 0
+    assert (mine.is_dir(), (mine.parent / "skillopt-sleep").exists()) == (True, False)
+
+
 @pytest.mark.parametrize("deed", ["install", "uninstall"])
 @pytest.mark.parametrize("of", ["this version", "another version", "one without a seal"])
 def test_what_the_user_edited_in_the_guide_is_kept_and_said(deed: str, of: str, private_home: Path):
