@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 import msgspec
 from msgspec import Meta
 
-from skillopt_sleep.errors import UsageError
+from skillopt_sleep.agents import CHAT
+from skillopt_sleep.errors import NothingToDo, UsageError
 from skillopt_sleep.files import write_atomically
 from skillopt_sleep.settings import Settings
 
@@ -92,9 +93,50 @@ def set_value(path: Path, key: str, text: str) -> Value:
         from skillopt_sleep.review.keys import read_keys
 
         read_keys(settings.review.keys)
+    _check_model(key, settings)
     # A file that is a link, as people keep their dotfiles, stays one.
     write_atomically(path.resolve(), tomlkit.dumps(document))
     return next(v for v in list_values(path) if v.key == key)
+
+
+def unset_value(path: Path, key: str) -> Value | None:
+    """Take one setting out of the file, and return its default (None: a price has none).
+
+    Raises UsageError for an unknown key, NothingToDo when the file does not set it.
+    """
+    import tomlkit
+
+    section, name = _split(key)
+    document = _parse(path)
+    table = document.get(section, {})
+    if not isinstance(table, dict) or name not in table:
+        raise NothingToDo(f"{key} is not set in {path}")
+    del table[name]
+    _convert(document.unwrap(), path)
+    write_atomically(path.resolve(), tomlkit.dumps(document))
+    return next((value for value in list_values(path) if value.key == key), None)
+
+
+def _check_model(key: str, settings: Settings) -> None:
+    """Raise UsageError when a setting names a model that no night could open, whatever is set up here."""
+    optimizer = settings.optimizer.model
+    # What else runs the tasks has models of its own names.
+    target = settings.target.model if settings.target.agent == CHAT else ""
+    named = {
+        "optimizer.model": "" if optimizer == "auto" else optimizer or " ",
+        "judge.model": settings.judge.model,
+        "target.model": target,
+        "target.agent": target,
+    }
+    if not named.get(key):
+        return
+    from skillopt_replay.errors import Unavailable
+    from skillopt_replay.models.registry import check_spelling
+
+    try:
+        check_spelling(named[key])
+    except Unavailable as error:
+        raise UsageError(f"{key}: {error.message}", hint=error.hint) from error
 
 
 def write_settings(path: Path, settings: Settings) -> None:
@@ -186,7 +228,9 @@ def _parse(path: Path) -> TOMLDocument:
     try:
         return tomlkit.parse(_text(path))
     except TOMLKitError as error:
-        raise UsageError(f"{path} is not TOML: {error}", hint="mend the line or remove the file") from error
+        # Behind the end of the text, the parser sees a character that is not there.
+        said = "it ends within a setting" if r"'\x00'" in str(error) else str(error)
+        raise UsageError(f"{path} is not TOML: {said}", hint="mend the line or remove the file") from error
 
 
 def _convert(raw: dict[str, Any], path: Path) -> Settings:

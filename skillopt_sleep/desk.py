@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from skillopt_sleep import applying, deciding
 from skillopt_sleep.config import load
 from skillopt_sleep.deciding import Change, Desired, name_user
@@ -21,6 +23,7 @@ from skillopt_sleep.store.database import connect, explained
 from skillopt_sleep.store.intents import read_intents
 from skillopt_sleep.store.proposals import Decision, read_decisions, read_proposal, read_proposals
 from skillopt_staging.errors import Busy as RepositoryBusy
+from skillopt_staging.errors import StagingError
 from skillopt_staging.proposals import State
 
 __all__ = ["Change", "Desired", "StoreDesk"]
@@ -61,6 +64,7 @@ class StoreDesk:
 
         with self._open() as connection:
             found = read_proposal(connection, proposal)
+        deciding.require_state(found, "apply", *deciding.UNDECIDED)
         return check_proposal(found, Desired(hunks=hunks, text=text), os.environ, Path.home())
 
     def reject(self, proposal: str, reason: str) -> str:
@@ -83,19 +87,19 @@ class StoreDesk:
         """Decide on one proposal.
 
         Actions with their arguments: apply (hunks), reject (reason), revert ([reason]), snooze ([days]), gate
-        (hunks, text), move (into the client's memory file), reopen. Options of apply are those of Desired.
-        Raises UsageError for an unknown
-        proposal or hunk, NeedsDecision when its state or the live file does not allow the action, Busy while
-        another decision is made.
+        (hunks, text), move (into the client's memory file), move_back (to the skill), reopen. Options of
+        apply are those of Desired. Raises UsageError for an unknown proposal or hunk, NeedsDecision when its
+        state or the live file does not allow the action, Busy while another decision is made.
         """
         actions: dict[str, Callable[..., Change]] = {
             "apply": self._apply,
             "reject": deciding.reject_proposal,
-            "revert": applying.revert_proposal,
+            "revert": self._revert,
             "reopen": self._reopen,
             "snooze": self._snooze,
             "gate": self._gate,
             "move": self._move,
+            "move_back": self._move_back,
         }
         with hold_decisions(self._paths, action), self._open() as connection:
             finished = settle(connection)
@@ -120,6 +124,20 @@ class StoreDesk:
             commit = load(self._paths.config).review.commit
         desired = Desired(hunks=hunks, commit=commit, **options)
         return applying.apply_proposal(connection, proposal, desired, who=who)
+
+    def _revert(
+        self, connection: sqlite3.Connection, proposal: Proposal, reason: str = "", *, who: str
+    ) -> Change:
+        change = applying.revert_proposal(connection, proposal, reason, who=who)
+        if proposal.as_skill is None:
+            return change
+        # It went into a memory file because that was asked for; what is asked for next is another matter.
+        reverted = read_proposal(connection, proposal.id)
+        try:
+            said = self._move_back(connection, reverted, who=who).sentence
+        except StagingError as error:
+            said = f"it stays one for {proposal.staged.live}: {' '.join(error.message.split())}"
+        return replace(change, sentence=f"{change.sentence}; {said}")
 
     def _reopen(self, connection: sqlite3.Connection, proposal: Proposal, *, who: str) -> Change:
         return deciding.reopen_proposal(connection, self._paths, proposal, who=who)
@@ -148,6 +166,11 @@ class StoreDesk:
         from skillopt_sleep.memorising import move_to_memory
 
         return move_to_memory(connection, self._paths, proposal, who=who)
+
+    def _move_back(self, connection: sqlite3.Connection, proposal: Proposal, *, who: str) -> Change:
+        from skillopt_sleep.memorising import move_back
+
+        return move_back(connection, self._paths, proposal, who=who)
 
     def _settle(self, connection: sqlite3.Connection) -> None:
         """Settle what was cut off, unless somebody decides just now: theirs may be what the journal holds."""

@@ -12,7 +12,7 @@ from skillopt_sleep.deciding import UNDECIDED, Change, drop_branch, require_stat
 from skillopt_sleep.errors import NeedsDecision
 from skillopt_sleep.paths import Paths
 from skillopt_sleep.proposing import restage
-from skillopt_sleep.records import Proposal
+from skillopt_sleep.records import AsSkill, Proposal
 from skillopt_sleep.store.proposals import save_proposal
 from skillopt_staging.branches import branch_name
 from skillopt_staging.files import read_live
@@ -31,7 +31,7 @@ def move_to_memory(connection: sqlite3.Connection, paths: Paths, proposal: Propo
     Its branch, base and text are then those of that file, with the skill in a region of its name. One that
     is there already stays as it is. Raises NeedsDecision for a skill of several files.
     """
-    require_state(proposal, "move", *UNDECIDED)
+    require_state(proposal, "apply", *UNDECIDED)
     if Path(proposal.staged.live).name != FILE:
         return Change(proposal=proposal.id, state=proposal.state, sentence=f"{proposal.id} is there already")
     if proposal.files:
@@ -53,7 +53,10 @@ def move_to_memory(connection: sqlite3.Connection, paths: Paths, proposal: Propo
         path=path,
         live=str(live),
     )
-    moved = replace(proposal, staged=place, base_text=base_text, text=text, ungated=REASON)
+    kept = AsSkill(
+        staged=proposal.staged, base_text=proposal.base_text, text=proposal.text, ungated=proposal.ungated
+    )
+    moved = replace(proposal, staged=place, base_text=base_text, text=text, ungated=REASON, as_skill=kept)
     moved = replace(moved, staged=restage(paths, moved))
     sentence = f"{proposal.id} goes into {live}"
     told = lint_memory(text, client=proposal.client)
@@ -64,6 +67,26 @@ def move_to_memory(connection: sqlite3.Connection, paths: Paths, proposal: Propo
     return Change(
         proposal=proposal.id, state=proposal.state, sentence=sentence, live=str(live), complete=False
     )
+
+
+def move_back(connection: sqlite3.Connection, paths: Paths, proposal: Proposal, *, who: str) -> Change:
+    """Stage a proposal that went into a memory file for its skill again, as it was; others stay."""
+    kept = proposal.as_skill
+    if kept is None or proposal.state not in UNDECIDED:
+        return Change(proposal=proposal.id, state=proposal.state, sentence=f"{proposal.id} stays where it is")
+    moved = replace(
+        proposal,
+        staged=kept.staged,
+        base_text=kept.base_text,
+        text=kept.text,
+        ungated=kept.ungated,
+        as_skill=None,
+    )
+    moved = replace(moved, staged=restage(paths, moved))
+    sentence = f"{proposal.id} is for {kept.staged.live} again"
+    save_proposal(connection, moved, action="move", detail=sentence, who=who)
+    sentence += drop_branch(proposal)
+    return Change(proposal=proposal.id, state=proposal.state, sentence=sentence, live=kept.staged.live)
 
 
 def make_entry(name: str, text: str) -> str:

@@ -12,6 +12,7 @@ import platformdirs
 from skillopt_sleep.errors import AppError
 
 HOME_VARIABLE = "SKILLOPT_SLEEP_HOME"
+DEMO_MARKER = ".skillopt-sleep-demo"
 _NAME = "skillopt-sleep"
 
 
@@ -27,6 +28,11 @@ class Paths(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def database(self) -> Path:
         return self.data / "state.db"
+
+    @property
+    def is_demo(self) -> bool:
+        """Tell whether this is the home of a demo, where no night is to read the user's sessions."""
+        return (self.data / DEMO_MARKER).is_file()
 
     @property
     def lock(self) -> Path:

@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import contextlib
 import re
+import shlex
+import shutil
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -14,7 +17,8 @@ import msgspec
 
 from skillopt_sleep.errors import AppError, NeedsDecision, NothingToDo
 from skillopt_sleep.files import write_atomically
-from skillopt_sleep.paths import make_private
+from skillopt_sleep.paths import HOME_VARIABLE, make_private
+from skillopt_sleep.service.definition import find_program
 from skillopt_sleep.service.record import digest
 from skillopt_staging.targets import user_target
 
@@ -46,8 +50,6 @@ You may look; deciding is the user's.
 
 Exit code 3 means there is nothing to do, 4 that the user has to decide, 75 to try again later.
 """
-# By what it says of itself, an edited guide is told from one that another version of this program wrote.
-GUIDE = _TEXT.replace(f"{_MARK}\n", f"{_MARK}\n<!-- As it was written: {digest(_TEXT.encode())} -->\n")
 
 
 class Plugged(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,6 +64,23 @@ class Plugged(msgspec.Struct, frozen=True, kw_only=True):
     kept: str = ""
 
 
+def write_guide(env: Mapping[str, str]) -> str:
+    """Return the guide, with the commands as an agent's shell has to write them."""
+    text = _TEXT.replace(f"`{NAME} ", f"`{_name_command(env)} ")
+    # By what it says of itself, an edited guide is told from one that another version of this program wrote.
+    return text.replace(f"{_MARK}\n", f"{_MARK}\n<!-- As it was written: {digest(text.encode())} -->\n")
+
+
+def _name_command(env: Mapping[str, str]) -> str:
+    found = shutil.which(NAME, path=env.get("PATH"))
+    # What an activated environment puts on PATH, only its own shells have.
+    own = sys.prefix != sys.base_prefix and found and Path(found).parent.parent == Path(sys.prefix)
+    program = NAME if found and not own else shlex.join(find_program(()))
+    home = env.get(HOME_VARIABLE)
+    named = f"{HOME_VARIABLE}={shlex.quote(str(Path(home).expanduser().absolute()))} " if home else ""
+    return named + program
+
+
 def plug_in(client: str, env: Mapping[str, str], home: Path, data: Path) -> Plugged:
     """Write the guide, or see that it is there. A version that the user edited is kept in `data`.
 
@@ -71,10 +90,14 @@ def plug_in(client: str, env: Mapping[str, str], home: Path, data: Path) -> Plug
     before = _read(path)
     if before is not None and _MARK not in before:
         raise NeedsDecision(f"{path} is not ours, so it stays", hint="move it away, then try again")
-    if before == GUIDE:
+    guide = write_guide(env)
+    if before == guide:
         return Plugged(client=client, path=str(path), state="unchanged")
     kept = _keep_edited(before or "", client, data)
-    _write(path, GUIDE)
+    # Written down before they are made: one that is not empty or not there costs nothing later.
+    if missing := [str(folder) for folder in path.parents if not folder.exists()]:
+        _note_folders(data, path, missing)
+    _write(path, guide)
     return Plugged(client=client, path=str(path), state="upgraded" if before else "installed", kept=kept)
 
 
@@ -89,8 +112,9 @@ def plug_out(client: str, env: Mapping[str, str], home: Path, data: Path) -> Plu
         path.unlink()
     except OSError as error:
         raise AppError(f"cannot remove {path}: {error.strerror or error}") from error
-    with contextlib.suppress(OSError):
-        path.parent.rmdir()
+    for folder in dict.fromkeys((str(path.parent), *_note_folders(data, path, None))):
+        with contextlib.suppress(OSError):
+            Path(folder).rmdir()
     return Plugged(client=client, path=str(path), state="removed", kept=kept)
 
 
@@ -100,12 +124,12 @@ def list_guides(env: Mapping[str, str], home: Path) -> list[Path]:
     return [path for path in places if _is_ours(path)]
 
 
-def remove_guides(env: Mapping[str, str], home: Path, data: Path) -> list[Path]:
-    """Remove them all, as `plug_out` does; return what was removed."""
+def remove_guides(env: Mapping[str, str], home: Path, data: Path) -> list[Plugged]:
+    """Remove them all, as `plug_out` does."""
     removed = []
     for client in CLIENTS:
         with contextlib.suppress(NothingToDo):
-            removed.append(Path(plug_out(client, env, home, data).path))
+            removed.append(plug_out(client, env, home, data))
     return removed
 
 
@@ -118,6 +142,22 @@ def _keep_edited(text: str, client: str, data: Path) -> str:
     copy = make_private(data) / f"guide-edited-{digest(text.encode())[:8]}-{client}.md"
     _write(copy, text)
     return str(copy)
+
+
+def _note_folders(data: Path, path: Path, made: list[str] | None) -> list[str]:
+    """Note the folders made for a guide, deepest first; None forgets them. Return those noted before."""
+    record = data / "guides.json"
+    noted: dict[str, list[str]] = {}
+    with contextlib.suppress(FileNotFoundError, msgspec.DecodeError):
+        noted = msgspec.json.decode(record.read_bytes(), type=dict[str, list[str]])
+    before = noted.pop(str(path), [])
+    if made is not None:
+        noted[str(path)] = list(dict.fromkeys((*made, *before)))
+    if noted:
+        _write(record, msgspec.json.encode(noted).decode())
+    else:
+        record.unlink(missing_ok=True)
+    return before
 
 
 def _write(path: Path, text: str) -> None:

@@ -76,13 +76,22 @@ class FileChange(msgspec.Struct, frozen=True, kw_only=True):
     text: str | None
 
 
+class AsSkill(msgspec.Struct, frozen=True, kw_only=True):
+    """A proposal as it was staged for its skill, kept while it is one for a memory file."""
+
+    staged: Staged
+    base_text: str
+    text: str
+    ungated: str = ""
+
+
 class Proposal(msgspec.Struct, frozen=True, kw_only=True):
     """A staged skill waiting for, or marked with, the user's decision.
 
     `scope` is "project" or "user"; `base_text` is the live file when staged ("" if there was none),
     `text` the proposed file; `files` are the skill's other files in it. `created` and `decided` are ISO 8601
     in UTC. `watch` says how corrections rose since it was applied, "" when they did not. `ungated` says why
-    the text is no longer what the gate measured, "" while it is.
+    the text is no longer what the gate measured, "" while it is. `as_skill` is it before a memory file.
     """
 
     id: str
@@ -103,3 +112,4 @@ class Proposal(msgspec.Struct, frozen=True, kw_only=True):
     files: tuple[FileChange, ...] = ()
     ungated: str = ""
     watch: str = ""
+    as_skill: AsSkill | None = None

@@ -55,8 +55,7 @@ def apply(
     failed: list[Explained] = []
     for name in names:
         try:
-            if memory:
-                desk.carry_out("move", name)
+            desk.carry_out("move" if memory else "move_back", name)
             done.append(desk.carry_out("apply", name, chosen, merge=merge, commit=commit))
         except Exception as error:
             if not isinstance(error, Explained):

@@ -1,4 +1,4 @@
-"""`config`: show, get, set, path."""
+"""`config`: show, get, set, unset, path."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperCommand
 
 from skillopt_sleep.cli.frame import Json, explain, show
-from skillopt_sleep.config import Value, get_value, list_values, set_value
+from skillopt_sleep.config import Value, get_value, list_values, set_value, unset_value
 from skillopt_sleep.paths import locate
 
 app = typer.Typer(help="Show and change settings.", no_args_is_help=True, rich_markup_mode=None)
@@ -54,6 +54,20 @@ def set_one(
     """Write one setting to the configuration file."""
     written = set_value(locate().config, key, value)
     show(written, as_json=as_json, render=lambda: _line(written))
+
+
+@app.command("unset")
+@explain
+def unset(
+    key: Annotated[str, typer.Argument(metavar="KEY", help="For example gate.alpha.")], as_json: Json = False
+) -> None:
+    """Take one setting out of the file: its default holds again."""
+    value = unset_value(locate().config, key)
+    show(
+        {"key": key, "value": None if value is None else value.value},
+        as_json=as_json,
+        render=lambda: _line(value) if value else f"{key} is not set any more",
+    )
 
 
 @app.command("path")

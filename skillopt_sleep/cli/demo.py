@@ -46,7 +46,7 @@ def demo(
         raise UsageError(f"the demo has no agent {agent!r}", hint=f"it must be {CHAT} or {CLAUDE}")
     from skillopt_sleep.cli.progress import follow
     from skillopt_sleep.demo.home import make_home
-    from skillopt_sleep.demo.night import run_demo
+    from skillopt_sleep.demo.night import check_ready, run_demo
     from skillopt_sleep.lock import hold
     from skillopt_sleep.night.report import to_json, to_markdown
 
@@ -55,6 +55,7 @@ def demo(
     aside = msgspec.structs.replace(paths, data=paths.cache)
     try:
         with stoppable(), hold(aside, "demo"), follow() as listen:
+            check_ready(paths, agent, model, os.environ)
             home = make_home(paths, os.environ)
             if not as_json:
                 typer.echo(_introduce(agent, model, home.env), err=True)

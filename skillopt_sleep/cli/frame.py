@@ -63,6 +63,7 @@ def explain(function: Callable[P, R]) -> Callable[P, R]:
             if isinstance(error, OSError) and error.errno in _OF_THE_MACHINE:
                 _tell(f"error: {error.filename or 'the disk'}: {error.strerror}")
                 _tell("  hint: make room, or mend the permissions, and start it again")
+                _drop_unread()
                 raise typer.Exit(1) from None
             _tell(f"error: {type(error).__name__}: {error}")
             _tell(f"  this is a bug in SkillOpt-Sleep; the details are in {write_crash()}")
@@ -205,11 +206,11 @@ def error_console() -> Console:
 
 
 def _drop_unread() -> None:
-    """Let go of output that nobody reads any more: what is left of it would only raise again at exit."""
+    """Let go of output that nobody reads any more, or no disk takes: it would only raise again at exit."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
-        except BrokenPipeError:
+        except OSError:
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from skillopt_sleep.cli.frame import NOTHING_TO_DO, STOPPED, Json, explain, show
+from skillopt_sleep.cli.frame import NEEDS_DECISION, NOTHING_TO_DO, STOPPED, Json, explain, show
 from skillopt_sleep.config import load
 from skillopt_sleep.errors import AppError
 from skillopt_sleep.paths import HOME_VARIABLE, locate
@@ -74,4 +74,8 @@ def run_now(skill: str) -> None:
     # Python may look for modules where it is started: that is some project, whose names are anybody's.
     done = subprocess.run(find_program(["run", "--skill", skill]), env=env, cwd="/", check=False)
     if done.returncode not in {0, NOTHING_TO_DO, STOPPED}:
-        raise AppError(f"the night ended with {done.returncode}", hint="skillopt-sleep status tells more")
+        refused = done.returncode == NEEDS_DECISION
+        hint = "another night was cut off, and `skillopt-sleep run` goes on with it first" if refused else ""
+        raise AppError(
+            f"the night ended with {done.returncode}", hint=hint or "skillopt-sleep status tells more"
+        )

@@ -18,6 +18,7 @@ from skillopt_sleep.cli.frame import (
     stoppable,
 )
 from skillopt_sleep.config import load
+from skillopt_sleep.errors import UsageError
 from skillopt_sleep.invocation import call
 
 
@@ -26,7 +27,7 @@ def run(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only harvest and plan: calls no model, stages nothing.")
     ] = False,
-    skill: Annotated[str, typer.Option(metavar="NAME", help="Only this skill.")] = "",
+    skill: Annotated[str | None, typer.Option(metavar="NAME", help="Only this skill.")] = None,
     leash: Annotated[bool, typer.Option("--leash", hidden=True)] = False,
     as_json: Json = False,
 ) -> None:
@@ -36,22 +37,25 @@ def run(
     from skillopt_sleep.night.report import to_json, to_markdown
     from skillopt_sleep.night.whole import dry_night, whole_night
 
+    if skill is not None and not skill.strip():
+        raise UsageError("--skill is empty", hint="name one that skillopt-sleep tasks shows, or leave it out")
+    only = skill or ""
     if leash:
         _end_with_input()
     with stoppable(), database() as (paths, connection), hold(paths, "run"), follow() as listen:
         settings = load(paths.config)
         if dry_run:
             report = dry_night(
-                connection, settings, os.environ, models=paths.models, only=skill, listen=listen
+                connection, settings, os.environ, models=paths.models, only=only, listen=listen
             )
         else:
-            report = complete(whole_night(connection, paths, settings, os.environ, only=skill, listen=listen))
+            report = complete(whole_night(connection, paths, settings, os.environ, only=only, listen=listen))
     show(to_json(report), as_json=as_json, render=str, markdown=lambda: to_markdown(report, call))
     if report.state == "stopped":
         raise typer.Exit(STOPPED)
     if report.state == "failed":
         raise typer.Exit(1)
-    if not report.skills:
+    if not report.skills and not report.unfinished:
         raise typer.Exit(NOTHING_TO_DO)
 
 

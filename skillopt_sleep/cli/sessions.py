@@ -144,4 +144,5 @@ def _tell_nothing(connection: sqlite3.Connection) -> str:
 
     if count_sessions(connection):
         return "no session fits"
-    return f"no sessions yet; to read them:\n  {call('harvest')}"
+    commands = f"  {call('harvest')}\n  {call('doctor')}"
+    return f"no sessions yet; to read them, and to see where they are looked for:\n{commands}"

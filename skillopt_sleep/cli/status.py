@@ -79,7 +79,7 @@ def status(
                     if p.id in report.get("proposals", []) and p.state not in WAITING
                 ],
             }
-    show(value, as_json=as_json, render=lambda: _render(value, at_work))
+    show(value, as_json=as_json, render=lambda: _render(value, at_work, is_demo=paths.is_demo))
     if check:
         _judge(standing, value)
 
@@ -92,9 +92,13 @@ def _judge(standing: Standing, value: dict[str, Any]) -> None:
         raise typer.Exit(NEEDS_DECISION)
 
 
-def _render(value: dict[str, Any], at_work: str) -> str:
+def _render(value: dict[str, Any], at_work: str, *, is_demo: bool) -> str:
     known = ", ".join(f"{n} {kind}" for kind, n in value["sessions"].items()) or "none yet"
-    lines = [f"gate mode: {value['gate_mode']}", f"sessions   {known}", *_describe(value["service"], at_work)]
+    lines = [
+        f"gate mode: {value['gate_mode']}",
+        f"sessions   {known}",
+        *_describe(value["service"], at_work, is_demo=is_demo),
+    ]
     night = value["last_night"]
     if night:
         spend = night["spend"]
@@ -113,6 +117,8 @@ def _render(value: dict[str, Any], at_work: str) -> str:
         lines += [f"decided    {one['id']}: {one['said']}" for one in night["decided"][:_MOST]]
         if len(verdicts) > _MOST:
             lines.append(f"           and {len(verdicts) - _MOST} more in its report")
+    elif is_demo:
+        lines.append("last night none")
     else:
         lines += ["last night none yet; to start one:", f"           {call('run')}"]
     month = value["month"]
@@ -128,7 +134,7 @@ def _render(value: dict[str, Any], at_work: str) -> str:
     return "\n".join(lines)
 
 
-def _describe(service: Standing, at_work: str) -> list[str]:
+def _describe(service: Standing, at_work: str, *, is_demo: bool) -> list[str]:
     """Return the lines about the service, the next night, and those that were missed."""
     what = f"{service.manager}, mode {service.mode}" if service.installed else "not installed"
     if service.running:
@@ -138,6 +144,8 @@ def _describe(service: Standing, at_work: str) -> list[str]:
     else:
         what += ", nothing runs" if service.installed else ""
     lines = [f"service    {what}"]
+    if is_demo and not service.installed:
+        return ["next night none: this is the demo's home; for one of your own leave SKILLOPT_SLEEP_HOME out"]
     if not service.running and service.mode != "timer":
         do = "start" if service.installed else "install"
         lines += [f"           to {do} it:", f"           {call(do)}"]

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from skillopt_sleep.cli.frame import Json, explain, show
-from skillopt_sleep.errors import NeedsDecision, NothingToDo
+from skillopt_sleep.cli.frame import INTERRUPTED, Json, explain, show
+from skillopt_sleep.errors import AppError, Busy, NeedsDecision, NothingToDo
 from skillopt_sleep.paths import Paths, locate
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from skillopt_sleep.service.definition import Manager
+
+# A daemon that is told to end does so within ten seconds.
+_ENDING_S = 12.0
 
 
 @explain
@@ -35,20 +41,21 @@ def uninstall(
     doomed = [*list_kept(paths), *list_guides(os.environ, find_home(os.environ))] if purge else []
     if doomed and not yes:
         _ask(doomed)
+    manager = choose_manager(paths, os.environ, find_home(os.environ))
     removed: list[str] = []
     kept: list[Path] = []
-    try:
-        gone, kept = take_out(paths, choose_manager(paths, os.environ, find_home(os.environ)))
-        removed += gone.files
-    except NothingToDo:
-        if not purge:
-            raise
     if purge:
-        removed += map(str, _purge(paths))
+        removed, kept = _purge(paths, manager)
+    else:
+        gone, kept = take_out(paths, manager)
+        removed += gone.files
     lines = ["removed:", *(f"  {name}" for name in removed)] if removed else ["there was nothing"]
-    kept = [copy for copy in kept if copy.exists()]
     lines += [f"you had edited it, and your version is kept: {copy}" for copy in kept]
-    show({"removed": removed, "kept": kept}, as_json=as_json, render=lambda: "\n".join(lines))
+    show(
+        {"removed": removed, "kept": [str(copy) for copy in kept]},
+        as_json=as_json,
+        render=lambda: "\n".join(lines),
+    )
 
 
 def _ask(doomed: list[Path]) -> None:
@@ -58,19 +65,68 @@ def _ask(doomed: list[Path]) -> None:
         raise NeedsDecision(
             f"{len(doomed)} files and folders would be removed for good", hint="add --yes to say so"
         )
-    if not typer.confirm("Remove all of it? What was proposed and not applied is lost", err=True):
+    try:
+        sure = typer.confirm("Remove all of it? What was proposed and not applied is lost", err=True)
+    except typer.Abort as error:
+        typer.echo(err=True)
+        if not isinstance(error.__context__, EOFError):
+            typer.echo("interrupted; nothing was removed", err=True)
+            raise typer.Exit(INTERRUPTED) from None
+        # The end of the input answers with no.
+        sure = False
+    if not sure:
         raise NeedsDecision("nothing was removed")
 
 
-def _purge(paths: Paths) -> list[Path]:
+def _purge(paths: Paths, manager: Manager) -> tuple[list[str], list[Path]]:
+    """Remove it all, or nothing when something is at work; return it, and the copies of edited files."""
     from skillopt_sleep.clients import find_home
-    from skillopt_sleep.daemon.instance import hold_daemon
-    from skillopt_sleep.lock import hold
     from skillopt_sleep.plugin import remove_guides
+    from skillopt_sleep.service.installing import uninstall as take_out
     from skillopt_sleep.service.purging import list_kept, purge
 
-    guides = remove_guides(os.environ, find_home(os.environ), paths.data)
-    if not list_kept(paths):
-        return guides
-    with hold_daemon(paths, "uninstall --purge"), hold(paths, "uninstall --purge"):
-        return [*guides, *purge(paths)]
+    there = list_kept(paths)
+    removed: list[str] = []
+    kept: list[Path] = []
+    with _hold_all(paths, manager, is_used=bool(there)):
+        try:
+            gone, kept = take_out(paths, manager)
+            removed += gone.files
+        except NothingToDo:
+            pass
+        for guide in remove_guides(os.environ, find_home(os.environ), paths.data):
+            removed.append(guide.path)
+            kept += [Path(guide.kept)] if guide.kept else []
+        # What holding it has made is no loss to tell of.
+        removed += [str(path) for path in purge(paths, spare=kept) if path in there]
+    return removed, kept
+
+
+@contextmanager
+def _hold_all(paths: Paths, manager: Manager, *, is_used: bool) -> Iterator[None]:
+    """Keep daemons and runs away, the installed service's too, which goes on when another one is at work."""
+    from skillopt_sleep.daemon.instance import hold_daemon
+    from skillopt_sleep.lock import hold
+    from skillopt_sleep.service.record import read_record
+
+    if not is_used:
+        # Where there is no folder, nothing can be at work in it, and locks would make one.
+        yield
+        return
+    installed = read_record(paths)
+    before = ""
+    if installed:
+        # A unit that is not there any more cannot be stopped; what works all the same holds the lock.
+        with suppress(AppError):
+            before = manager.describe(installed.mode)
+            manager.stop(installed.mode)
+    try:
+        with (
+            hold_daemon(paths, "uninstall --purge", wait_s=_ENDING_S if installed else 0.0),
+            hold(paths, "uninstall --purge"),
+        ):
+            yield
+    except Busy:
+        if installed and before and manager.describe(installed.mode) != before:
+            manager.start(installed.mode)
+        raise

@@ -11,10 +11,10 @@ from skillopt_sleep.paths import Paths
 
 
 @contextmanager
-def hold_daemon(paths: Paths, what: str) -> Iterator[None]:
-    """Be the one daemon of the state folder. Raises Busy, naming the other, when there is one."""
+def hold_daemon(paths: Paths, what: str, *, wait_s: float = 0.0) -> Iterator[None]:
+    """Be the one daemon of the state folder. Raises Busy, naming the other that is there after `wait_s`."""
     import psutil
 
     more = {"started": psutil.Process().create_time(), "boot": find_boot()}
-    with hold_file(paths.daemon_lock, what, more=more):
+    with hold_file(paths.daemon_lock, what, wait_s=wait_s, more=more):
         yield

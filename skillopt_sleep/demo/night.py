@@ -7,10 +7,12 @@ from collections.abc import Mapping
 from contextlib import nullcontext
 
 from skillopt_replay.errors import KeyMissing, ServiceRefused
-from skillopt_sleep.demo.home import DemoHome, furnish, lend_sign_in
+from skillopt_replay.models.registry import check_model
+from skillopt_sleep.demo.home import DemoHome, find_sign_in, furnish, lend_sign_in, make_env
 from skillopt_sleep.events import Listener
 from skillopt_sleep.night.report import NightReport
 from skillopt_sleep.night.whole import whole_night
+from skillopt_sleep.paths import Paths
 from skillopt_sleep.settings import Ceilings, Gate, Night, Optimizer, Replay, Settings, Target, Training
 from skillopt_sleep.store.database import connect
 
@@ -36,6 +38,21 @@ def make_settings(agent: str, model: str) -> Settings:
     )
 
 
+def check_ready(paths: Paths, agent: str, model: str, env: Mapping[str, str]) -> None:
+    """Raise what would end the night before it began, while what the last demo left is still there."""
+    if agent == "claude_code":
+        find_sign_in(env)
+        return
+    try:
+        check_model(model, env=make_env(paths, env))
+    except KeyMissing as error:
+        raise _refuse_key(model) from error
+
+
+def _refuse_key(model: str) -> KeyMissing:
+    return KeyMissing(f"the demo takes no key of yours along, and {model} needs one", hint=_KEYLESS)
+
+
 async def run_demo(
     home: DemoHome, agent: str, model: str, env: Mapping[str, str], *, listen: Listener
 ) -> NightReport:
@@ -52,9 +69,7 @@ async def run_demo(
     except ServiceRefused as error:
         raise (error.__cause__ if isinstance(error.__cause__, ServiceRefused) else error) from None
     except KeyMissing as error:
-        raise KeyMissing(
-            f"the demo takes no key of yours along, and {model} needs one", hint=_KEYLESS
-        ) from error
+        raise _refuse_key(model) from error
     else:
         furnish(home, settings)
         return report

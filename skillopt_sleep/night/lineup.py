@@ -17,11 +17,15 @@ from skillopt_sleep.settings import Settings
 
 
 class Lineup(msgspec.Struct, frozen=True, kw_only=True):
-    """Who would run the tasks, write the edits and judge ("": nobody); `notes` say what is fetched first."""
+    """Who would run the tasks, write the edits and judge ("": nobody); `notes` say what is fetched first.
+
+    `models` are those of the optimizer and the judge as the settings write them.
+    """
 
     target: str
     optimizer: str
     judge: str
+    models: tuple[str, ...]
     notes: tuple[str, ...]
 
 
@@ -35,6 +39,7 @@ def name_lineup(agent: str, settings: Settings, env: Mapping[str, str], models: 
         target=f"{CHAT}, model {chat}" if agent == CHAT else _name_agent(agent, settings),
         optimizer=writer.agent + (f" ({writer.why})" if writer.why else ""),
         judge=settings.judge.model,
+        models=tuple(spec for spec in dict.fromkeys((writer.agent, settings.judge.model)) if spec),
         notes=tuple(
             f"the model {entry.name} is not here yet: a night would fetch {entry.size / 1e9:.1f} GB first"
             for entry in missing

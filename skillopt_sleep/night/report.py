@@ -47,6 +47,7 @@ class NightReport(msgspec.Struct, frozen=True, kw_only=True):
     `judge` is the model that judged what no code could check, "" when nothing was judged; `forecast` what
     the night was thought to take before it began; `next_steps` what the user can do now. `reserved_usd` of
     `cost_usd` is what calls that were cut off may have cost at most; `seconds` those of all its processes.
+    `unfinished` is, in a dry run, the night that was cut off and goes on first.
     """
 
     night: str
@@ -68,6 +69,7 @@ class NightReport(msgspec.Struct, frozen=True, kw_only=True):
     judge: str = ""
     forecast: Forecast | None = None
     next_steps: tuple[str, ...] = ()
+    unfinished: str = ""
 
     @property
     def verdicts(self) -> list[dict[str, object]]:

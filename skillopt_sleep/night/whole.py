@@ -12,17 +12,19 @@ import msgspec
 
 from skillopt_replay.errors import Unavailable
 from skillopt_replay.folders import clear_leftovers
+from skillopt_replay.models.registry import check_model
 from skillopt_sleep.agents import AGENTS, CHAT
 from skillopt_sleep.clients import find_home, read_roots
 from skillopt_sleep.clock import today
 from skillopt_sleep.corrections import watch_applied
+from skillopt_sleep.errors import NeedsDecision
 from skillopt_sleep.events import NOTE, Event, Listener, ignore
 from skillopt_sleep.night.backends import open_backends, pick_target, suits
 from skillopt_sleep.night.choosing import check_name
 from skillopt_sleep.night.forecast import describe_forecast, make_forecast
 from skillopt_sleep.night.harvesting import update_index
 from skillopt_sleep.night.learning import find_trainings
-from skillopt_sleep.night.lineup import name_lineup
+from skillopt_sleep.night.lineup import Lineup, name_lineup
 from skillopt_sleep.night.mining import keep_mined, mine_tasks
 from skillopt_sleep.night.places import make_locator
 from skillopt_sleep.night.plan import make_plan
@@ -30,7 +32,7 @@ from skillopt_sleep.night.planned import Forecast, Plan
 from skillopt_sleep.night.renewal import renew
 from skillopt_sleep.night.report import NightReport, SkillReport
 from skillopt_sleep.night.run import run_night
-from skillopt_sleep.night.workbenches import check_agent
+from skillopt_sleep.night.workbenches import check_agent, make_prices
 from skillopt_sleep.paths import Paths
 from skillopt_sleep.review.wording import count, say_nothing_recurs
 from skillopt_sleep.settings import Settings
@@ -60,8 +62,9 @@ async def whole_night(
     """Harvest, mine, plan and work; `only` is the one skill to work on. A killed night keeps to its own plan.
 
     Call it only while holding the lock: what lies among the replays is taken for a killed run's, and removed.
-    When nothing can be worked on, no night is begun and the report's state is "nothing". Raises Unavailable
-    without an agent, StagingError without a git that can stage.
+    When nothing can be worked on, no night is begun and the report's state is "nothing". Raises NeedsDecision
+    when `only` is not what a killed night works on, Unavailable without an agent, StagingError without a git
+    that can stage.
     """
     check_name(settings)
     # Clones of projects, and copies of a sign-in, that a killed run could not remove.
@@ -70,6 +73,11 @@ async def whole_night(
     _harvest(connection, settings, env, listen, paths.snapshots)
     target = pick_target(settings, env, count_clients(connection))
     unfinished = _find_unfinished(connection)
+    if only and unfinished and {skill.skill for skill in unfinished[1].skills} != {only}:
+        raise NeedsDecision(
+            f"night {unfinished[0]} was cut off, and goes on before one for {only} alone can begin",
+            hint="to go on with it: skillopt-sleep run",
+        )
     for told in tend(connection, paths):
         listen(Event(stage=NOTE, detail=told))
     plan = (
@@ -160,14 +168,16 @@ def dry_night(
         notes = (f"{error.message}: this is what a night with one would work on", *_say_hint(error))
     else:
         lineup = name_lineup(target, settings, env, models)
-        notes = (*_say_trouble(target, settings, env), *lineup.notes)
+        notes = (*_say_trouble(target, lineup, settings, env), *lineup.notes)
     unfinished = find_unfinished(connection)
-    if unfinished:
+    night = unfinished.id if unfinished and _read_plan(unfinished.plan or b"") else ""
+    if unfinished and night:
         notes = (*notes, f"night {unfinished.id} was cut off: the next run goes on with it first")
     plan = renew(plan_night(connection, settings, env, target, listen, only=only), agent=None)
     notes = (*notes, *_say_nothing(connection, plan, only))
     forecast = _forecast(connection, settings, plan, settings.replay.concurrency) if plan.skills else None
-    report = msgspec.structs.replace(_make_report(plan, "planned", settings, notes), forecast=forecast)
+    report = _make_report(plan, "planned", settings, notes)
+    report = msgspec.structs.replace(report, unfinished=night, forecast=forecast)
     if lineup is None:
         return report
     return msgspec.structs.replace(
@@ -175,10 +185,12 @@ def dry_night(
     )
 
 
-def _say_trouble(target: str, settings: Settings, env: Mapping[str, str]) -> tuple[str, ...]:
+def _say_trouble(target: str, lineup: Lineup, settings: Settings, env: Mapping[str, str]) -> tuple[str, ...]:
     try:
         check_git()
         check_agent(target, settings, env)
+        for spec in lineup.models:
+            check_model(spec, env=env, prices=make_prices(settings))
     except (Unavailable, StagingError) as error:
         said = f"no night could begin now: {error.message}; this is what one would work on"
         return (said, *_say_hint(error))
@@ -189,7 +201,9 @@ def _say_nothing(connection: sqlite3.Connection, plan: Plan, only: str) -> tuple
     """Say why not one task was found to plan for, if so."""
     if plan.skills or plan.skipped:
         return ()
-    return (f"no task is of the skill {only}" if only else say_nothing_recurs(count_sessions(connection)),)
+    if only:
+        return (f"no task is of the skill {only}",)
+    return (say_nothing_recurs(count_sessions(connection), harvested=True),)
 
 
 def _say_hint(error: Unavailable | StagingError) -> tuple[str, ...]:

@@ -42,6 +42,7 @@ class Acting(Base):
         wanted, text = resolve(proposal, self.choices.text(proposal), hunks)
         told = await self.ask(lambda: self.desk.check(proposal.id, wanted, text))
         if told is None:
+            await self.look_again()
             return
         total = len(difference.parts)
         what = (
@@ -155,6 +156,7 @@ class Acting(Base):
         after = find_next(self.proposals, proposal)
         said = await self.ask(call)
         if said is None:
+            await self.look_again()
             return False
         self.decided.append(proposal.id)
         self.tell(show(said), title=f"{title} · u undoes")

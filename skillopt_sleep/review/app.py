@@ -23,7 +23,7 @@ from skillopt_sleep.review.difference import Difference, compare_proposal
 from skillopt_sleep.review.evidence_view import EvidenceView
 from skillopt_sleep.review.keys import ACTIONS, make_bindings
 from skillopt_sleep.review.queue import Queue
-from skillopt_sleep.review.summary import EMPTY, Summary
+from skillopt_sleep.review.summary import Summary, say_empty
 from skillopt_sleep.review.task_view import TaskView
 from skillopt_sleep.review.theme import NIGHT
 from skillopt_sleep.review.visible import show_line
@@ -59,7 +59,7 @@ class ReviewApp(Browsing):
                     with TabPane("3 Tasks", id="tasks"):
                         yield TaskView(id="task-view")
         with Vertical(id="empty"):
-            yield Static(EMPTY, id="empty-text", markup=False)
+            yield Static(say_empty(), id="empty-text", markup=False)
         yield Footer(show_command_palette=False)
 
     def on_mount(self) -> None:
@@ -88,7 +88,7 @@ class ReviewApp(Browsing):
         yield from super().get_system_commands(screen)
         for action in ACTIONS:
             if action.name not in {"palette", "quit"}:
-                title = f"{action.group}: {action.name.replace('-', ' ')}"
+                title = f"{action.group}: {action.name}"
                 yield SystemCommand(title, action.says, lambda call=action.call: self._call(call))
 
     @work(group="palette")

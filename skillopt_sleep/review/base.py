@@ -12,6 +12,7 @@ from textual.app import App
 from textual.notifications import SeverityLevel
 
 from skillopt_sleep.errors import Explained
+from skillopt_sleep.invocation import spell_out
 from skillopt_sleep.records import Proposal
 from skillopt_sleep.review.choices import Choices
 from skillopt_sleep.review.desk import Desk
@@ -83,8 +84,16 @@ class Base(App[None]):
     async def read_anew(self, select: str | None) -> None:
         """Read the proposals anew, and show them."""
         proposals = await self.ask(self.desk.proposals)
-        if proposals is None:
-            return
+        if proposals is not None:
+            self._show(proposals, select)
+
+    async def look_again(self) -> None:
+        """Read the proposals anew after one was refused: who works elsewhere may have decided on it."""
+        proposals = await self.ask(self.desk.proposals)
+        if proposals is not None and proposals != self.proposals:
+            self._show(proposals, None)
+
+    def _show(self, proposals: list[Proposal], select: str | None) -> None:
         self.proposals = proposals
         self.screen_stack[0].set_class(not proposals, "-empty")
         self.fill_queue(select)
@@ -106,7 +115,7 @@ class Base(App[None]):
 
     def show_error(self, error: Explained) -> None:
         """Show an error's message and what to do."""
-        text = show(f"{error.message}\n{error.hint}".strip())
+        text = show(f"{error.message}\n{spell_out(error.hint)}".strip())
         self.tell(text, title="That did not work", severity="error", timeout=12)
 
     def tell(

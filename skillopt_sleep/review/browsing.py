@@ -98,6 +98,10 @@ class Browsing(Acting):
         """Read the proposals again."""
         self.load()
 
+    def action_help_quit(self) -> None:
+        """Say how to leave: Ctrl-C is what a hand does by itself."""
+        self.tell(f"{self.keys.get('quit', 'q')} leaves the review.")
+
     def action_help(self) -> None:
         """Show all keys."""
         self.push_screen(Help(list_keys(self.keys)))

@@ -7,23 +7,28 @@ from textual.content import Content
 from textual.events import Resize
 from textual.widgets import Static
 
+from skillopt_sleep.invocation import call
 from skillopt_sleep.records import Proposal
 from skillopt_sleep.review.evidence_page import TONES
 from skillopt_sleep.review.visible import show_line
 from skillopt_sleep.review.wording import BADGES, WAITING, count, say_place, say_state, tell_reason
 from skillopt_sleep.review.wrapping import clip, shorten_path
 
-EMPTY = Content.assemble(
-    ("Nothing is waiting for you.\n\n", "bold $primary"),
-    "A night reads your transcripts, replays what\nyou keep asking for, and stages what it learned.\n\n",
-    ("skillopt-sleep run     ", "$accent"),
-    "run a night\n",
-    ("skillopt-sleep doctor  ", "$accent"),
-    "what is found or missing\n",
-    ("skillopt-sleep demo    ", "$accent"),
-    "a night on sample data\n\n",
-    ("q quits", "$foreground-muted"),
-)
+_COMMANDS = {"run": "run a night", "doctor": "what is found or missing", "demo": "a night on sample data"}
+
+
+def say_empty() -> Content:
+    """Return what is shown where nothing waits: what to do, as the shell that started this takes it."""
+    return Content.assemble(
+        ("Nothing is waiting for you.\n\n", "bold $primary"),
+        "A night reads your transcripts, replays what\nyou keep asking for, and stages what it learned.\n\n",
+        *(
+            part
+            for words, says in _COMMANDS.items()
+            for part in (f"{says}:\n", (f"  {call(words)}\n", "$accent"))
+        ),
+        ("\nq quits", "$foreground-muted"),
+    )
 
 
 class Summary(Static):

@@ -106,10 +106,20 @@ def say_sealed(number: int) -> str:
     return f"{count(number, 'held-out task')} {'is' if number == 1 else 'are'} kept for one last look"
 
 
-def say_nothing_recurs(sessions: Mapping[str, int]) -> str:
-    """Say why there is nothing to learn from yet; `sessions` are numbers of sessions by kind."""
+def say_nothing_recurs(sessions: Mapping[str, int], *, harvested: bool = False) -> str:
+    """Say why there is nothing to learn from yet; `sessions` are numbers of sessions by kind.
+
+    `harvested` says that transcripts were looked for just now.
+    """
+    if not sum(sessions.values()) and harvested:
+        return (
+            "no recurring tasks, as no transcript was found; where they are looked for: skillopt-sleep doctor"
+        )
     if not sum(sessions.values()):
-        return "no recurring tasks yet, as no session was read; to do it: skillopt-sleep harvest"
+        return (
+            "no recurring tasks yet, as no session was read; to do it, and to see where they are looked for:"
+            " skillopt-sleep harvest; skillopt-sleep doctor"
+        )
     alone = sum(sessions.get(kind, 0) for kind in ("headless", "subagent"))
     aside = (
         f"{count(alone, 'session')} {'is' if alone == 1 else 'are'} headless or of sub-agents,"

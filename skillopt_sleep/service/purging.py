@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from skillopt_replay.folders import remove_tree
@@ -24,6 +24,7 @@ _DATA = (
     "service.xml",
     "service-edited-*",
     "guide-edited-*",
+    "guides.json",
 )
 _CACHE = ("replays", "models", "copilot", "demo", "run.lock", "run.json", "decisions.json")
 _LOG = ("*.log", "*.log.*")
@@ -37,9 +38,12 @@ def list_kept(paths: Paths) -> list[Path]:
     return list(dict.fromkeys(found))
 
 
-def purge(paths: Paths) -> list[Path]:
-    """Remove it, and the folders that are empty then; return what was removed. Raises AppError."""
-    kept = list_kept(paths)
+def purge(paths: Paths, spare: Collection[Path] = ()) -> list[Path]:
+    """Remove it but for `spare`, and the folders that are empty then; return what was removed.
+
+    Raises AppError.
+    """
+    kept = [path for path in list_kept(paths) if path not in spare]
     for path in kept:
         try:
             if path.is_dir() and not path.is_symlink():

@@ -20,6 +20,8 @@ from skillopt_staging.merge import merge
 from skillopt_staging.plans import Change, Plan, make_plan
 from skillopt_staging.plumbing import Repository
 from skillopt_staging.proposals import Applied, Staged, Written
+from skillopt_staging.regions import find_changed_region
+from skillopt_staging.styles import plain
 from skillopt_staging.trees import PLAIN, Entry, make_tree, read_file
 from skillopt_staging.vault import is_vault, record
 
@@ -156,14 +158,22 @@ def _list_written(applied: Applied) -> list[Written]:
     return [main, *applied.parts]
 
 
-def _take_out(live: Path, before: bytes | None, after: bytes | None, now: bytes | None) -> bytes:
+def _take_out(live: Path, before: bytes | None, after: bytes | None, now: bytes | None) -> bytes | None:
     """Return `now` without what turned `before` into `after`; None stands for no file."""
+    is_new = before is None
     if now is None:
         raise NeedsDecision(
             f"you removed {live} since the change; it was not brought back",
             hint="bring the file back, then revert again",
         )
     edited = f"you edited {live} since it was applied; it was left as it is"
+    if (
+        before is None
+        and after is not None
+        and find_changed_region("", plain(after).decode(errors="replace"))
+    ):
+        # All of it was a region of ours, so that all the rest is the user's.
+        before = b""
     if before is None:
         # The whole file is the proposal's: what of an edited one would be the user's, only they can say.
         raise NeedsDecision(
@@ -182,7 +192,7 @@ def _take_out(live: Path, before: bytes | None, after: bytes | None, now: bytes 
             hint="put back by hand what was there before the proposal, then revert again",
             marked=outcome.marked.decode(errors="replace"),
         )
-    return outcome.data
+    return None if is_new and not outcome.data.strip() else outcome.data
 
 
 def _keep(repo: Repository, staged: Staged, changes: Sequence[Change], *, complete: bool) -> Applied:

@@ -97,6 +97,25 @@ def test_a_dry_run_says_that_a_night_was_cut_off(sleeper: Sleeper, database):
     sleeper.night()
     cut_off_before_the_end(database, sleeper.project)
     assert "was cut off: the next run goes on with it" in sleeper.sleep("run", "--dry-run")
+    told = json.loads(sleeper.sleep("run", "--dry-run", "--json", "--skill", "no-such-skill"))
+    assert (told["skills"], bool(told["unfinished"])) == ([], True), "there is work, so it ends with 0"
+
+
+def test_a_night_for_one_skill_does_not_quietly_become_another_that_was_cut_off(sleeper: Sleeper, database):
+    sleeper.work()
+    first = sleeper.night()
+    (skill,) = (one["skill"] for one in first["skills"])
+    cut_off_before_the_end(database, sleeper.project)
+    told = CliRunner().invoke(app, ["run", "--skill", "another"])
+    assert told.exit_code == 4, told.output
+    assert f"night {first['night']} was cut off" in told.stderr
+    assert "skillopt-sleep run\n" in told.stderr
+    assert sleeper.night("--skill", skill)["night"] == first["night"]
+
+
+def test_a_night_for_a_skill_without_a_name_is_wrong_usage(sleeper: Sleeper):
+    sleeper.work()
+    sleeper.sleep("run", "--skill", "", expect=2)
 
 
 @pytest.mark.parametrize("ignored", [False, True])

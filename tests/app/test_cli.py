@@ -25,7 +25,7 @@ from tests.support.command import run_command
 from tests.support.transcripts import write_session
 
 COMMANDS = "demo run review apply reject snooze revert status harvest sessions tasks doctor".split()
-CONFIG = "show get set path".split()
+CONFIG = "show get set unset path".split()
 ESCAPE = "\x1b"
 
 
@@ -426,6 +426,21 @@ def test_no_color_is_heeded_on_a_terminal(sleeper: Sleeper):
         assert process.wait(timeout=30) == 0
         coloured = re.findall(rb"\x1b\[[0-9;]*3[0-9][0-9;]*m", shown)
         assert bool(coloured) is not quiet
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full disk to write to")
+@pytest.mark.parametrize("arguments", [["sessions"], ["sessions", "--json"], ["harvest"]])
+def test_a_full_disk_under_the_output_is_an_error_with_its_message(arguments, sleeper: Sleeper):
+    sleeper.work(days=2)
+    sleeper.sleep("harvest")
+    command = [sys.executable, "-m", "skillopt_sleep", *arguments]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, stdout=full, stderr=subprocess.PIPE, check=False, timeout=60
+        )
+    assert done.returncode == 1
+    assert b"error: the disk: No space left on device" in done.stderr
+    assert b"Exception ignored" not in done.stderr
 
 
 @pytest.mark.parametrize("arguments", [["sessions"], ["sessions", "--json"], ["config", "show"]])

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from skillopt_sleep.config import get_value, list_values, load, set_value
-from skillopt_sleep.errors import UsageError
+from skillopt_sleep.config import get_value, list_values, load, set_value, unset_value
+from skillopt_sleep.errors import NothingToDo, UsageError
 from skillopt_sleep.settings import Gate, Settings
 
 
@@ -182,3 +182,54 @@ def test_a_price_that_nobody_set_is_said(tmp_path: Path):
         get_value(tmp_path / "config.toml", "prices.gpt-9")
     with pytest.raises(UsageError):
         set_value(tmp_path / "config.toml", "prices.", "[1, 2]")
+
+
+@pytest.mark.parametrize(
+    ("agent", "key", "value"),
+    [
+        ("auto", "optimizer.model", "opnai:gpt-5"),
+        ("auto", "optimizer.model", ""),
+        ("auto", "judge.model", "local:no-such-model"),
+        ("chat", "target.model", "opnai:gpt-5"),
+    ],
+)
+def test_a_model_that_no_night_could_open_is_wrong_usage_when_it_is_set(agent, key, value, tmp_path: Path):
+    path = tmp_path / "config.toml"
+    set_value(path, "target.agent", agent)
+    before = path.read_text()
+    with pytest.raises(UsageError, match=f"^{key}: no "):
+        set_value(path, key, value)
+    assert path.read_text() == before
+
+
+def test_models_of_every_spelling_are_taken_whether_they_can_be_had_here_or_not(tmp_path: Path):
+    path = tmp_path / "config.toml"
+    for value in ("auto", "openai:gpt-5", "local:/not/there/yet.gguf", "local", "claude:opus"):
+        set_value(path, "optimizer.model", value)
+    set_value(path, "target.model", "opus")
+    with pytest.raises(UsageError, match=r"^target\.agent: no model is called 'opus'"):
+        set_value(path, "target.agent", "chat")
+    set_value(path, "target.agent", "claude_code")
+    set_value(path, "judge.model", "")
+
+
+@pytest.mark.parametrize("text", ["x = ", "x = [1,\n", "[gate]\nx"])
+def test_a_file_that_ends_within_a_setting_is_told_so(text: str, tmp_path: Path):
+    path = tmp_path / "config.toml"
+    path.write_text(text)
+    with pytest.raises(UsageError, match=r"is not TOML: it ends within a setting$"):
+        load(path)
+
+
+def test_unsetting_brings_the_default_back_and_leaves_the_rest_of_the_file(tmp_path: Path):
+    path = tmp_path / "config.toml"
+    gate = "# mine\n[gate]\nalpha = 9 # too much\n# few\nmin_tasks = 6\n"
+    path.write_text(f"{gate}[prices]\n'gpt-4.1' = [1, 2]\n")
+    value = unset_value(path, "gate.alpha")
+    assert value == get_value(tmp_path / "none.toml", "gate.alpha")
+    assert unset_value(path, "prices.gpt-4.1") is None
+    assert path.read_text() == "# mine\n[gate]\n# few\nmin_tasks = 6\n[prices]\n"
+    with pytest.raises(NothingToDo):
+        unset_value(path, "gate.alpha")
+    with pytest.raises(UsageError):
+        unset_value(path, "gate.alhpa")

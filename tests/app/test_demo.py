@@ -277,6 +277,28 @@ def test_a_model_that_is_not_known_is_told(model: str, said: str, monkeypatch: p
     assert_stopped(demo("--model", model), said)
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [("--model", "local:/no/such/model.gguf"), ("--model", "openai:gpt-5"), ("--agent", "claude_code")],
+)
+def test_what_no_demo_could_begin_with_leaves_the_last_one_as_it_was(arguments, root: Path, monkeypatch):
+    pretend(monkeypatch, runtime=True)
+    make_home(locate(), os.environ)
+    (root / "nights").mkdir()
+    assert demo(*arguments).exit_code == 1
+    assert (root / "nights").is_dir()
+
+
+def test_the_status_of_a_demos_home_advises_nothing_that_the_demo_forbids(root: Path, monkeypatch):
+    make_home(locate(), os.environ)
+    monkeypatch.setenv("SKILLOPT_SLEEP_HOME", str(root))
+    told = CliRunner().invoke(app, ["status"])
+    assert told.exit_code == 0, told.output
+    assert "next night none: this is the demo's home" in told.stdout
+    assert " install" not in told.stdout
+    assert " run" not in told.stdout
+
+
 def test_a_server_that_nobody_started_ends_the_demo_at_once_and_says_so():
     done = demo("--model", f"vllm:http://127.0.0.1:{find_free_port()}/v1#m")
     assert_stopped(done, "the target cannot be reached: 127.0.0.1:")

@@ -135,7 +135,8 @@ def test_what_cannot_be_meant_is_refused(sleeper: Sleeper, arguments: list[str],
 
 
 def test_nothing_harvested_and_nothing_fitting_are_told_apart(sleeper: Sleeper):
-    assert re.fullmatch(r"no sessions yet; to read them:\n  .* harvest\n", run("sessions").stderr)
+    advice = r"no sessions yet; to read them, and to see where .*:\n  .* harvest\n  .* doctor\n"
+    assert re.fullmatch(advice, run("sessions").stderr)
     assert run("sessions", "--json").stdout == "[]\n"
     assert "no recurring tasks yet" in run("tasks").stderr
     sleeper.work()

@@ -296,6 +296,8 @@ def test_a_dry_run_names_who_would_work(sleeper: Sleeper, model: ChatModel):
     report = sleeper.night("--dry-run")
     assert report["target"] == f"chat, model {model.spec}"
     assert (report["optimizer"], report["judge"]) == ("anthropic:claude-x", "ollama:j")
+    trouble = next(note for note in report["notes"] if note.startswith("no night could begin now: "))
+    assert "ANTHROPIC_API_KEY" in trouble
     text = sleeper.sleep("run", "--dry-run")
     assert f"- target: chat, model {model.spec}\n- optimizer: anthropic:claude-x\n- judge: ollama:j\n" in text
     sleeper.set(target_agent="command", target_command='["my-agent", "--fast"]', target_model="m1")

@@ -9,10 +9,13 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
+from typer.testing import CliRunner
 
+from skillopt_sleep.cli import app as cli
 from skillopt_sleep.cli.review import run_now
+from skillopt_sleep.desk import StoreDesk
 from skillopt_sleep.errors import AppError, UsageError
-from skillopt_sleep.paths import HOME_VARIABLE
+from skillopt_sleep.paths import HOME_VARIABLE, locate
 from skillopt_sleep.records import FileChange
 from skillopt_sleep.review.acting import resolve
 from skillopt_sleep.review.app import ReviewApp
@@ -20,6 +23,7 @@ from skillopt_sleep.review.dialogs import Choose, Confirm, Help
 from skillopt_sleep.review.diff_view import DiffView
 from skillopt_sleep.review.editing import edit_text
 from skillopt_sleep.review.keys import ACTIONS, list_keys, make_bindings, read_keys
+from skillopt_sleep.review.queue import Queue
 from skillopt_sleep.review.screenshot import settle
 from skillopt_staging.proposals import State
 from tests.app.test_review_app import screen_text, toasts
@@ -338,3 +342,14 @@ def test_a_night_at_once_takes_no_modules_from_the_project_it_is_asked_for_in(
         run_now("no-such-skill")
     assert not (tmp_path / "SPRUNG").exists()
     assert (project / "own/state.db").exists(), capfd.readouterr()
+
+
+@pytest.mark.parametrize("options", [(), ("--memory",)])
+async def test_one_that_was_applied_elsewhere_meanwhile_is_told_and_shown_so(options, staged):
+    async with review(StoreDesk(locate(), by="review")) as (app, press):
+        assert "1 waiting" in app.query_one(Queue).border_subtitle
+        CliRunner().invoke(cli, ["apply", staged.id, *options])
+        await press("a")
+        assert "is already applied" in " ".join(toasts(app))
+        assert app.query_one(Queue).border_subtitle == "0 waiting · 1 decided"
+        assert app.selected.state is State.APPLIED

@@ -8,6 +8,7 @@ from textual.widgets import Input, Static, TabbedContent
 
 from skillopt_gate.verdicts import Decision
 from skillopt_replay.tasks import Origin
+from skillopt_sleep.errors import UsageError
 from skillopt_sleep.records import EditEvidence
 from skillopt_sleep.review.app import ReviewApp
 from skillopt_sleep.review.dialogs import AskReason, Confirm, Help
@@ -28,8 +29,8 @@ def screen_text(app: ReviewApp) -> str:
 
 
 @asynccontextmanager
-async def review(desk: MemoryDesk, size=(120, 36)):
-    app = ReviewApp(desk, now=lambda: NOW)
+async def review(desk: MemoryDesk, size=(120, 36), **options):
+    app = ReviewApp(desk, now=lambda: NOW, **options)
     async with app.run_test(size=size, notifications=True) as pilot:
         await settle(pilot)
 
@@ -444,6 +445,23 @@ async def test_an_empty_queue_says_what_to_do_next():
     assert "next night" not in seen
 
 
+async def test_the_review_writes_commands_as_the_shell_that_started_it_takes_them(monkeypatch):
+    monkeypatch.setenv("SKILLOPT_SLEEP_HOME", "/h")
+    monkeypatch.setattr("skillopt_sleep.invocation.shutil.which", lambda name: f"/usr/bin/{name}")
+    async with review(MemoryDesk([])) as (app, press):
+        assert "SKILLOPT_SLEEP_HOME=/h skillopt-sleep run" in await press()
+        app.show_error(UsageError("no", hint="look: skillopt-sleep status"))
+        await press("R")
+        assert "look: SKILLOPT_SLEEP_HOME=/h skillopt-sleep status" in toasts(app)[-1]
+
+
+@pytest.mark.parametrize(("keys", "leaves"), [({}, "q"), ({"quit": "Q"}, "Q")])
+async def test_ctrl_c_tells_the_key_that_leaves(keys, leaves):
+    async with review(MemoryDesk(samples()), keys=keys) as (app, press):
+        await press("ctrl+c")
+        assert toasts(app) == [f"{leaves} leaves the review."]
+
+
 async def test_without_colour_signs_boxes_and_badges_still_tell_everything(monkeypatch):
     monkeypatch.setenv("NO_COLOR", "1")
     async with review(MemoryDesk(samples()), size=(120, 70)) as (app, press):
@@ -522,7 +540,7 @@ async def test_enter_goes_into_the_details_and_escape_back_to_the_list():
 async def test_the_command_palette_offers_the_decisions():
     async with review(MemoryDesk(samples())) as (app, press):
         names = {command.title for command in app.get_system_commands(app.screen)}
-        assert {"Decide: apply", "Decide: reject", "Decide: undo", "Hunks: pick"} <= names
+        assert {"Decide: apply", "Decide: reject", "Decide: undo", "Hunks: pick", "Hunks: next-hunk"} <= names
         await press("ctrl+p")
         assert app.screen.query(Input)
 

@@ -39,10 +39,15 @@ def locate(name: str, folder: Path, progress: Callable[[int, int], None]) -> Ent
     return found, found.stem, sha256
 
 
+def is_path(name: str) -> bool:
+    """Tell whether `name` is a model file's path, rather than a name of the table."""
+    return name.endswith(".gguf") or "/" in name or name.startswith("~")
+
+
 def look_up(name: str) -> Entry | Path:
     """Return what `name` means as `locate` does, without a digest. Raises Unavailable."""
     name = name.strip()
-    if not (name.endswith(".gguf") or "/" in name or name.startswith("~")):
+    if not is_path(name):
         return find_entry(name or DEFAULT)
     path = Path(name).expanduser()
     with _readable(path), path.open("rb") as stream:

@@ -15,8 +15,8 @@ from skillopt_replay.agents.clients import Client
 from skillopt_replay.errors import Unavailable
 from skillopt_replay.models.catalogue import Entry, Source
 from skillopt_replay.models.fetch import Progress, fetch
+from skillopt_replay.models.places import is_path, look_up, strip_logins
 from skillopt_replay.models.places import locate as locate_local
-from skillopt_replay.models.places import look_up, strip_logins
 from skillopt_replay.models.presets import ANTHROPIC, BY_NAME, PRESETS, Preset
 from skillopt_replay.models.prices import Price, find_price
 from skillopt_replay.models.servers import describe_server, locate_server, make_remedies
@@ -136,6 +136,15 @@ def check_model(spec: str, *, env: Mapping[str, str], prices: Mapping[str, Price
         return f"{spec} {CLIENTS[kind](env).version}"
     preset = ANTHROPIC if kind == ANTHROPIC.name else BY_NAME.get(kind)
     return describe_server(locate_server(preset, rest, env, prices=prices)) if preset else spec
+
+
+def check_spelling(spec: str) -> None:
+    """Raise Unavailable when there is no such kind of model, or no local one of that name."""
+    kind, _, rest = spec.strip().partition(":")
+    if kind not in _OPENERS:
+        raise _unknown(spec)
+    if kind == "local" and not is_path(rest.strip()):
+        look_up(rest)
 
 
 def _unknown(spec: str) -> Unavailable:
