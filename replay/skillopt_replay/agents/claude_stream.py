@@ -56,6 +56,7 @@ class StreamReader:
         self._text = ""
         self._replies = ReplyCount(price)
         self._thought = 0
+        self._read_so_far = 0
         self._refused = 0
         self._unheard = 0
         self._fault: Fault | None = None
@@ -149,6 +150,8 @@ class StreamReader:
         usage = to_usage(message.usage or Tokens())
         if self._replies.take(message.id, message.model, usage, said=said, helper=helper):
             self._owing = False
+            if not aside:
+                self._read_so_far = self._trace.given
         for block in blocks:
             if block.type == "text":
                 self._text = block.text
@@ -213,6 +216,7 @@ class StreamReader:
             lost=lost,
             asking=result is None and self._trace.idle,
             largest=largest,
+            unread=self._trace.given - self._read_so_far + self._thought,
             skipped=self._lines.skipped,
         )
 
