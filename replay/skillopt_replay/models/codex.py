@@ -220,15 +220,16 @@ class CodexModel:
     def _read(
         self, finished: process.Finished, log: LogReader, schema: Mapping[str, Any] | None, most: Usage
     ) -> Completion:
+        cuts = _count_cuts(finished.stdout)
         if finished.stopped:
             said = f"the model called tools it does not have, {log.meter.replies} times"
-            return self._failed(said, Fault.REPLY, finished.seconds, self._count(log, lost=1))
+            return self._failed(said, Fault.REPLY, finished.seconds, self._count(log, lost=1 + cuts))
         if finished.timed_out:
             said = f"no reply within {self._seconds:g} s"
-            return self._failed(said, Fault.NETWORK, finished.seconds, self._count(log, lost=1))
+            return self._failed(said, Fault.NETWORK, finished.seconds, self._count(log, lost=1 + cuts))
         text, usage, problem = "", None, ""
         # Where any reply came, the service was there: what broke off before may have been paid for.
-        cut = (log.unheard if log.meter.replies else 0) + _count_cuts(finished.stdout)
+        cut = cuts + (log.unheard if log.meter.replies else 0)
         for event in decode(finished.stdout):
             if event.item is not None and event.item.type == "agent_message":
                 text = event.item.text or ""
@@ -248,7 +249,7 @@ class CodexModel:
         if usage is None:
             said = (log.said or finished.stdout).strip()[-300:] or "it wrote nothing"
             error = f"codex ended with {finished.returncode} and no result: {said}"
-            return self._failed(error, guess_fault(None, said), finished.seconds, self._count(log, lost=1))
+            return self._failed(error, guess_fault(None, said), finished.seconds, self._count(log, lost=1 + cuts))
         usage = count_lost(fill_in(usage, most), self._priced(log.meter.largest), cut)
         return conclude(
             text, schema, model=self._model or "", usage=usage, seconds=finished.seconds, refused=log.refused

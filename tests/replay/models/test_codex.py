@@ -315,6 +315,16 @@ class TestWithTheRealClient:
         assert list((tmp_path / "w").iterdir()) == []
 
 
+async def test_replies_that_broke_off_before_it_was_out_of_time_count_as_one_that_came(program, tmp_path):
+    told = '2026-11-29T23:00:15.4Z  INFO codex_otel.trace_safe: event.name="codex.sse_event"'
+    log = f"{told} input_token_count=100 cached_token_count=60 output_token_count=7"
+    again = {"type": "error", "message": "Reconnecting... 1/5 (stream disconnected before completion: gone)"}
+    tell = f"print({log!r}, file=sys.stderr, flush=True); print({json.dumps(again)!r}, flush=True); "
+    client = program([], before=tell + "time.sleep(60)")
+    done = await CodexModel(client, seconds=2.0, work=tmp_path / "w").complete(ASK)
+    assert (done.fault, done.usage.tokens) == (Fault.NETWORK, 3 * 107)
+
+
 @pytest.mark.parametrize("is_cut", [False, True], ids=["asked once", "asked again"])
 async def test_a_call_cut_off_before_any_reply_made_one_request_which_does_not_pass_its_bound(
     program, tmp_path, is_cut
