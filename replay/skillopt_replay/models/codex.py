@@ -249,7 +249,9 @@ class CodexModel:
         if usage is None:
             said = (log.said or finished.stdout).strip()[-300:] or "it wrote nothing"
             error = f"codex ended with {finished.returncode} and no result: {said}"
-            return self._failed(error, guess_fault(None, said), finished.seconds, self._count(log, lost=1 + cuts))
+            return self._failed(
+                error, guess_fault(None, said), finished.seconds, self._count(log, lost=1 + cuts)
+            )
         usage = count_lost(fill_in(usage, most), self._priced(log.meter.largest), cut)
         return conclude(
             text, schema, model=self._model or "", usage=usage, seconds=finished.seconds, refused=log.refused
