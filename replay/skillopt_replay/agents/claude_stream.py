@@ -107,6 +107,7 @@ class StreamReader:
         elif event.type == "user" and event.message:
             self._replies.end(event.parent_tool_use_id)
             self._read_results(event.message)
+            self._trace.give(find_text(event.message))  # such as a skill that was loaded
             self._cut = event.is_synthetic and _CUT in find_text(event.message)
         elif event.type == "result":
             self._result = event

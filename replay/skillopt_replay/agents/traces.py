@@ -146,7 +146,7 @@ class Trace:
     ) -> None:
         """Add how a call ended; a key that is not known changes nothing."""
         self._under_way.discard(key)
-        self.given += len((output or error or "").encode("utf-8", "replace"))
+        self.give(output or error or "")
         call = self._calls.get(key)
         if call is None:
             return
@@ -158,6 +158,10 @@ class Trace:
             exit_code=exit_code if exit_code is not None else call.exit_code,
             output=self._keep(output) or call.output,
         )
+
+    def give(self, text: str) -> None:
+        """Note what the agent is given to read."""
+        self.given += len(text.encode("utf-8", "replace"))
 
     def _keep(self, text: str) -> str:
         kept = cut(text, min(MAX_TEXT, max(self._room, 0)))
