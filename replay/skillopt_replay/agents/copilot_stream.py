@@ -190,6 +190,7 @@ class StreamReader:
             self._denied.append(name)
         if end.tool_call_id in self._skill_calls and end.failure is None:
             self._loaded = True
+        self._trace.given += end.loaded
         self._trace.end(end.tool_call_id, error=end.failure, exit_code=end.exit_code, output=end.output)
 
     def _take_skill(self, event: Event) -> None:
