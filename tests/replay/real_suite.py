@@ -31,7 +31,7 @@ from typing import Any, ClassVar
 import psutil
 import pytest
 
-from skillopt_replay.agents import harness
+from skillopt_replay.agents import endings
 from skillopt_replay.agents.presence import find_absent
 from skillopt_replay.launchpad import Launchpad
 from skillopt_replay.ledger import MemoryLedger
@@ -349,8 +349,8 @@ class RealSuite:
 
     async def test_a_service_that_goes_silent_in_the_middle_is_missing_data(self, run, monkeypatch):
         # A short silence is told from a slow start, which on a busy machine may take most of so little time.
-        monkeypatch.setattr(harness, "_SLOW", 1.0)
-        monkeypatch.setattr(harness, "_SILENT_SHARE", 0.15)
+        monkeypatch.setattr(endings, "_SLOW", 1.0)
+        monkeypatch.setattr(endings, "_SILENT_SHARE", 0.15)
         rollout = await run("You will be left alone", seconds=7.0)
         assert (rollout.outcome, rollout.fault) == (Outcome.INFRASTRUCTURE, Fault.NETWORK), rollout.error
         assert len(rollout.calls) == 1

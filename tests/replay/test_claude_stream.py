@@ -350,6 +350,11 @@ def test_what_a_tool_or_a_skill_gave_and_what_was_thought_since_is_unread_until_
     assert read(*events[:3]).unread == 500
     assert read(*events).unread == 500 + 70 + 900
     assert read(*events, reply("m2", use("c2", "Bash", command="ls"))).unread == 0
+    media = [
+        {"type": kind, "source": {"type": "base64", "data": "A" * 9000}} for kind in ("image", "document")
+    ]
+    odd = [{"type": "document", "source": 7}, "text"]
+    assert read(*events[:2], outcome_of("c1", [*media, *odd])).unread == pytest.approx(5000 + 9000, abs=2)
 
 
 def test_replies_whose_service_tells_no_tokens_are_not_free():

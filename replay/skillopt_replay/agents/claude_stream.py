@@ -17,6 +17,7 @@ from skillopt_replay.agents.claude_events import (
     show_arguments,
     show_input,
     to_text,
+    weigh_media,
 )
 from skillopt_replay.agents.claude_usage import TOKEN_LETTERS, ReplyCount, Tokens, add_up, to_usage
 from skillopt_replay.agents.spending import Tally, find_excess, find_larger, share
@@ -178,6 +179,7 @@ class StreamReader:
             if block.tool_use_id in self._skill_calls and not block.is_error:
                 self._loaded = True
             output = to_text(block.content)
+            self._trace.given += weigh_media(block.content)
             error = (output or "error") if block.is_error else None
             self._trace.end(block.tool_use_id, error=error, exit_code=find_exit_code(error), output=output)
 
