@@ -31,12 +31,13 @@ from typing import Any, ClassVar
 import psutil
 import pytest
 
-from skillopt_replay.agents import harness
+from skillopt_replay.agents import endings
 from skillopt_replay.agents.presence import find_absent
 from skillopt_replay.launchpad import Launchpad
+from skillopt_replay.ledger import MemoryLedger
 from skillopt_replay.protocols import Agent, Limits
 from skillopt_replay.replay import replay
-from skillopt_replay.rollouts import Fault, Outcome
+from skillopt_replay.rollouts import Fault, Outcome, Rollout
 from skillopt_replay.sandbox import Sandbox
 from skillopt_replay.sandbox.reach import read_endpoint
 from skillopt_replay.skills import new_skill
@@ -348,8 +349,8 @@ class RealSuite:
 
     async def test_a_service_that_goes_silent_in_the_middle_is_missing_data(self, run, monkeypatch):
         # A short silence is told from a slow start, which on a busy machine may take most of so little time.
-        monkeypatch.setattr(harness, "_SLOW", 1.0)
-        monkeypatch.setattr(harness, "_SILENT_SHARE", 0.15)
+        monkeypatch.setattr(endings, "_SLOW", 1.0)
+        monkeypatch.setattr(endings, "_SILENT_SHARE", 0.15)
         rollout = await run("You will be left alone", seconds=7.0)
         assert (rollout.outcome, rollout.fault) == (Outcome.INFRASTRUCTURE, Fault.NETWORK), rollout.error
         assert len(rollout.calls) == 1
@@ -374,6 +375,29 @@ class RealSuite:
         assert rollout.outcome is Outcome.INFRASTRUCTURE, rollout.answer
         assert rollout.score is None
         assert rollout.untold or rollout.usage.tokens >= 1200
+
+    @pytest.mark.parametrize("is_killed", [True, False], ids=["killed by its tool", "cut off"])
+    async def test_what_its_tools_gave_counts_with_the_request_that_was_to_tell_it(
+        self, run, agent, server, is_killed
+    ):
+        later = f'setsid sh -c "sleep 3; {self.crash}" </dev/null >/dev/null 2>&1 &\n' * is_killed
+        command = f"{later}head -c 9000 /dev/zero | tr '\\0' x"
+        waits = do({"say": "Late."}, delay_s=30)
+        server.set_script({"plays": [play("be much", do({"shell": command}), waits)]})
+        asked, choose = [], server.script.choose
+        server.script.choose = lambda *turn: asked.append(choose(*turn)) or asked[-1]
+        ledger = MemoryLedger()
+        call = asyncio.ensure_future(
+            ledger.once("rollout", "1", agent.estimate, lambda: run("It will be much"), Rollout)
+        )
+        while not call.done() and (is_killed or len(asked) < 2):
+            await asyncio.sleep(0.05)
+        call.cancel()
+        await asyncio.wait([call])
+        [entry] = ledger.entries
+        assert entry.state == "failed"
+        # Two replies' worth, and the 9000 bytes which the second request held for the first time.
+        assert 2 * 1000 + 9000 <= entry.usage.tokens <= 2 * 2000 + 3 * 9000
 
     async def test_its_limit_on_turns_is_a_failed_run(self, run, server):
         rollout = await run("Go on for ever", turns=3)

@@ -343,6 +343,20 @@ def test_what_it_thinks_behind_closed_doors_counts_at_once_and_once():
     assert reader.tally().usage.tokens >= 5000
 
 
+def test_what_a_tool_or_a_skill_gave_and_what_was_thought_since_is_unread_until_a_reply_tells():
+    skill = {"type": "user", "message": {"role": "user", "content": [{"type": "text", "text": "s" * 70}]}}
+    thought = {"type": "system", "subtype": "thinking_tokens", "estimated_tokens_delta": 900}
+    events = [INIT, reply("m1", use("c1", "Bash", command="ls")), outcome_of("c1", "a" * 500), skill, thought]
+    assert read(*events[:3]).unread == 500
+    assert read(*events).unread == 500 + 70 + 900
+    assert read(*events, reply("m2", use("c2", "Bash", command="ls"))).unread == 0
+    media = [
+        {"type": kind, "source": {"type": "base64", "data": "A" * 9000}} for kind in ("image", "document")
+    ]
+    odd = [{"type": "document", "source": 7}, "text"]
+    assert read(*events[:2], outcome_of("c1", [*media, *odd])).unread == pytest.approx(5000 + 9000, abs=2)
+
+
 def test_replies_whose_service_tells_no_tokens_are_not_free():
     silent = reply("m1", say("A long word."))
     silent["message"]["usage"] = {"input_tokens": 0, "output_tokens": 0}

@@ -400,6 +400,24 @@ def test_requests_that_may_have_been_paid_for_without_a_reply_are_counted(events
     assert reading.largest.cost_usd == (pytest.approx(0.00124) if log else None)
 
 
+@pytest.mark.parametrize(
+    ("log", "unread"),
+    [
+        ((answered(), asked("exec_command")), 500),
+        ((answered(), asked("exec_command"), event("api_request")), 500),
+        ((answered(), asked("exec_command"), event("api_request"), answered()), 0),
+    ],
+    ids=["before it is asked", "asked", "told"],
+)
+def test_what_a_tool_gave_is_unread_until_the_reply_to_it_has_told(log, unread):
+    reader = StreamReader()
+    for line in (*START, *command("npm test", output="x" * 500)):
+        reader.feed(json.dumps(line).encode() + b"\n")
+    for entry in log:
+        reader.log.feed(entry.encode() + b"\n")
+    assert reader.finish().unread == unread
+
+
 def test_a_reply_that_declines_is_told_by_the_log_alone():
     declined = '2026-11-29T23:00:15.4Z DEBUG codex_api::sse::responses: unhandled responses event: "{}"'
     refused = declined.format("response.refusal.done")

@@ -519,6 +519,17 @@ def test_replies_whose_service_tells_no_tokens_are_not_free(spent, tmp_path):
         assert (reading.lost, reading.largest.tokens) == (lost, 0)
 
 
+def test_what_a_tool_or_a_skill_gave_is_unread_until_a_reply_after_the_next_has_come():
+    loaded = end("c2", "Loaded.", toolTelemetry={"metrics": {"skillContentLength": 70}})
+    events = [reply("I look."), end("c1", "a" * 500), loaded]
+    assert read(*events).unread == 500 + 7 + 70
+    # What the next one used itself is told once its own tools have ended.
+    assert read(*events, reply("I look.")).unread == 577
+    assert read(*events, reply("I look."), reply("Well.")).unread == 0
+    odd = end("c3", "b", toolTelemetry={"metrics": {"skillContentLength": "long"}})
+    assert read(reply("I look."), odd).unread == 1
+
+
 def test_a_request_that_nobody_refused_is_not_told_of(spent, tmp_path):
     (tmp_path / "telemetry.jsonl").write_text(span(10, 5) + span(0, 0))
     reader = StreamReader(spent=spent)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from skillopt_replay.agents.spending import Meter, count_lost, find_excess
+from skillopt_replay.agents.spending import Meter, count_lost, find_excess, let_grow
 from skillopt_replay.protocols import Limits
 from skillopt_replay.rollouts import Usage
 
@@ -46,6 +46,26 @@ def test_a_lost_request_counts_as_the_largest_reply_or_leaves_the_cost_unknown(u
     found = count_lost(usage, largest, lost)
     assert found == msgspec.structs.replace(counted, cost_usd=found.cost_usd)
     assert found.cost_usd == pytest.approx(counted.cost_usd)
+
+
+@pytest.mark.parametrize(
+    ("largest", "unread", "tokens", "usd"),
+    [
+        (Usage(60, 40, cost_usd=0.5), 0, 100, 0.5),
+        (Usage(60, 40, cost_usd=0.5), 300, 400, 2.0),
+        (Usage(60, 40, 900, cost_usd=0.5), 300, 1300, 2.0),
+        (Usage(60, 40), 300, 400, None),
+        (Usage(60, 40, cost_usd=0.5), 10**9, 5000, 4.0),
+        (Usage(60, 40, cost_usd=5.0), 10**9, 5000, 5.0),
+        (Usage(), 300, 0, None),
+    ],
+    ids=["nothing", "text", "none of it cached", "no price", "no end", "dear itself", "no reply yet"],
+)
+def test_what_a_request_had_to_read_besides_counts_with_it_up_to_what_a_run_may_use(
+    largest, unread, tokens, usd
+):
+    grown = let_grow(largest, unread, Limits(tokens=5000, usd=4.0))
+    assert (grown.tokens, grown.cost_usd) == (tokens, usd)
 
 
 @pytest.mark.parametrize("unpriced", [0, 1, 2])

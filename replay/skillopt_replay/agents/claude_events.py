@@ -9,6 +9,7 @@ import msgspec
 
 from skillopt_replay.agents.claude_usage import ModelTokens, Tokens
 
+_IMAGE_TOKENS = 5_000
 _EXIT = re.compile(r"(?:Error: )?Exit code (\d{1,10})\b")
 
 
@@ -104,3 +105,17 @@ def to_text(content: object) -> str:
         texts = [part.get("text", "") for part in content if isinstance(part, dict)]
         content = "\n".join(str(text) for text in texts)
     return str(content or "")
+
+
+def weigh_media(content: object) -> int:
+    """Return how many tokens the images and documents among what a tool told may be, at a guess.
+
+    An image is made smaller until it is no more than that; a document counts with its letters in base64.
+    """
+    total = 0
+    for part in content if isinstance(content, list) else []:
+        source = part.get("source") if isinstance(part, dict) else None
+        data = source.get("data") if isinstance(source, dict) else None
+        if isinstance(data, str):
+            total += min(len(data), _IMAGE_TOKENS) if part.get("type") == "image" else len(data)
+    return total

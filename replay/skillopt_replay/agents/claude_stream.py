@@ -17,6 +17,7 @@ from skillopt_replay.agents.claude_events import (
     show_arguments,
     show_input,
     to_text,
+    weigh_media,
 )
 from skillopt_replay.agents.claude_usage import TOKEN_LETTERS, ReplyCount, Tokens, add_up, to_usage
 from skillopt_replay.agents.spending import Tally, find_excess, find_larger, share
@@ -56,6 +57,7 @@ class StreamReader:
         self._text = ""
         self._replies = ReplyCount(price)
         self._thought = 0
+        self._read_so_far = 0
         self._refused = 0
         self._unheard = 0
         self._fault: Fault | None = None
@@ -106,6 +108,7 @@ class StreamReader:
         elif event.type == "user" and event.message:
             self._replies.end(event.parent_tool_use_id)
             self._read_results(event.message)
+            self._trace.give(find_text(event.message))  # such as a skill that was loaded
             self._cut = event.is_synthetic and _CUT in find_text(event.message)
         elif event.type == "result":
             self._result = event
@@ -149,6 +152,8 @@ class StreamReader:
         usage = to_usage(message.usage or Tokens())
         if self._replies.take(message.id, message.model, usage, said=said, helper=helper):
             self._owing = False
+            if not aside:
+                self._read_so_far = self._trace.given
         for block in blocks:
             if block.type == "text":
                 self._text = block.text
@@ -174,6 +179,7 @@ class StreamReader:
             if block.tool_use_id in self._skill_calls and not block.is_error:
                 self._loaded = True
             output = to_text(block.content)
+            self._trace.given += weigh_media(block.content)
             error = (output or "error") if block.is_error else None
             self._trace.end(block.tool_use_id, error=error, exit_code=find_exit_code(error), output=output)
 
@@ -213,6 +219,7 @@ class StreamReader:
             lost=lost,
             asking=result is None and self._trace.idle,
             largest=largest,
+            unread=self._trace.given - self._read_so_far + self._thought,
             skipped=self._lines.skipped,
         )
 

@@ -43,7 +43,8 @@ class LogReader:
     `meter` counts the model's replies so far, `failures` the requests that were refused, `unheard` those that
     came to nothing without a word of the service; `owing` says that it
     will be called again, to be told what its tools did; `denied` names refused tools; `refused` says that the
-    last reply declines; `said` is the end of what else was written.
+    last reply declines; `unread` are the bytes of `trace.given` that no reply has told of; `said` is the end
+    of what else was written.
     """
 
     def __init__(self, trace: Trace, price: Price | None = None) -> None:
@@ -51,6 +52,7 @@ class LogReader:
         self._price = price
         self._lines = Lines(self._read, max_line=_MAX_LINE)
         self._last_call = ("", "a tool")
+        self._sent = self._read_so_far = 0
         self.model = ""
         self.meter = Meter()
         self.failures = 0
@@ -59,6 +61,10 @@ class LogReader:
         self.denied: list[str] = []
         self.refused = False
         self.said = ""
+
+    @property
+    def unread(self) -> int:
+        return self._trace.given - self._read_so_far
 
     def feed(self, data: bytes) -> None:
         self._lines.feed(data)
@@ -89,6 +95,7 @@ class LogReader:
         event = fields.get("event.name", "")
         if event in ("codex.api_request", "codex.websocket_request"):
             self.owing = self.refused = False
+            self._sent = self._trace.given
             failed = "error.message" in fields
             # What came to nothing on web sockets is asked again without, and was not paid for.
             unheard = failed and event == "codex.api_request" and _STATUS not in fields
@@ -99,6 +106,7 @@ class LogReader:
             reply = _count(fields)
             cost = self._price(self.model, reply) if self._price else None
             self.meter.add(msgspec.structs.replace(reply, cost_usd=cost))
+            self._read_so_far = self._sent
         elif event in ("codex.tool_call_received", "codex.tool_result"):
             self.owing = True
             self._last_call = (fields.get("call_id", ""), fields.get("tool_name", "a tool"))

@@ -215,6 +215,7 @@ class StreamReader:
             lost=self._lost + self.log.meter.silent,
             asking=asking,
             largest=self.log.meter.largest,
+            unread=self.log.unread,
             skipped=self._lines.skipped,
         )
 

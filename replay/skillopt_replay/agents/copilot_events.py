@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+_MOST_LETTERS = 10_000_000  # more than any model reads
 # Older versions tell a command's exit status in its output only.
 _EXIT = re.compile(r"<(?:shellId: \S+ completed|exited) with exit code (-?\d{1,10})>\s*\Z")
 _SHELLS = frozenset({"bash", "powershell", "shell"})
@@ -74,6 +75,14 @@ class Shell(msgspec.Struct, frozen=True, rename="camel"):
     exit_code: int | None = None
 
 
+class _Sizes(msgspec.Struct, frozen=True, rename="camel"):
+    skill_content_length: float = 0
+
+
+class _Telemetry(msgspec.Struct, frozen=True):
+    metrics: _Sizes = _Sizes()
+
+
 class CallEnd(msgspec.Struct, frozen=True, rename="camel"):
     """`tool.execution_complete`; a command that failed is a success of its tool."""
 
@@ -82,6 +91,7 @@ class CallEnd(msgspec.Struct, frozen=True, rename="camel"):
     error: ToolError | None = None
     result: ToolResult | None = None
     shell_execution: Shell | None = None
+    tool_telemetry: Any = None
 
     @property
     def denied(self) -> bool:
@@ -90,6 +100,15 @@ class CallEnd(msgspec.Struct, frozen=True, rename="camel"):
     @property
     def output(self) -> str:
         return self.result.content if self.result else ""
+
+    @property
+    def loaded(self) -> int:
+        """The letters of a skill that was loaded, whose text is told nowhere."""
+        try:
+            told = msgspec.convert(self.tool_telemetry or {}, _Telemetry)
+        except msgspec.ValidationError:
+            return 0
+        return int(min(max(told.metrics.skill_content_length, 0), _MOST_LETTERS))
 
     @property
     def exit_code(self) -> int | None:

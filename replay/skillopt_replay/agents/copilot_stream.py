@@ -56,6 +56,7 @@ class StreamReader:
         self._model = ""
         self._text = ""
         self._turns = 0
+        self._sent = self._read_so_far = 0
         self._owing = False
         self._replied = False
         self._refusals = self._failures = self._unheard = 0
@@ -135,6 +136,8 @@ class StreamReader:
         if event.agent_id is not None:
             return  # helpers of the client speak to it, not to the user
         self._model = reply.model or self._model
+        # What this reply itself used is told once its tools have ended.
+        self._sent, self._read_so_far = self._trace.given, self._sent
         self._owing = bool(reply.tool_requests)
         if reply.chunk_index:
             self._text += reply.content
@@ -187,6 +190,7 @@ class StreamReader:
             self._denied.append(name)
         if end.tool_call_id in self._skill_calls and end.failure is None:
             self._loaded = True
+        self._trace.given += end.loaded
         self._trace.end(end.tool_call_id, error=end.failure, exit_code=end.exit_code, output=end.output)
 
     def _take_skill(self, event: Event) -> None:
@@ -236,6 +240,7 @@ class StreamReader:
             lost=self._lost + max(self._spent.meter.silent - self._failures, 0),
             asking=self._exit_code is None and self._asking,
             largest=self._spent.meter.largest,
+            unread=self._trace.given - self._read_so_far,
             skipped=self._lines.skipped,
         )
 

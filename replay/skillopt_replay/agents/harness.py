@@ -13,7 +13,7 @@ from skillopt_replay import process
 from skillopt_replay.agents.endings import conclude
 from skillopt_replay.agents.gate import Gate, Metered
 from skillopt_replay.agents.presence import find_absent
-from skillopt_replay.agents.spending import count_lost
+from skillopt_replay.agents.spending import count_lost, let_grow
 from skillopt_replay.agents.staying import Replaced, Staying
 from skillopt_replay.attempts import note_spent
 from skillopt_replay.bounds import Bounds
@@ -150,10 +150,10 @@ async def run_client(
                 )
             except asyncio.CancelledError:
                 if command != argv:
-                    _note_cut(reader, gate)
+                    _note_cut(reader, gate, run.limits)
                 raise
         silent = time.monotonic() - heard
-        reading = _read_out(reader, gate, is_gated=command != argv)
+        reading = _read_out(reader, gate, run.limits, is_gated=command != argv)
     except Replaced as error:
         return _failed(run, str(error), Fault.REPLACED, time.monotonic() - started)
     except OSError as error:
@@ -175,21 +175,22 @@ def _lay_out(private: Path, furnish: Callable[[Path], Launch], staying: Staying)
     return furnish(private)
 
 
-def _read_out(reader: Reader, gate: Gate, *, is_gated: bool) -> Reading:
+def _read_out(reader: Reader, gate: Gate, limits: Limits, *, is_gated: bool) -> Reading:
     reading = reader.finish()  # while the private folder is there: some clients tell more in its files
     # What went out and was never told of is paid for, as it may be: it was under way at the end, or a
     # tool of the run has kept the client from telling it.
     lost = reading.lost + max(reading.asking, gate.find_untold())
     if is_gated and not gate.was_asked:
         lost = 0  # nothing went out
-    return msgspec.structs.replace(reading, lost=lost)
+    largest = let_grow(reading.largest, reading.unread, limits)
+    return msgspec.structs.replace(reading, lost=lost, largest=largest)
 
 
-def _note_cut(reader: Reader, gate: Gate) -> None:
+def _note_cut(reader: Reader, gate: Gate, limits: Limits) -> None:
     """Say what a run that is cut off has used, where it tells that as it goes on."""
     if gate.was_asked and reader.tally().told is None:
         return
-    reading = _read_out(reader, gate, is_gated=True)
+    reading = _read_out(reader, gate, limits, is_gated=True)
     if reading.largest.tokens or not reading.lost:
         note_spent(_settle(reading))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -111,12 +112,29 @@ def share(usage: Usage, count: int) -> Usage:
     )
 
 
+def let_grow(largest: Usage, unread: int, limits: Limits) -> Usage:
+    """Return what a request may use that has so many bytes to read besides what the `largest` one did.
+
+    No token is shorter than a byte, and none of those comes from the cache. Never more for them than a run
+    may use in all.
+    """
+    if not unread or not largest.tokens:
+        return largest
+    most = math.inf if limits.tokens is None else max(limits.tokens - largest.tokens, 0)
+    tokens, usd = int(min(unread, most)), largest.cost_usd
+    if usd is not None:
+        # What came from the cache is the cheapest: without it, a token costs no less than a new one.
+        dearest = usd / max(largest.tokens - largest.cache_read_tokens, 1)
+        usd = max(usd, min(usd + tokens * dearest, math.inf if limits.usd is None else limits.usd))
+    return msgspec.structs.replace(largest, input_tokens=largest.input_tokens + tokens, cost_usd=usd)
+
+
 def count_lost(usage: Usage, largest: Usage, lost: int) -> Usage:
     """Return the usage with that of `lost` requests: paid for, as it may be, with no reply that told it.
 
-    Each counts as much as the `largest` reply did: a client that asks for a summary of what has grown too
-    long, for one, sends all of it, and may tell nothing of that. Where there was none nothing is known of
-    them; where its price is not, the cost in all is not either, and counts with the run's bound.
+    Each counts as much as the `largest` reply did (see `let_grow`): a client that asks for a summary of what
+    has grown too long, for one, sends all of it, and may tell nothing of that. Where there was none nothing
+    is known of them; where its price is not, the cost in all is not either, and counts with the run's bound.
     """
     if not lost:
         return usage

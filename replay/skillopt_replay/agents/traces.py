@@ -31,8 +31,9 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
     `replied`: the model answered at least once. `waiting_for_service`: it ended while it waited for the
     service. `idle`: no tool of its was under way, so that only the service could go on; `silent_s` are the
     seconds since it was heard last. `lost` requests were cut: they may have been paid for without a reply
-    that told what they used. `asking`: one was under way at the end. `largest` is what the
-    dearest reply used.
+    that told what they used. `asking`: one was under way at the end. `largest` is what the dearest reply
+    used; `unread` are the bytes that tools gave since the last reply that told what it used, and the tokens
+    thought since, where that is told as it goes on.
     `skill_loaded` is None when the agent does not tell. `denied` names the tools that were refused;
     `skipped` counts lines that could not be read.
     """
@@ -54,6 +55,7 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
     lost: int = 0
     asking: bool = False
     largest: Usage = Usage()
+    unread: int = 0
     skipped: int = 0
 
 
@@ -95,7 +97,10 @@ class Lines:
 
 
 class Trace:
-    """The calls and words of a run in their order; what is over the bounds is left out."""
+    """The calls and words of a run in their order; what is over the bounds is left out.
+
+    `given` are the bytes that its tools gave, what is left out of them included.
+    """
 
     def __init__(self) -> None:
         self._calls: dict[str, RolloutCall] = {}
@@ -103,6 +108,7 @@ class Trace:
         self._under_way: set[str] = set()
         self._room = MAX_TRACE
         self._room_for_commands = MAX_COMMANDS
+        self.given = 0
 
     @property
     def calls(self) -> tuple[RolloutCall, ...]:
@@ -140,6 +146,7 @@ class Trace:
     ) -> None:
         """Add how a call ended; a key that is not known changes nothing."""
         self._under_way.discard(key)
+        self.give(output or error or "")
         call = self._calls.get(key)
         if call is None:
             return
@@ -151,6 +158,10 @@ class Trace:
             exit_code=exit_code if exit_code is not None else call.exit_code,
             output=self._keep(output) or call.output,
         )
+
+    def give(self, text: str) -> None:
+        """Note what the agent is given to read."""
+        self.given += len(text.encode("utf-8", "replace"))
 
     def _keep(self, text: str) -> str:
         kept = cut(text, min(MAX_TEXT, max(self._room, 0)))

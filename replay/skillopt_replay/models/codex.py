@@ -122,6 +122,11 @@ class CodexModel:
         started = time.monotonic()
         system, prompt = render(messages)
         log = LogReader(Trace())
+        written = bytearray()
+
+        def keep(data: bytes) -> None:
+            written.extend(data[: max(_KEEP_BYTES - len(written), 0)])
+
         root = self._work or Path(tempfile.gettempdir())
         private = await asyncio.to_thread(make_folder, root, PRIVATE_PREFIX)
         try:
@@ -133,13 +138,13 @@ class CodexModel:
                 env=self._environment(private),
                 seconds=self._seconds,
                 stdin=prompt.encode("utf-8", "replace"),
-                keep_bytes=_KEEP_BYTES,
+                on_stdout=keep,
                 on_stderr=log.feed,
                 enough=lambda: log.owing and log.meter.replies >= _MOST_REPLIES,
             )
         except asyncio.CancelledError:
             log.finish()
-            if not (log.meter.replies or log.unheard):
+            if not (log.meter.replies or log.unheard or _count_cuts(written.decode("utf-8", "replace"))):
                 note_spent(self.bound(messages, schema=schema))  # its first request is all that was out
             raise
         except OSError as error:
@@ -147,6 +152,7 @@ class CodexModel:
         finally:
             await discard(private)
         log.finish()
+        finished = msgspec.structs.replace(finished, stdout=written.decode("utf-8", "replace"))
         most = self.bound(messages, schema=schema)
         return mask(self._read(finished, log, schema, most), self._credentials.secrets)
 
@@ -214,18 +220,17 @@ class CodexModel:
     def _read(
         self, finished: process.Finished, log: LogReader, schema: Mapping[str, Any] | None, most: Usage
     ) -> Completion:
+        cuts = _count_cuts(finished.stdout)
         if finished.stopped:
             said = f"the model called tools it does not have, {log.meter.replies} times"
-            return self._failed(said, Fault.REPLY, finished.seconds, self._count(log, lost=1))
+            return self._failed(said, Fault.REPLY, finished.seconds, self._count(log, lost=1 + cuts))
         if finished.timed_out:
             said = f"no reply within {self._seconds:g} s"
-            return self._failed(said, Fault.NETWORK, finished.seconds, self._count(log, lost=1))
+            return self._failed(said, Fault.NETWORK, finished.seconds, self._count(log, lost=1 + cuts))
         text, usage, problem = "", None, ""
         # Where any reply came, the service was there: what broke off before may have been paid for.
-        cut = log.unheard if log.meter.replies else 0
+        cut = cuts + (log.unheard if log.meter.replies else 0)
         for event in decode(finished.stdout):
-            if event.type == "error":
-                cut += is_cut(read_retry(event.message) or "")
             if event.item is not None and event.item.type == "agent_message":
                 text = event.item.text or ""
             if event.type == "turn.completed" and event.usage is not None:
@@ -244,7 +249,9 @@ class CodexModel:
         if usage is None:
             said = (log.said or finished.stdout).strip()[-300:] or "it wrote nothing"
             error = f"codex ended with {finished.returncode} and no result: {said}"
-            return self._failed(error, guess_fault(None, said), finished.seconds, self._count(log, lost=1))
+            return self._failed(
+                error, guess_fault(None, said), finished.seconds, self._count(log, lost=1 + cuts)
+            )
         usage = count_lost(fill_in(usage, most), self._priced(log.meter.largest), cut)
         return conclude(
             text, schema, model=self._model or "", usage=usage, seconds=finished.seconds, refused=log.refused
@@ -274,3 +281,9 @@ class CodexModel:
         return Completion(
             text="", model=self._model or "", seconds=seconds, error=error[:700], fault=fault, usage=usage
         )
+
+
+def _count_cuts(output: str) -> int:
+    """Return how often a reply broke off, and was asked for again."""
+    errors = (event for event in decode(output) if event.type == "error")
+    return sum(is_cut(read_retry(event.message) or "") for event in errors)

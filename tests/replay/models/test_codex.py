@@ -15,7 +15,7 @@ import tomlkit
 
 from skillopt_replay.agents.clients import Client, Credentials
 from skillopt_replay.agents.codex_cli import find_codex
-from skillopt_replay.errors import Unavailable
+from skillopt_replay.errors import CeilingReached, Unavailable
 from skillopt_replay.ledger import MemoryLedger
 from skillopt_replay.models.codex import _MOST_REPLIES, CodexModel
 from skillopt_replay.models.prices import Price
@@ -315,12 +315,25 @@ class TestWithTheRealClient:
         assert list((tmp_path / "w").iterdir()) == []
 
 
+async def test_replies_that_broke_off_before_it_was_out_of_time_count_as_one_that_came(program, tmp_path):
+    told = '2026-11-29T23:00:15.4Z  INFO codex_otel.trace_safe: event.name="codex.sse_event"'
+    log = f"{told} input_token_count=100 cached_token_count=60 output_token_count=7"
+    again = {"type": "error", "message": "Reconnecting... 1/5 (stream disconnected before completion: gone)"}
+    tell = f"print({log!r}, file=sys.stderr, flush=True); print({json.dumps(again)!r}, flush=True); "
+    client = program([], before=tell + "time.sleep(60)")
+    done = await CodexModel(client, seconds=2.0, work=tmp_path / "w").complete(ASK)
+    assert (done.fault, done.usage.tokens) == (Fault.NETWORK, 3 * 107)
+
+
+@pytest.mark.parametrize("is_cut", [False, True], ids=["asked once", "asked again"])
 async def test_a_call_cut_off_before_any_reply_made_one_request_which_does_not_pass_its_bound(
-    program, tmp_path
+    program, tmp_path, is_cut
 ):
     waiting = tmp_path / "waiting"
     wait = f"pathlib.Path({str(waiting)!r}).touch(); time.sleep(60)"
-    model = CodexModel(program([], before=wait), work=tmp_path / "w")
+    again = {"type": "error", "message": "Reconnecting... 1/5 (stream disconnected before completion: gone)"}
+    tell = f"print({json.dumps(again)!r}, flush=True); "
+    model = CodexModel(program([], before=tell * is_cut + wait), work=tmp_path / "w")
     most = model.bound(ASK)
     ledger = MemoryLedger(max_tokens=2 * most.tokens)
     call = asyncio.ensure_future(ledger.once("optimizer", "1", most, lambda: model.complete(ASK), Completion))
@@ -338,4 +351,8 @@ async def test_a_call_cut_off_before_any_reply_made_one_request_which_does_not_p
         return Completion(text="", model="m", usage=Usage(input_tokens=1, cost_usd=0.0), seconds=0.0)
 
     another = ledger.once("optimizer", "2", most, answer, Completion)
-    await another
+    if is_cut:
+        with pytest.raises(CeilingReached):
+            await another
+    else:
+        await another
