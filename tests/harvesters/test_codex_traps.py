@@ -251,6 +251,20 @@ def test_where_the_client_says_whose_a_text_is_that_decides(rollout):
     assert session.turns[0].skills == ("greet",)
 
 
+def test_what_a_program_puts_into_the_history_between_turns_was_not_said(rollout):
+    r = rollout()
+    r.prompt("first")
+    r.answer("Done.")
+    outside = {"turn_id": "auto-compact-1", "content_item_kinds": ["unknown"]}
+    r.given("put in", internal_chat_message_metadata_passthrough=outside)
+    r.given("put in, too", role="assistant", internal_chat_message_metadata_passthrough=outside)
+    own = {"turn_id": "auto-compact-1", "content_item_kinds": ["user.text"]}
+    r.given("second", internal_chat_message_metadata_passthrough=own)
+    session = r.read()
+    assert session.prompts == ("first", "second")
+    assert session.turns[0].answer == "Done."
+
+
 def test_events_that_are_not_the_users_words_open_no_turn(rollout):
     r = rollout()
     r.event("user_message", message="rules", kind="user_instructions")
