@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from skillopt_harvesters import Kind, Signal
 from skillopt_harvesters.sources.codex.words import find_words
-from tests.harvesters.rollouts import Rollout, read_session
+from tests.harvesters.rollouts import Rollout, read_in_pieces, read_session
 
 INJECTED = [
     "<environment_context>\n  <cwd>/home/user/project</cwd>\n</environment_context>",
@@ -249,6 +249,21 @@ def test_where_the_client_says_whose_a_text_is_that_decides(rollout):
     session = r.read()
     assert session.prompts == ("write it",)
     assert session.turns[0].skills == ("greet",)
+
+
+def test_damage_to_a_record_that_repeats_another_is_told_however_the_file_grew(rollout):
+    r = rollout()
+    context = {"turn_id": r.begin(), "cwd": "/home/user/project", "model": "m", "sandbox": {"writes": True}}
+    r.add("turn_context", context)
+    grown = len(r.lines)
+    r.add("turn_context", context)
+    r.lines[-1] = r.lines[-1].replace(b'"sandbox":', b'"sandbox"F')
+    r.prompt("first")
+    lines = [line.rstrip(b"\n") + b"\n" for line in r.lines]
+    whole, cut = b"".join(lines), len(b"".join(lines[:grown]))
+    r.path.parent.mkdir(parents=True, exist_ok=True)
+    skipped = [read_in_pieces(r.path, whole, cuts).session.skipped for cuts in ([], [cut])]
+    assert skipped == [1, 1]
 
 
 def test_what_a_program_puts_into_the_history_between_turns_was_not_said(rollout):
