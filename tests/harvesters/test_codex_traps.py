@@ -266,6 +266,19 @@ def test_damage_to_a_record_that_repeats_another_is_told_however_the_file_grew(r
     assert skipped == [1, 1]
 
 
+def test_a_sum_of_tokens_counts_that_a_broken_record_told_before(rollout):
+    r = rollout()
+    r.prompt("first")
+    r.spend(1000, 50)
+    r.answer("Done.")
+    r.spend(500, 20)
+    broken = r.lines[-1].replace(b'"info":', b'"info"F')
+    assert broken != r.lines[-1]
+    r.lines.insert(-1, broken)
+    session = r.read()
+    assert (session.tokens.input, session.tokens.output, session.skipped) == (1500, 70, 1)
+
+
 def test_what_a_program_puts_into_the_history_between_turns_was_not_said(rollout):
     r = rollout()
     r.prompt("first")

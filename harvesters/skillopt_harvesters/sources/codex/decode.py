@@ -63,8 +63,9 @@ class Repeats:
         start = line.find(_TOTAL)
         total = line[start : line.find(b"}", start)] if start > 0 else b""
         same = bool(total) and total == self._total
-        # What a torn record says is not counted, so that the next one that says it is.
-        self._total = total if line.endswith(b"}}") else b""
+        # What a torn or broken record says is not counted, so that the next one that says it is.
+        if not same:
+            self._total = total if line.endswith(b"}}") and is_json(line) else b""
         return same
 
     def note_context(self, context: records.Context) -> None:
