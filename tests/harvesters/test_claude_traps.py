@@ -264,6 +264,28 @@ def test_what_another_programs_tool_calls_a_refusal_is_one_only_if_the_client_sa
     assert (Signal.REFUSAL in turn.signals) is bool(words)
 
 
+@pytest.mark.parametrize(
+    ("decision", "is_refused"),
+    [
+        ({"decision": "reject", "source": "user_reject", "reasonCode": "unknown"}, True),
+        ({"decision": "reject", "source": "config", "reasonCode": "unknown"}, False),
+        ({"decision": "accept", "source": "user_temporary", "grantScope": "once"}, False),
+        ("user_reject", False),
+        (None, False),
+    ],
+)
+def test_a_call_that_the_user_refused_in_an_app_is_refused_whatever_the_result_says(
+    transcript, read, decision, is_refused
+):
+    t = transcript()
+    t.user("write the notes")
+    t.agent({"type": "tool_use", "id": "t1", "name": "Write", "input": {"file_path": "/n.txt"}})
+    result = {"type": "tool_result", "tool_use_id": "t1", "content": "Use b.txt instead", "is_error": True}
+    t.user([result], toolDenialKind="permission-rule", permissionDecision=decision)
+    turn = read(t).turns[0]
+    assert (Signal.REFUSAL in turn.signals, turn.refusals) == (is_refused, ())
+
+
 def test_a_skill_the_agent_calls_is_no_command_of_the_users(transcript, read):
     t = transcript()
     t.user("make a report")

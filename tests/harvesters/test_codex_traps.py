@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from skillopt_harvesters import Kind, Signal
 from skillopt_harvesters.sources.codex.words import find_words
-from tests.harvesters.rollouts import Rollout, read_session
+from tests.harvesters.rollouts import Rollout, read_in_pieces, read_session
 
 INJECTED = [
     "<environment_context>\n  <cwd>/home/user/project</cwd>\n</environment_context>",
@@ -249,6 +249,48 @@ def test_where_the_client_says_whose_a_text_is_that_decides(rollout):
     session = r.read()
     assert session.prompts == ("write it",)
     assert session.turns[0].skills == ("greet",)
+
+
+def test_damage_to_a_record_that_repeats_another_is_told_however_the_file_grew(rollout):
+    r = rollout()
+    context = {"turn_id": r.begin(), "cwd": "/home/user/project", "model": "m", "sandbox": {"writes": True}}
+    r.add("turn_context", context)
+    grown = len(r.lines)
+    r.add("turn_context", context)
+    r.lines[-1] = r.lines[-1].replace(b'"sandbox":', b'"sandbox"F')
+    r.prompt("first")
+    lines = [line.rstrip(b"\n") + b"\n" for line in r.lines]
+    whole, cut = b"".join(lines), len(b"".join(lines[:grown]))
+    r.path.parent.mkdir(parents=True, exist_ok=True)
+    skipped = [read_in_pieces(r.path, whole, cuts).session.skipped for cuts in ([], [cut])]
+    assert skipped == [1, 1]
+
+
+def test_a_sum_of_tokens_counts_that_a_broken_record_told_before(rollout):
+    r = rollout()
+    r.prompt("first")
+    r.spend(1000, 50)
+    r.answer("Done.")
+    r.spend(500, 20)
+    broken = r.lines[-1].replace(b'"info":', b'"info"F')
+    assert broken != r.lines[-1]
+    r.lines.insert(-1, broken)
+    session = r.read()
+    assert (session.tokens.input, session.tokens.output, session.skipped) == (1500, 70, 1)
+
+
+def test_what_a_program_puts_into_the_history_between_turns_was_not_said(rollout):
+    r = rollout()
+    r.prompt("first")
+    r.answer("Done.")
+    outside = {"turn_id": "auto-compact-1", "content_item_kinds": ["unknown"]}
+    r.given("put in", internal_chat_message_metadata_passthrough=outside)
+    r.given("put in, too", role="assistant", internal_chat_message_metadata_passthrough=outside)
+    own = {"turn_id": "auto-compact-1", "content_item_kinds": ["user.text"]}
+    r.given("second", internal_chat_message_metadata_passthrough=own)
+    session = r.read()
+    assert session.prompts == ("first", "second")
+    assert session.turns[0].answer == "Done."
 
 
 def test_events_that_are_not_the_users_words_open_no_turn(rollout):

@@ -52,7 +52,16 @@ def is_refused(record: records.Record) -> bool:
         record.tool_use_result == "User rejected tool use"
         or records.decode_any(record.tool_denial_kind) == "user-rejected"
         or isinstance(records.decode_any(record.user_feedback), str)
+        or is_declined(record)
     )
+
+
+def is_declined(record: records.Record) -> bool:
+    """Whether the user refused a call where an app or an editor asked, whatever that told the agent."""
+    if record.permission_decision is records.NULL:
+        return False
+    decision = records.decode_any(record.permission_decision)
+    return isinstance(decision, dict) and decision.get("source") == "user_reject"
 
 
 def has_ended_well(outcome: object) -> bool:

@@ -142,6 +142,7 @@ class Record(msgspec.Struct, frozen=True, rename="camel", kw_only=True, gc=False
     origin: msgspec.Raw = NULL
     user_feedback: msgspec.Raw = NULL
     tool_denial_kind: msgspec.Raw = NULL
+    permission_decision: msgspec.Raw = NULL
     interrupted_by_shutdown: bool | None = None
     interrupted_message_id: str | None = None
     turn_position: Position | None = None

@@ -90,6 +90,9 @@ class Results:
         refusal = words.find_refusal(
             records.join_text(block.content), feedback if isinstance(feedback, str) else None
         )
+        if refusal is None and evidence.is_declined(record):
+            # Whose words the result is then, the user's or those of what asked, is not told.
+            refusal = words.Refusal("")
         if not refusal:
             return
         is_told = evidence.is_refused(record)

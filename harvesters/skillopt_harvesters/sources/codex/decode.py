@@ -10,7 +10,7 @@ import msgspec
 
 from skillopt_harvesters.fitting import fit
 from skillopt_harvesters.lines import decode_leniently
-from skillopt_harvesters.salvage import salvage
+from skillopt_harvesters.salvage import is_json, salvage
 from skillopt_harvesters.sources.codex import records
 from skillopt_harvesters.sources.codex.records import NULL
 
@@ -63,8 +63,9 @@ class Repeats:
         start = line.find(_TOTAL)
         total = line[start : line.find(b"}", start)] if start > 0 else b""
         same = bool(total) and total == self._total
-        # What a torn record says is not counted, so that the next one that says it is.
-        self._total = total if line.endswith(b"}}") else b""
+        # What a torn or broken record says is not counted, so that the next one that says it is.
+        if not same:
+            self._total = total if line.endswith(b"}}") and is_json(line) else b""
         return same
 
     def note_context(self, context: records.Context) -> None:
@@ -94,7 +95,10 @@ class Route(msgspec.Struct, frozen=True, gc=False):
     def is_noise(self, line: bytes, repeats: Repeats) -> bool:
         """Tell whether a whole line can be passed over. A torn record may have another one behind it."""
         noise = self.decode is None if self.skim is None else self.skim(line, repeats)
-        return bool(noise) and line.endswith(b"}}") and line.find(_NEXT, 1) < 0
+        if not noise or not line.endswith(b"}}") or line.find(_NEXT, 1) >= 0:
+            return False
+        # What repeats another record is known in the same reading alone, and damage is told in any.
+        return self.skim is None or is_json(line)
 
     def read(self, line: bytes, time: str) -> Record | None:
         """Return the record on a line; None when it needs patience."""

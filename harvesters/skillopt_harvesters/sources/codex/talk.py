@@ -21,6 +21,8 @@ _LISTED_SKILL = re.compile(
 _SKILL_LIST = "### Available skills"
 _MAX_SKILLS = 1000
 _TEXTS = frozenset({"input_text", "text", "Text"})
+# The client's name for a turn that was not begun.
+_NO_TURN = "auto-compact-"
 _CLIENT_SAYS = frozenset({"Compact task completed", "<EXTERNAL SESSION IMPORTED>"})
 
 
@@ -35,6 +37,9 @@ class Talk:
         self.fresh = 0
 
     def take_message(self, message: records.Message, record: Record) -> None:
+        told = message.internal_chat_message_metadata_passthrough
+        if told and _is_put_in(told):
+            return
         texts = [part.text for part in message.content or () if part.text]
         if message.role == "assistant":
             self._take_words(texts, GIVEN, record)
@@ -42,7 +47,6 @@ class Talk:
         for text in texts:
             if _SKILL_LIST in text:
                 self._note_skills(text)
-        told = message.internal_chat_message_metadata_passthrough
         self.turns.pass_turn(told.turn_id if told else None)
         if message.role == "user":
             words = find_words(*split_parts(message))
@@ -168,6 +172,11 @@ class Talk:
         for match in _LISTED_SKILL.finditer(text, text.find(_SKILL_LIST)):
             if len(offered) < _MAX_SKILLS:
                 offered[match["name"]] = None
+
+
+def _is_put_in(told: records.Kinds) -> bool:
+    """Tell whether a program put a message into the history between turns: nobody typed or answered it."""
+    return (told.turn_id or "").startswith(_NO_TURN) and {*(told.content_item_kinds or ())} == {"unknown"}
 
 
 def _is_given(parts: list[records.Part] | None) -> bool:
