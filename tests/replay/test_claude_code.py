@@ -7,6 +7,7 @@ import json
 import socket
 import sys
 import time
+from collections.abc import Awaitable
 from pathlib import Path
 
 import psutil
@@ -22,6 +23,7 @@ from skillopt_replay.rollouts import Fault, Outcome, Rollout
 from skillopt_replay.sandbox.none import NoSandbox
 from skillopt_replay.skill_files import SkillFile
 from skillopt_replay.skills import Skill, new_skill
+from tests.support.cutting import cut_off
 
 SKILL = new_skill("heron-greet", "Use when greeting somebody.", "Say HERON.")
 
@@ -272,6 +274,31 @@ def ask():
 )
 
 
+@pytest.fixture
+async def make_asking_agent(tmp_path, confined):
+    """Make an agent whose client sends requests to a service, and tells what its script says of them."""
+
+    async def answer(reader, writer):
+        await reader.readline()
+        writer.write(b"yes\n")
+        writer.close()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+
+    def make(script: str) -> ClaudeCode:
+        program = tmp_path / "program" / "claude"
+        program.parent.mkdir()
+        program.write_text(ASKING.format(script=script))
+        program.chmod(0o755)
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        cli = find_claude({"ANTHROPIC_API_KEY": "sk-fake", "ANTHROPIC_BASE_URL": url}, program)
+        assert cli is not None
+        return ClaudeCode(cli, confined)
+
+    async with server:
+        yield make
+
+
 @pytest.mark.parametrize(
     ("script", "tokens", "is_untold"),
     [
@@ -292,25 +319,9 @@ def ask():
     ],
 )
 async def test_a_request_that_went_out_is_never_free(
-    make_task, workspace, confined, tmp_path, script, tokens, is_untold
+    make_asking_agent, make_task, workspace, script, tokens, is_untold
 ):
-    program = tmp_path / "program" / "claude"
-    program.parent.mkdir()
-    program.write_text(ASKING.format(script=script))
-    program.chmod(0o755)
-
-    async def answer(reader, writer):
-        await reader.readline()
-        writer.write(b"yes\n")
-        writer.close()
-
-    server = await asyncio.start_server(answer, "127.0.0.1", 0)
-    async with server:
-        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-        env = {"ANTHROPIC_API_KEY": "sk-fake", "ANTHROPIC_BASE_URL": url}
-        cli = find_claude(env, program)
-        assert cli is not None
-        rollout = await ClaudeCode(cli, confined).run(make_task(), None, workspace, Limits(seconds=20))
+    rollout = await make_asking_agent(script).run(make_task(), None, workspace, Limits(seconds=20))
     assert (rollout.usage.tokens, rollout.untold) == (tokens, is_untold), rollout
 
 
@@ -320,44 +331,16 @@ async def test_a_request_that_went_out_is_never_free(
     ids=["one told in part and another", "one told in part", "none told", "none asked"],
 )
 async def test_a_run_that_is_cut_off_counts_with_what_it_told_and_what_was_under_way(
-    make_task, workspace, confined, tmp_path, script, tokens
+    make_asking_agent, make_task, workspace, script, tokens
 ):
-    program = tmp_path / "program" / "claude"
-    program.parent.mkdir()
     waiting = workspace / "waiting"
-    program.write_text(
-        ASKING.format(script=f"{script}open({str(waiting)!r}, 'x'); import time; time.sleep(60)")
-    )
-    program.chmod(0o755)
+    agent = make_asking_agent(f"{script}open({str(waiting)!r}, 'x'); import time; time.sleep(60)")
+    ledger = MemoryLedger()
 
-    async def answer(reader, writer):
-        await reader.readline()
-        writer.write(b"yes\n")
-        writer.close()
+    def run() -> Awaitable[Rollout]:
+        return agent.run(make_task(), None, workspace, Limits(seconds=30))
 
-    server = await asyncio.start_server(answer, "127.0.0.1", 0)
-    async with server:
-        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-        cli = find_claude({"ANTHROPIC_API_KEY": "sk-fake", "ANTHROPIC_BASE_URL": url}, program)
-        assert cli is not None
-        agent = ClaudeCode(cli, confined)
-        ledger = MemoryLedger()
-        run = asyncio.ensure_future(
-            ledger.once(
-                "rollout",
-                "1",
-                agent.estimate,
-                lambda: agent.run(make_task(), None, workspace, Limits(seconds=30)),
-                Rollout,
-            )
-        )
-        while not waiting.exists():
-            await asyncio.sleep(0.01)
-            assert not run.done(), run.result()
-        await asyncio.sleep(0.1)  # what it told before is read
-        run.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await run
+    await cut_off(ledger.once("rollout", "1", agent.estimate, run, Rollout), waiting)
     [entry] = ledger.entries
     assert entry.state == "failed"
     assert entry.usage.tokens == (agent.estimate.tokens if tokens is None else tokens)

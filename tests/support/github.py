@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import http.client
 import json
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from tests.support.account_service import AccountService, Handler
 
 HOSTS = ("github.com", "api.github.com", "api.githubcopilot.com")
 _ACCOUNT = {
@@ -25,51 +24,31 @@ _MODEL = {
 }  # fmt: skip
 
 
-class GitHub:
-    """Listens at `port` for all of its hosts; `asked` holds the path and body of each request."""
+class GitHub(AccountService):
+    """All of its hosts; `asked` holds the path and body of each request."""
 
     def __init__(self, model_port: int) -> None:
         self.asked: list[tuple[str, bytes]] = []
         outer = self
 
-        class Handler(BaseHTTPRequestHandler):
-            def log_message(self, *_: object) -> None:
-                pass
-
+        class Answers(Handler):
             def do_GET(self) -> None:
                 outer.asked.append((self.path, b""))
                 if "copilot_internal/user" in self.path:
-                    self._answer(200, json.dumps(_ACCOUNT).encode())
+                    self.answer(200, json.dumps(_ACCOUNT).encode())
                 elif self.path.startswith("/models"):
-                    self._answer(200, json.dumps({"object": "list", "data": [_MODEL]}).encode())
+                    self.answer(200, json.dumps({"object": "list", "data": [_MODEL]}).encode())
                 elif self.path.endswith("/enabled"):
-                    self._answer(200, b'{"enabled": true}')
+                    self.answer(200, b'{"enabled": true}')
                 else:
-                    self._answer(404, b'{"message": "Not Found"}')
+                    self.answer(404, b'{"message": "Not Found"}')
 
             def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers["Content-Length"]))
+                body = self.read_body()
                 outer.asked.append((self.path, body))
-                if not self.path.endswith("/chat/completions"):
-                    return self._answer(404, b'{"message": "Not Found"}')
-                asking = http.client.HTTPConnection("127.0.0.1", model_port)
-                asking.request("POST", f"/v1{self.path}", body, {"Content-Type": "application/json"})
-                with asking.getresponse() as reply:
-                    said, kind = reply.read(), reply.getheader("Content-Type", "")
-                asking.close()
-                return self._answer(reply.status, said, kind)
+                if self.path.endswith("/chat/completions"):
+                    self.pass_on(model_port, f"/v1{self.path}", body)
+                else:
+                    self.answer(404, b'{"message": "Not Found"}')
 
-            def _answer(self, status: int, body: bytes, kind: str = "application/json") -> None:
-                self.send_response(status)
-                self.send_header("Content-Type", kind)
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.port = self._server.server_address[1]
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
-
-    def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
+        super().__init__(Answers)

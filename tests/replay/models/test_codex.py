@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import sys
@@ -20,7 +19,8 @@ from skillopt_replay.ledger import MemoryLedger
 from skillopt_replay.models.codex import _MOST_REPLIES, CodexModel
 from skillopt_replay.models.prices import Price
 from skillopt_replay.protocols import Completion, Message
-from skillopt_replay.rollouts import Fault, Usage
+from skillopt_replay.rollouts import Fault
+from tests.support.cutting import ask_once_more, cut_off
 from tests.support.scripted_model_server import MockModelServer
 
 PROGRAM = os.environ.get("SKILLOPT_TEST_CODEX", "")
@@ -336,23 +336,11 @@ async def test_a_call_cut_off_before_any_reply_made_one_request_which_does_not_p
     model = CodexModel(program([], before=tell * is_cut + wait), work=tmp_path / "w")
     most = model.bound(ASK)
     ledger = MemoryLedger(max_tokens=2 * most.tokens)
-    call = asyncio.ensure_future(ledger.once("optimizer", "1", most, lambda: model.complete(ASK), Completion))
-    while not waiting.exists():
-        await asyncio.sleep(0.01)
-        assert not call.done(), call.result()
-    await asyncio.sleep(0.1)  # what it told before is read
-    call.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await call
+    await cut_off(ledger.once("optimizer", "1", most, lambda: model.complete(ASK), Completion), waiting)
     assert ledger.spent == most
     assert list((tmp_path / "w").iterdir()) == []
-
-    async def answer() -> Completion:
-        return Completion(text="", model="m", usage=Usage(input_tokens=1, cost_usd=0.0), seconds=0.0)
-
-    another = ledger.once("optimizer", "2", most, answer, Completion)
     if is_cut:
         with pytest.raises(CeilingReached):
-            await another
+            await ask_once_more(ledger, most)
     else:
-        await another
+        await ask_once_more(ledger, most)
