@@ -91,6 +91,14 @@ class _Thread:
         self.steps.append(Step(turn, reply))
         self.places.append(index)
 
+    def lets_stand(self, place: int) -> bool:
+        """Whether the user went on without a word against what a step's turn ended with."""
+        if Signal.INTERRUPTION in self.steps[place].turn.signals:
+            return False
+        if place + 1 < len(self.steps):
+            return self.steps[place + 1].reply not in {Reply.CORRECTION, Reply.UNCLEAR}
+        return self.again is None
+
     def judge(self) -> Judgement:
         return judge(self.steps, asked_again=self.again is not None)
 
@@ -237,15 +245,17 @@ def _find_lessons(session: str, thread: _Thread) -> Iterator[Lesson]:
     ran = [call.command for turn in thread.turns for call in turn.tool_calls if call.command]
     attempt = Attempt()
     stopped = False
-    for index, step in zip(thread.places, thread.steps, strict=True):
+    for place, (index, step) in enumerate(zip(thread.places, thread.steps, strict=True)):
         origin = (session, max(index, 0))
         turn, reply = step.turn, step.reply
+        accepted = turn.answer if thread.lets_stand(place) else ""
         if reply is Reply.CORRECTION or (stopped and reply is Reply.UNCLEAR):
-            yield from find_lessons(turn.prompt, origin, attempt, ran, directed=True)
+            yield from find_lessons(turn.prompt, origin, attempt, ran, accepted, directed=True)
         elif stopped and reply in {Reply.ASK, Reply.ADDITION}:
-            yield from find_lessons(turn.prompt, origin, attempt, ran, directed=False)
+            yield from find_lessons(turn.prompt, origin, attempt, ran, accepted, directed=False)
         for words in turn.refusals:
-            yield from find_lessons(words, origin, attempt.until_refused(turn, words), ran, directed=True)
+            before = attempt.until_refused(turn, words)
+            yield from find_lessons(words, origin, before, ran, accepted, directed=True)
         attempt = attempt.plus(turn)
         stopped = Signal.INTERRUPTION in turn.signals or (stopped and not turn.prompt)
     if thread.again:

@@ -56,7 +56,8 @@ class Lesson(msgspec.Struct, frozen=True, kw_only=True):
     `is_command` when it is about what the agent ran or called, and not about what it wrote. `whole_answer`
     when the unwanted fragment is all the agent had answered. `checks` is empty when the fragments cannot be
     looked for: commands, tools and literal text can, plain words only when the agent's answer really had
-    them ("tabs, not spaces" is a matter of style unless the answer speaks of spaces).
+    them ("tabs, not spaces" is a matter of style unless the answer speaks of spaces), and no text that the
+    answer lacks which the user then let stand.
     """
 
     correction: Correction
@@ -67,15 +68,28 @@ class Lesson(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def find_lessons(
-    words: str, origin: tuple[str, int], attempt: Attempt, later: Sequence[str] = (), *, directed: bool
+    words: str,
+    origin: tuple[str, int],
+    attempt: Attempt,
+    later: Sequence[str] = (),
+    accepted: str = "",
+    *,
+    directed: bool,
 ) -> Iterable[Lesson]:
     """Yield what the user's words teach. `origin` is their session and turn.
 
     The agent's and the tools' words only qualify them. `later` are the commands the agent ran when it had
-    been told: they show that a fragment is a command.
+    been told: they show that a fragment is a command. `accepted` is the answer that the user then let stand.
     """
     for correction in find_corrections(words, directed=directed):
-        yield _qualify(correction, Origin(*origin, correction.quote), attempt, [*attempt.commands, *later])
+        lesson = _qualify(correction, Origin(*origin, correction.quote), attempt, [*attempt.commands, *later])
+        yield msgspec.structs.replace(lesson, checks=()) if _is_refuted(lesson, accepted) else lesson
+
+
+def _is_refuted(lesson: Lesson, accepted: str) -> bool:
+    """Whether a right answer lacks what is looked for: `get_user_name`, where snake_case was wanted."""
+    right = Attempt(answer=accepted)
+    return not lesson.is_command and any(was_met(check, right) is False for check in lesson.checks)
 
 
 def _qualify(correction: Correction, origin: Origin, attempt: Attempt, ran: Sequence[str]) -> Lesson:

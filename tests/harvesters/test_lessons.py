@@ -49,6 +49,25 @@ def test_a_tool_instead_of_a_command_and_the_other_way_round():
 
 
 @pytest.mark.parametrize(
+    ("before", "words", "after"),
+    [
+        ("def getUserName(): ...", "no, use snake_case not camelCase", "def get_user_name(): ..."),
+        ("Here it is in prose: we met.", "no, bullets instead of prose", "- we met"),
+        ("x = 'a', with double quotes", "no, use single quotes not double quotes", "x = 'a'"),
+        ("Indented by 4 spaces.", "no, use tabs not spaces", "done"),
+        ("getJson(function(){})", "use async/await, not callbacks", "await getJson()"),
+        ("48 miles", "it should be `48.28`", "48.3"),
+    ],
+)
+def test_what_a_right_answer_lacks_is_not_looked_for(before, words, after):
+    assert checks_of(turn("Write it", before), turn(words, after)) == []
+    wrong = [turn("Write it", before), turn(words, after), turn("no, that's still wrong", "sorry")]
+    assert checks_of(*wrong), "nobody took that answer for right"
+    named = "snake_case bullets single quotes tabs async/await `48.28`"
+    assert checks_of(turn("Write it", before), turn(words, named)), "this one has it"
+
+
+@pytest.mark.parametrize(
     ("words", "command"),
     [
         ("don't run git push", "git push"),
@@ -69,11 +88,11 @@ def test_a_check_that_the_recorded_session_failed_or_met_is_marked_so():
     ran_both = turn("install the packages", ran=[("pnpm install", 0), ("npm test", 0)])
     assert [c.met_before for c in checks_of(ran_both, turn("no, use pnpm, not npm"))] == [True, False]
     wrote = turn("which command adds httpx?", "pip install httpx")
-    assert brief(checks_of(wrote, turn("No, use `uv add`, not `pip install`."))) == [
+    assert brief(checks_of(wrote, turn("No, use `uv add`, not `pip install`.", "uv add httpx"))) == [
         (Contains, "uv add", False, False),
         (Contains, "pip install", True, False),
     ]
-    assert brief(checks_of(turn("Convert 30 miles", "48"), turn("No, 48.28, not 48"))) == [
+    assert brief(checks_of(turn("Convert 30 miles", "48"), turn("No, 48.28, not 48", "48.28"))) == [
         (Exact, "48.28", False, False)
     ]
 

@@ -187,7 +187,7 @@ def test_no_judge_is_wanted_where_code_can_check(sessions):
             [
                 ("user", "format the module parser"), ("agent", "done"),
                 ("user", "No, tabs instead of spaces"), ("agent", "done"),
-                ("user", "No, use `black`, not `yapf`"), ("agent", "done"),
+                ("user", "No, use `black`, not `yapf`"), ("agent", "formatted with black"),
             ],
             [("user", "format the module lexer"), ("agent", "done")],
         )
