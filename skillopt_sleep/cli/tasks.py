@@ -182,7 +182,8 @@ def _tell_missing(members: list[Task]) -> str:
     if checkable and not usable:
         return "; only a model could judge these, and none is set (judge.model)"
     missing = math.ceil(settings.gate.min_tasks / GATE_SHARE) - len(usable)
-    if missing <= 0:
+    sides = [task.split for task in usable]
+    if missing <= 0 or (sides.count("gate") >= settings.gate.min_tasks and "train" in sides):
         return ""
     judged = len(checkable) - len(usable)
     if not judged:

@@ -51,6 +51,10 @@ def uninstall(
         removed += gone.files
     lines = ["removed:", *(f"  {name}" for name in removed)] if removed else ["there was nothing"]
     lines += [f"you had edited it, and your version is kept: {copy}" for copy in kept]
+    if purge:
+        lines.append(
+            "applied skills stay, and so do branches in your projects; how to end those is in the README"
+        )
     show(
         {"removed": removed, "kept": [str(copy) for copy in kept]},
         as_json=as_json,
@@ -83,23 +87,17 @@ def _purge(paths: Paths, manager: Manager) -> tuple[list[str], list[Path]]:
     from skillopt_sleep.clients import find_home
     from skillopt_sleep.plugin import remove_guides
     from skillopt_sleep.service.installing import uninstall as take_out
-    from skillopt_sleep.service.purging import list_kept, purge
+    from skillopt_sleep.service.purging import list_edited, list_kept, purge
 
     there = list_kept(paths)
     removed: list[str] = []
-    kept: list[Path] = []
     with _hold_all(paths, manager, is_used=bool(there)):
-        try:
-            gone, kept = take_out(paths, manager)
-            removed += gone.files
-        except NothingToDo:
-            pass
-        for guide in remove_guides(os.environ, find_home(os.environ), paths.data):
-            removed.append(guide.path)
-            kept += [Path(guide.kept)] if guide.kept else []
+        with suppress(NothingToDo):
+            removed += take_out(paths, manager)[0].files
+        removed += [guide.path for guide in remove_guides(os.environ, find_home(os.environ), paths.data)]
         # What holding it has made is no loss to tell of.
-        removed += [str(path) for path in purge(paths, spare=kept) if path in there]
-    return removed, kept
+        removed += [str(path) for path in purge(paths) if path in there]
+    return removed, list_edited(paths)
 
 
 @contextmanager

@@ -61,6 +61,15 @@ class Backends:
     executor: Executor
     judge: ChatModel | None = None
 
+    def list_unpriced(self) -> list[str]:
+        """Return the kinds of calls whose price is not known."""
+        paid: dict[str, Agent | ChatModel | None] = {
+            "rollout": self.agent,
+            "optimizer": self.optimizer,
+            "judge": self.judge,
+        }
+        return [kind for kind, one in paid.items() if one is not None and one.estimate.cost_usd is None]
+
     @property
     def identity(self) -> str:
         """Who runs the tasks and who judges them: what evidence holds for."""

@@ -76,9 +76,12 @@ async def teach(plan: SkillPlan, bench: Bench) -> Lesson:
     valid = sum(record["rollout_n"] for record in first)
     passed = sum(record["rollout_hard"] * record["rollout_n"] for record in first)
     whole = valid == len(plan.train) * bench.settings.training.samples
+    note = explain(history, learning_rate=bench.settings.training.learning_rate)
+    if not candidates and any(record["race"]["lost"] for record in history):
+        note += f"; what they said and how each run went: {folder}"
     return Lesson(
         candidates=candidates,
-        note=explain(history, learning_rate=bench.settings.training.learning_rate),
+        note=note,
         before=passed / valid if valid else None,
         settled=whole and passed == valid,
     )
@@ -148,7 +151,7 @@ def explain(history: Sequence[Mapping[str, Any]], *, learning_rate: int) -> str:
     problems = "; ".join(record["problems"][:3])
     reasons = {
         "; ".join(dict.fromkeys(race["told"])): bool(race["told"]) and not race["n_won"],
-        f"{race['n_won']} of {raced} candidates beat the incumbent on the train tasks": raced > 0,
+        f"{race['n_won']} of {raced} candidates did better on the train tasks than what is there": raced > 0,
         "nothing to learn: every train task already passes": record["rollout_hard"] >= 1.0,
         "the learning rate is 0: no edit may be made": learning_rate < 1,
         "nothing to learn from: no failed task rests on words the user typed": not record["n_minibatches"],

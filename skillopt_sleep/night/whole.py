@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import shutil
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 import msgspec
@@ -95,7 +95,9 @@ async def whole_night(
             plan = renew(plan, agent=agent, answering=find_last_identity(connection))
             if not plan.skills:
                 return _make_report(plan, "nothing", settings)
-            forecast = _forecast(connection, settings, plan, backends.executor.slots)
+            forecast = _forecast(
+                connection, settings, plan, backends.executor.slots, unpriced=backends.list_unpriced()
+            )
             listen(Event(stage=NOTE, detail=describe_forecast(forecast)))
             plan = msgspec.structs.replace(plan, forecast=forecast)
         night = unfinished[0] if unfinished else begin_night(connection, plan, plan.splits).id
@@ -105,8 +107,19 @@ async def whole_night(
         return await run_night(connection, paths, settings, backends, night, plan, listen=listen)
 
 
-def _forecast(connection: sqlite3.Connection, settings: Settings, plan: Plan, slots: int) -> Forecast:
+def _forecast(
+    connection: sqlite3.Connection,
+    settings: Settings,
+    plan: Plan,
+    slots: int,
+    *,
+    unpriced: Collection[str] = (),
+) -> Forecast:
+    """Return it; the calls of late may be another's, so those of `unpriced` kinds tell no dollars."""
     typical = {kind: read_typical(connection, kind) for kind in ("rollout", "optimizer", "judge")}
+    for kind in unpriced:
+        if lately := typical[kind]:
+            typical[kind] = msgspec.structs.replace(lately, usd=None)
     return make_forecast(plan, settings, typical, slots=slots, month_usd=read_month(connection))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from skillopt_replay.folders import remove_tree
@@ -22,12 +22,12 @@ _DATA = (
     "daemon.json",
     "service*.json",
     "service.xml",
-    "service-edited-*",
-    "guide-edited-*",
     "guides.json",
 )
 _CACHE = ("replays", "models", "copilot", "demo", "run.lock", "run.json", "decisions.json")
 _LOG = ("*.log", "*.log.*")
+# What the user wrote into files of ours, which were to be removed or written anew.
+_EDITED = ("service-edited-*", "guide-edited-*")
 
 
 def list_kept(paths: Paths) -> list[Path]:
@@ -38,12 +38,17 @@ def list_kept(paths: Paths) -> list[Path]:
     return list(dict.fromkeys(found))
 
 
-def purge(paths: Paths, spare: Collection[Path] = ()) -> list[Path]:
-    """Remove it but for `spare`, and the folders that are empty then; return what was removed.
+def list_edited(paths: Paths) -> list[Path]:
+    """Return the copies of files of ours that the user had edited, which no purge removes."""
+    return list(_find(paths.data, _EDITED))
+
+
+def purge(paths: Paths) -> list[Path]:
+    """Remove it, and the folders that are empty then; return what was removed.
 
     Raises AppError.
     """
-    kept = [path for path in list_kept(paths) if path not in spare]
+    kept = list_kept(paths)
     for path in kept:
         try:
             if path.is_dir() and not path.is_symlink():

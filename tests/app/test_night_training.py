@@ -143,7 +143,9 @@ def test_an_edit_that_did_harm_in_the_race_is_remembered_with_how_much(
     model.obeys = lambda request: request.package not in known
     sleeper.set(training_tasks=4)
     report = sleeper.night()
-    assert report["skills"][0]["note"] == "0 of 1 candidates beat the incumbent on the train tasks"
+    said, _, where = report["skills"][0]["note"].partition("; what they said and how each run went: ")
+    assert said == "0 of 1 candidates did better on the train tasks than what is there"
+    assert any(RULE in path.read_text() for path in Path(where).rglob("*.json*"))
     (rejected,) = read_rejected_edits(database, str(sleeper.project / LIVE))
     assert (rejected.content, rejected.effect) == (RULE, -0.5)
     asked = len(model.optimizer_requests)

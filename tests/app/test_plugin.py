@@ -73,7 +73,7 @@ def test_what_the_user_edited_in_the_guide_is_kept_and_said(deed: str, of: str, 
     assert f"you had edited it, and your version is kept: {kept}" in done.stdout
     assert not path.exists() or path.read_text() == write_guide(os.environ)
     assert invoke("uninstall", "--purge", "--yes").exit_code == 0
-    assert not kept.exists()
+    assert kept.read_text() == mine, "no purge takes what the user wrote"
 
 
 def write_as_another_version() -> str:

@@ -90,6 +90,11 @@ def test_a_purge_keeps_what_it_takes_from_the_user_and_says_where(managers: Fake
     assert sorted(Path(copy).read_text() for copy in told["kept"]) == sorted(mine.values())
     assert sorted(map(str, locate().data.rglob("*"))) == sorted(told["kept"])
     assert {str(unit), str(guide)} <= set(told["removed"])
+    again = invoke("uninstall", "--purge", "--yes")
+    assert again.exit_code == 0, again.output
+    for copy in told["kept"]:
+        assert f"your version is kept: {copy}" in again.stdout
+        assert Path(copy).exists()
 
 
 def test_a_purge_removes_what_it_has_shown_before(managers: FakeManagers, private_home: Path):
