@@ -49,7 +49,7 @@ class StreamReader:
         self, skill_names: Collection[str] = (), *, price: Price | None = None, max_line: int = 4_000_000
     ) -> None:
         self._skill_names = frozenset(skill_names)
-        self._lines = Lines(self._read, max_line=max_line)
+        self._lines = Lines(self._read, max_line=max_line, pass_over=self._pass_over)
         self._model = ""
         self._trace = Trace()
         self._skill_calls: set[str] = set()
@@ -95,6 +95,11 @@ class StreamReader:
         """Take note that the run is stopped; see Metered."""
         if self._result is None:
             self._excess = self._excess or why
+
+    def _pass_over(self, length: int) -> None:
+        # So long is only what a tool gave, such as a document.
+        self._replies.end(None)
+        self._trace.given += length
 
     def _read(self, line: bytes) -> bool:
         try:
