@@ -72,8 +72,9 @@ def over(*events: dict, tokens: int) -> bool:
 def test_a_request_that_nobody_refused_is_not_told_of():
     reader = StreamReader()
     feed(reader, INIT, RETRY, {**RETRY, "error_status": None, "error": "unknown"})
+    feed(reader, {**RETRY, "error_status": 504})
     tally = reader.tally()
-    assert (tally.told, tally.unheard) == (1, 1)
+    assert (tally.told, tally.unheard) == (1, 2)
 
 
 @pytest.mark.parametrize("piece", [0, 1, 7, 4096])

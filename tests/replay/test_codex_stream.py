@@ -256,13 +256,15 @@ def test_what_a_helper_with_a_model_of_unknown_price_asks_for_is_not_free():
 def test_a_request_that_nobody_refused_is_not_told_of():
     refused = {"error.message": '"http 500"', "http.response.status_code": "500"}
     silent = {"error.message": '"error sending request"'}
+    late = {"error.message": '"http 504"', "http.response.status_code": "504"}
     log = (
         event("api_request", **refused),
         event("api_request", **silent),
+        event("api_request", **late),
         event("websocket_request", **silent),
     )
     tally = feed(*START, log=log).tally()
-    assert (tally.told, tally.unheard) == (2, 1)
+    assert (tally.told, tally.unheard) == (2, 2)
 
 
 def test_a_last_answer_over_the_limit_is_not_taken_away():

@@ -22,7 +22,7 @@ from skillopt_replay.agents.claude_events import (
 from skillopt_replay.agents.claude_usage import TOKEN_LETTERS, ReplyCount, Tokens, add_up, to_usage
 from skillopt_replay.agents.spending import Tally, find_excess, find_larger, share
 from skillopt_replay.agents.traces import MAX_ERROR, Lines, Reading, Trace
-from skillopt_replay.faults import guess_fault
+from skillopt_replay.faults import GAVE_UP, guess_fault
 from skillopt_replay.rollouts import Fault, Outcome, Usage
 
 if TYPE_CHECKING:
@@ -132,7 +132,8 @@ class StreamReader:
             self._retrying = True
             self._fault = guess_fault(event.error_status, event.error or "")
             self._lost += self._fault is Fault.CUT
-            if event.error_status is None and self._fault is not Fault.CUT:
+            is_told = event.error_status not in {None, *GAVE_UP}
+            if not is_told and self._fault is not Fault.CUT:
                 self._unheard += 1
             else:
                 self._refused += 1

@@ -13,6 +13,7 @@ import msgspec
 
 from skillopt_replay.agents.spending import Meter
 from skillopt_replay.agents.traces import MAX_ERROR, Lines
+from skillopt_replay.faults import GAVE_UP
 from skillopt_replay.rollouts import Usage
 
 if TYPE_CHECKING:
@@ -107,7 +108,11 @@ class LogReader:
             self._sent = self._given
             failed = "error.message" in fields
             # What came to nothing on web sockets is asked again without, and was not paid for.
-            unheard = failed and event == "codex.api_request" and _STATUS not in fields
+            unheard = (
+                failed
+                and event == "codex.api_request"
+                and (_STATUS not in fields or _number(fields, _STATUS) in GAVE_UP)
+            )
             self.unheard += unheard
             self.failures += failed and not unheard
         elif event == "codex.sse_event" and "input_token_count" in fields:
