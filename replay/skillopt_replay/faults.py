@@ -122,6 +122,8 @@ _STATUSES = {
     501: Fault.REPLY,
     505: Fault.REPLY,
 }
+# A gateway that stopped waiting for a reply, or lost it, refused nothing: it may be paid for all the same.
+GAVE_UP = frozenset({504, 520, 524})
 _STATUS = re.compile(r"\bstatus:? (\d{3})\b")
 
 

@@ -320,8 +320,13 @@ class RealSuite:
         if (passing.get("headers")) is not None:
             assert rollout.seconds > 1.0, "no sooner than it was asked to"
 
-    async def test_a_request_that_was_dropped_counts_as_much_as_a_reply(self, run, server):
-        once = play("greet", {"drop": True}, max_uses=1)
+    @pytest.mark.parametrize(
+        "lost",
+        [{"drop": True}, error(504, "api_error", "Gateway Timeout")],
+        ids=["dropped", "given up by a gateway"],
+    )
+    async def test_a_request_whose_reply_was_lost_counts_as_much_as_a_reply(self, run, server, lost):
+        once = play("greet", lost, max_uses=1)
         server.set_script({"plays": [{**once, "name": "once"}, play("greet", do({"say": "HERON at last"}))]})
         rollout = await run()
         assert (rollout.outcome, rollout.answer) == (Outcome.FINISHED, "HERON at last"), rollout.error

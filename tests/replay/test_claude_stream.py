@@ -72,8 +72,9 @@ def over(*events: dict, tokens: int) -> bool:
 def test_a_request_that_nobody_refused_is_not_told_of():
     reader = StreamReader()
     feed(reader, INIT, RETRY, {**RETRY, "error_status": None, "error": "unknown"})
+    feed(reader, {**RETRY, "error_status": 504})
     tally = reader.tally()
-    assert (tally.told, tally.unheard) == (1, 1)
+    assert (tally.told, tally.unheard) == (1, 2)
 
 
 @pytest.mark.parametrize("piece", [0, 1, 7, 4096])
@@ -355,6 +356,18 @@ def test_what_a_tool_or_a_skill_gave_and_what_was_thought_since_is_unread_until_
     ]
     odd = [{"type": "document", "source": 7}, "text"]
     assert read(*events[:2], outcome_of("c1", [*media, *odd])).unread == pytest.approx(5000 + 9000, abs=2)
+
+
+@pytest.mark.parametrize("piece", [0, 700])
+def test_what_a_tool_gave_in_a_line_too_long_to_be_read_is_unread_as_well(piece):
+    document = {"type": "document", "source": {"type": "base64", "data": "A" * 9000}}
+    events = [INIT, reply("m1", use("c1", "Read", file_path="a.pdf")), outcome_of("c1", [document])]
+    assert read(*events, piece=piece, max_line=5000).unread >= 9000
+    more = reply("m2", use("c2", "Bash", command="ls"))
+    assert read(*events, more, piece=piece, max_line=5000).unread == 0
+    reader = StreamReader(max_line=5000)
+    feed(reader, *events)
+    assert reader.tally().told == 1
 
 
 def test_replies_whose_service_tells_no_tokens_are_not_free():

@@ -256,13 +256,15 @@ def test_what_a_helper_with_a_model_of_unknown_price_asks_for_is_not_free():
 def test_a_request_that_nobody_refused_is_not_told_of():
     refused = {"error.message": '"http 500"', "http.response.status_code": "500"}
     silent = {"error.message": '"error sending request"'}
+    late = {"error.message": '"http 504"', "http.response.status_code": "504"}
     log = (
         event("api_request", **refused),
         event("api_request", **silent),
+        event("api_request", **late),
         event("websocket_request", **silent),
     )
     tally = feed(*START, log=log).tally()
-    assert (tally.told, tally.unheard) == (2, 1)
+    assert (tally.told, tally.unheard) == (2, 2)
 
 
 def test_a_last_answer_over_the_limit_is_not_taken_away():
@@ -416,6 +418,30 @@ def test_what_a_tool_gave_is_unread_until_the_reply_to_it_has_told(log, unread):
     for entry in log:
         reader.log.feed(entry.encode() + b"\n")
     assert reader.finish().unread == unread
+
+
+@pytest.mark.parametrize(
+    ("told", "unread"),
+    [
+        ({"tool_name": "exec_command", "output_length": 9117}, 9117),
+        ({"tool_name": "exec_command", "output_length": 300}, 500),
+        ({"tool_name": "view_image", "output_length": 35}, 10_035),
+        ({"tool_name": "exec_command", "output_length": 10**12}, 1 << 20),
+        ({"tool_name": "exec_command", "output_length": "-5"}, 500),
+        ({"tool_name": "exec_command"}, 500),
+    ],
+    ids=["goes on", "told by both", "an image", "made up", "no number", "an older version"],
+)
+def test_what_a_command_gave_that_goes_on_is_unread_as_the_log_tells(told, unread):
+    reader = StreamReader()
+    for line in (*START, *command("npm test", output="x" * 500)):
+        reader.feed(json.dumps(line).encode() + b"\n")
+    log = [answered(), event("tool_result", **told), event("api_request")]
+    for entry in log:
+        reader.log.feed(entry.encode() + b"\n")
+    assert reader.log.unread == unread
+    reader.log.feed(answered().encode() + b"\n")
+    assert reader.finish().unread == 0
 
 
 def test_a_reply_that_declines_is_told_by_the_log_alone():

@@ -533,10 +533,11 @@ def test_what_a_tool_or_a_skill_gave_is_unread_until_a_reply_after_the_next_has_
 def test_a_request_that_nobody_refused_is_not_told_of(spent, tmp_path):
     (tmp_path / "telemetry.jsonl").write_text(span(10, 5) + span(0, 0))
     reader = StreamReader(spent=spent)
-    for line in (event("model.call_start"), refusal(429), event("model.call_start"), refusal()):
-        reader.feed(json.dumps(line).encode() + b"\n")
+    for told in (refusal(429), refusal(), refusal(504)):
+        for line in (event("model.call_start"), told):
+            reader.feed(json.dumps(line).encode() + b"\n")
     tally = reader.tally()
-    assert (tally.told, tally.unheard) == (1, 1)
+    assert (tally.told, tally.unheard) == (1, 2)
 
 
 @pytest.mark.parametrize(

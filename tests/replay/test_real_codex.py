@@ -134,6 +134,15 @@ class TestCodex(RealSuite):
         assert plays_of(server) == ["obey"]
         assert (rollout.skill_loaded, rollout.calls) == (True, ())
 
+    async def test_what_a_command_gave_that_goes_on_counts_with_the_request_that_was_cut_off(
+        self, run, server
+    ):
+        asked = {"cmd": "head -c 9000 /dev/zero | tr '\\0' x; sleep 60", "yield_time_ms": 500}
+        waits = do({"say": "Late."}, delay_s=30)
+        server.set_script({"plays": [play("watch", do({"tool": "exec_command", "input": asked}), waits)]})
+        rollout = await run("Please watch it", seconds=6.0)
+        assert 2 * 1000 + 9000 <= rollout.usage.tokens <= 2 * 2000 + 2 * 9000
+
     async def test_without_project_settings_nothing_of_the_project_speaks(
         self, run, server, confined, private_home, repository
     ):

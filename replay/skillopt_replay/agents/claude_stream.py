@@ -22,7 +22,7 @@ from skillopt_replay.agents.claude_events import (
 from skillopt_replay.agents.claude_usage import TOKEN_LETTERS, ReplyCount, Tokens, add_up, to_usage
 from skillopt_replay.agents.spending import Tally, find_excess, find_larger, share
 from skillopt_replay.agents.traces import MAX_ERROR, Lines, Reading, Trace
-from skillopt_replay.faults import guess_fault
+from skillopt_replay.faults import GAVE_UP, guess_fault
 from skillopt_replay.rollouts import Fault, Outcome, Usage
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class StreamReader:
         self, skill_names: Collection[str] = (), *, price: Price | None = None, max_line: int = 4_000_000
     ) -> None:
         self._skill_names = frozenset(skill_names)
-        self._lines = Lines(self._read, max_line=max_line)
+        self._lines = Lines(self._read, max_line=max_line, pass_over=self._pass_over)
         self._model = ""
         self._trace = Trace()
         self._skill_calls: set[str] = set()
@@ -96,6 +96,11 @@ class StreamReader:
         if self._result is None:
             self._excess = self._excess or why
 
+    def _pass_over(self, length: int) -> None:
+        # So long is only what a tool gave, such as a document.
+        self._replies.end(None)
+        self._trace.given += length
+
     def _read(self, line: bytes) -> bool:
         try:
             event = decode(line)
@@ -127,7 +132,8 @@ class StreamReader:
             self._retrying = True
             self._fault = guess_fault(event.error_status, event.error or "")
             self._lost += self._fault is Fault.CUT
-            if event.error_status is None and self._fault is not Fault.CUT:
+            is_told = event.error_status not in {None, *GAVE_UP}
+            if not is_told and self._fault is not Fault.CUT:
                 self._unheard += 1
             else:
                 self._refused += 1

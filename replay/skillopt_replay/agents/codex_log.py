@@ -13,6 +13,7 @@ import msgspec
 
 from skillopt_replay.agents.spending import Meter
 from skillopt_replay.agents.traces import MAX_ERROR, Lines
+from skillopt_replay.faults import GAVE_UP
 from skillopt_replay.rollouts import Usage
 
 if TYPE_CHECKING:
@@ -34,6 +35,10 @@ _FIELD = re.compile(r'(?<![\w.])([\w.]+)=("(?:[^"\\]|\\.)*"|\S*)')
 _REFUSED = re.compile(r"rejected|reject command|not allowed|forbidden", re.IGNORECASE)
 # A call that ran and failed has its place in the stream.
 _RAN = "Exit code:"
+_MOST_GIVEN = (
+    1 << 20
+)  # by one tool: the client keeps no more, and what a model makes up there counts for no more
+_IMAGE_TOKENS = 10_000  # the most that a service takes an image for
 
 
 class LogReader:
@@ -43,8 +48,8 @@ class LogReader:
     `meter` counts the model's replies so far, `failures` the requests that were refused, `unheard` those that
     came to nothing without a word of the service; `owing` says that it
     will be called again, to be told what its tools did; `denied` names refused tools; `refused` says that the
-    last reply declines; `unread` are the bytes of `trace.given` that no reply has told of; `said` is the end
-    of what else was written.
+    last reply declines; `unread` are the bytes that tools gave and no reply has told of, by `trace.given` or
+    by the log, which alone knows of commands that go on; `said` is the end of what else was written.
     """
 
     def __init__(self, trace: Trace, price: Price | None = None) -> None:
@@ -52,7 +57,8 @@ class LogReader:
         self._price = price
         self._lines = Lines(self._read, max_line=_MAX_LINE)
         self._last_call = ("", "a tool")
-        self._sent = self._read_so_far = 0
+        self._results = 0
+        self._sent = self._read_so_far = (0, 0)
         self.model = ""
         self.meter = Meter()
         self.failures = 0
@@ -64,7 +70,11 @@ class LogReader:
 
     @property
     def unread(self) -> int:
-        return self._trace.given - self._read_so_far
+        return max(now - before for now, before in zip(self._given, self._read_so_far, strict=True))
+
+    @property
+    def _given(self) -> tuple[int, int]:
+        return self._trace.given, self._results
 
     def feed(self, data: bytes) -> None:
         self._lines.feed(data)
@@ -95,10 +105,14 @@ class LogReader:
         event = fields.get("event.name", "")
         if event in ("codex.api_request", "codex.websocket_request"):
             self.owing = self.refused = False
-            self._sent = self._trace.given
+            self._sent = self._given
             failed = "error.message" in fields
             # What came to nothing on web sockets is asked again without, and was not paid for.
-            unheard = failed and event == "codex.api_request" and _STATUS not in fields
+            unheard = (
+                failed
+                and event == "codex.api_request"
+                and (_STATUS not in fields or _number(fields, _STATUS) in GAVE_UP)
+            )
             self.unheard += unheard
             self.failures += failed and not unheard
         elif event == "codex.sse_event" and "input_token_count" in fields:
@@ -110,6 +124,9 @@ class LogReader:
         elif event in ("codex.tool_call_received", "codex.tool_result"):
             self.owing = True
             self._last_call = (fields.get("call_id", ""), fields.get("tool_name", "a tool"))
+            if event == "codex.tool_result":
+                self._results += min(_number(fields, "output_length"), _MOST_GIVEN)
+                self._results += _IMAGE_TOKENS if fields.get("tool_name") == "view_image" else 0
         elif event == "codex.sandbox_outcome" and fields.get("outcome") == "denied":
             self._deny(fields.get("call_id", ""), fields.get("tool_name", "a tool"), "denied by its sandbox")
 
@@ -129,16 +146,17 @@ class LogReader:
         self._trace.end(key, error=error)
 
 
-def _count(fields: dict[str, str]) -> Usage:
-    def number(name: str) -> int:
-        text = fields.get(name, "")
-        return int(text) if text.isascii() and text.isdecimal() and len(text) < 16 else 0
+def _number(fields: dict[str, str], name: str) -> int:
+    text = fields.get(name, "")
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 16 else 0
 
+
+def _count(fields: dict[str, str]) -> Usage:
     return to_usage(
-        number("input_token_count"),
-        number("cached_token_count"),
-        number("cache_write_token_count"),
-        number("output_token_count"),
+        _number(fields, "input_token_count"),
+        _number(fields, "cached_token_count"),
+        _number(fields, "cache_write_token_count"),
+        _number(fields, "output_token_count"),
     )
 
 

@@ -19,7 +19,7 @@ from skillopt_replay.agents.copilot_events import (
 from skillopt_replay.agents.copilot_usage import UsageFile
 from skillopt_replay.agents.spending import Tally, find_excess
 from skillopt_replay.agents.traces import MAX_ERROR, Lines, Reading, Trace
-from skillopt_replay.faults import guess_fault, name_fault
+from skillopt_replay.faults import GAVE_UP, guess_fault, name_fault
 from skillopt_replay.rollouts import Fault, Outcome
 
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ class StreamReader:
         if failure.status_code is None and self._streaming:
             self._fault = Fault.CUT
             self._lost += 1
-        elif failure.status_code is None:
+        elif failure.status_code is None or failure.status_code in GAVE_UP:
             self._unheard += 1
         self._error = failure.words[:MAX_ERROR] or None
 

@@ -62,14 +62,22 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
 class Lines:
     """Cuts what comes in pieces into lines and hands each to `take`, without its line end.
 
-    Lines longer than `max_line` bytes, and lines that `take` returns False for, are counted in `skipped`.
+    Lines longer than `max_line` bytes, and lines that `take` returns False for, are counted in `skipped`;
+    of the former `pass_over` gets the length.
     """
 
-    def __init__(self, take: Callable[[bytes], bool], *, max_line: int) -> None:
+    def __init__(
+        self,
+        take: Callable[[bytes], bool],
+        *,
+        max_line: int,
+        pass_over: Callable[[int], None] | None = None,
+    ) -> None:
         self._take = take
         self._max_line = max_line
+        self._pass_over = pass_over
         self._part = bytearray()
-        self._overlong = False
+        self._overlong = 0
         self.skipped = 0
 
     def feed(self, data: bytes) -> None:
@@ -85,14 +93,16 @@ class Lines:
         """Take what there is of the last line."""
         if self._overlong or (self._part.strip() and not self._take(bytes(self._part))):
             self.skipped += 1
+        if self._overlong and self._pass_over is not None:
+            self._pass_over(self._overlong)
         self._part.clear()
-        self._overlong = False
+        self._overlong = 0
 
     def _add(self, piece: bytes) -> None:
-        if len(self._part) + len(piece) > self._max_line:
-            self._overlong = True
+        if self._overlong or len(self._part) + len(piece) > self._max_line:
+            self._overlong += len(self._part) + len(piece)
             self._part.clear()
-        if not self._overlong:
+        else:
             self._part += piece
 
 

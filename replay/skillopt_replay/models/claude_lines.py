@@ -9,6 +9,7 @@ import msgspec
 
 from skillopt_replay.agents.claude_usage import ModelTokens, Tokens, add_up
 from skillopt_replay.agents.spending import count_lost, share
+from skillopt_replay.faults import GAVE_UP
 from skillopt_replay.rollouts import Usage
 
 _UNREACHED = re.compile(
@@ -83,5 +84,5 @@ def read_lines(text: str) -> Told:
         if told.type == "assistant" and told.message and told.message.model != "<synthetic>":
             replies.add(told.message.id)
             model = told.message.model or model
-        unheard += told.subtype == "api_retry" and told.error_status is None
+        unheard += told.subtype == "api_retry" and told.error_status in {None, *GAVE_UP}
     return Told(result=result, model=model, replies=len(replies), unheard=unheard)

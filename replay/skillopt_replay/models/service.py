@@ -13,7 +13,7 @@ import msgspec
 
 from skillopt_replay.attempts import begin_another
 from skillopt_replay.errors import CeilingReached
-from skillopt_replay.faults import find_fault
+from skillopt_replay.faults import GAVE_UP, find_fault
 from skillopt_replay.lent import find_secrets
 from skillopt_replay.masking import mask
 from skillopt_replay.models.places import UNUSABLE_PROXY, is_loopback, strip_login
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
 MAX_REPLY_BYTES = 16_000_000
 _MAX_ERROR_BYTES = 100_000
-# A gateway that stopped waiting for a model refused nothing: the model may answer, and be paid, all the same.
-_GAVE_UP = frozenset({504, 524})
 _LOG = logging.getLogger(__name__)
 
 
@@ -186,7 +184,7 @@ class Service:
             wait_s=requested_wait(response.headers),
             status=response.status_code,
             param=told.param,
-            paid=response.is_success or response.status_code in _GAVE_UP,
+            paid=response.is_success or response.status_code in GAVE_UP,
         )
 
     def _open(self) -> httpx2.AsyncClient:

@@ -201,6 +201,7 @@ async def test_every_failure_has_its_fault_and_only_what_may_pass_is_tried_again
         ((200, b"no gzip", {"content-encoding": "gzip"}), 1),
         ((200, b"x" * (MAX_REPLY_BYTES + 1), {}), 1),
         (fail(504, "the model took too long"), 3),
+        (fail(520, "the model's reply was lost"), 3),
         (fail(500, "x" * (MAX_REPLY_BYTES + 1)), 0),
     ],
 )

@@ -178,11 +178,20 @@ async def test_the_model_that_answered_is_named_and_not_one_that_was_asked_besid
         ([ANSWER, GOOD], 105, 0.02),
         ([RETRY, RETRY, ANSWER, GOOD], 315, 0.06),
         ([{**RETRY, "error_status": 529}, ANSWER, GOOD], 105, 0.02),
+        ([{**RETRY, "error_status": 504}, ANSWER, GOOD], 210, 0.04),
         ([RETRY, ANSWER, {**ANSWER, "message": {"id": "m2"}}, GOOD], 157, 0.03),
         ([RETRY, {**BROKEN, "result": "Connection was lost (ECONNRESET)"}], 0, None),
         ([RETRY, {**BROKEN, "result": "Connection refused (ECONNREFUSED)"}], 0, 0.0),
     ],
-    ids=["none", "broken off", "refused", "two replies", "nothing came", "not reached"],
+    ids=[
+        "none",
+        "broken off",
+        "refused",
+        "given up by a gateway",
+        "two replies",
+        "nothing came",
+        "not reached",
+    ],
 )
 async def test_a_request_that_nobody_refused_may_have_been_paid_for(program, tmp_path, lines, tokens, usd):
     said = "".join(f"{json.dumps(line)}\n" for line in lines)
