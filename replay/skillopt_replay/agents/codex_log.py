@@ -35,9 +35,8 @@ _FIELD = re.compile(r'(?<![\w.])([\w.]+)=("(?:[^"\\]|\\.)*"|\S*)')
 _REFUSED = re.compile(r"rejected|reject command|not allowed|forbidden", re.IGNORECASE)
 # A call that ran and failed has its place in the stream.
 _RAN = "Exit code:"
-_MOST_GIVEN = (
-    1 << 20
-)  # by one tool: the client keeps no more, and what a model makes up there counts for no more
+# By one tool: the client keeps no more, and what a model makes up there counts for no more.
+_MOST_GIVEN = 1 << 20
 _IMAGE_TOKENS = 10_000  # the most that a service takes an image for
 
 
