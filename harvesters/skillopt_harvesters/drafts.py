@@ -132,6 +132,14 @@ class SessionDraft(msgspec.Struct):
                 self.parents[mark_of(turn.parent)] = (turn.number, place)
         return self._add_turn(turn)
 
+    def open_aside(self, turn: TurnDraft) -> TurnDraft:
+        """Add a turn for what the user did while the agent worked: the last turn goes on behind it."""
+        last = self.turns.pop()
+        turn.number, last.number = last.number, last.number + 1
+        self._add_turn(turn)
+        self._add_turn(last)
+        return turn
+
     def go_back_to(self, record: str) -> None:
         """Abandon what came behind a record, if a prompt has answered it."""
         earlier = self.parents.get(mark_of(record))
