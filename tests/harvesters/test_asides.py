@@ -78,3 +78,33 @@ def test_a_shell_line_behind_a_call_that_was_stopped_comes_behind_it(tmp_path):
     events.add("tool.user_requested", toolCallId="c1", toolName="bash", arguments={"command": "git status"})
     session = read_in_two("copilot", events.write(tmp_path), 3)
     assert [turn.command for turn in session.turns] == [None, "!"]
+
+
+@pytest.mark.parametrize("metas", [True, False])
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_fork_of_codex_repeats_the_shell_line_and_the_work_around_it(tmp_path, metas, order):
+    parent = Rollout(tmp_path)
+    parent.begin()
+    parent.prompt("run the tests")
+    parent.call("pytest")
+    parent.given(SHELL)
+    parent.call("pytest -x")
+    parent.spend(100, 10)
+    parent.answer("they pass")
+    parent.end()
+    child = Rollout(tmp_path, ms=parent.ms + 3_600_000, forked_from_id=parent.id)
+    for line in parent.lines if metas else parent.lines[1:]:
+        child.line(line.replace(line[14:38], child.time.encode(), 1))
+    child.spent = list(parent.spent)
+    child.begin()
+    child.prompt("and the other ones")
+    child.given(SHELL)
+    child.spend(7, 1)
+    child.answer("those too")
+    child.end()
+    claims = MemoryClaims()
+    first, second = [session.read(claims) for session in (parent, child)[::order]][::order]
+    aside = ("!", "git status", "", 0)
+    assert tell(first) == [aside, (None, "run the tests", "they pass", 2)]
+    assert tell(second) == [aside, (None, "and the other ones", "those too", 0)]
+    assert (first.tokens.input, second.tokens.input) == (100, 7)
