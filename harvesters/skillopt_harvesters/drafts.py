@@ -113,8 +113,13 @@ class SessionDraft(msgspec.Struct):
         abandoned. So does one that the client calls the first.
         """
         last = self.turn
-        if last and last.is_untouched and not last.signals and _is_repeated(last, turn):
-            return last
+        if last and last.is_untouched and not last.signals:
+            if _is_repeated(last, turn):
+                return last
+            if turn.command and _is_repeated(last, _as_typed(turn)):
+                # Claude Code 2.1.240 to 2.1.300 tells `/compact` as it was typed, then as a command.
+                last.command, last.prompt = turn.command, turn.prompt
+                return last
         turn.number = self._next
         if is_first:
             self._abandon(0, 0)
@@ -126,6 +131,14 @@ class SessionDraft(msgspec.Struct):
             if place < MAX_TURNS:
                 self.parents[mark_of(turn.parent)] = (turn.number, place)
         return self._add_turn(turn)
+
+    def open_aside(self, turn: TurnDraft) -> TurnDraft:
+        """Add a turn for what the user did while the agent worked: the last turn goes on behind it."""
+        last = self.turns.pop()
+        turn.number, last.number = last.number, last.number + 1
+        self._add_turn(turn)
+        self._add_turn(last)
+        return turn
 
     def go_back_to(self, record: str) -> None:
         """Abandon what came behind a record, if a prompt has answered it."""
@@ -352,6 +365,10 @@ def _is_repeated(last: TurnDraft, turn: TurnDraft) -> bool:
         return True
     is_other = "[redacted:" in last.prompt or len(turn.prompt) > MAX_PROMPT
     return is_other and last.prompt == redact_ends(turn.prompt, MAX_PROMPT)
+
+
+def _as_typed(turn: TurnDraft) -> TurnDraft:
+    return TurnDraft(prompt=f"{turn.command} {turn.prompt}".strip(), copied=turn.copied)
 
 
 def _measure(turn: Turn) -> int:

@@ -83,6 +83,8 @@ _BARE_COMMAND = re.compile(r"/(?P<name>[\w:-]{1,100})(?:\s+(?P<arguments>.*))?\Z
 _SHELL = re.compile(r"\s*<bash-input>(?P<text>.*?)(?:</bash-input>|\Z)", re.DOTALL)
 _BACKGROUND = re.compile(r"\s*<background-task-input>(?P<text>.*?)(?:</background-task-input>|\Z)", re.DOTALL)
 _MEMORY = re.compile(r"\s*<user-memory-input>(?P<text>.*?)(?:</user-memory-input>|\Z)", re.DOTALL)
+_PASTE_END_MARK = '</pasted_content id="'
+_PASTE_END = re.compile(rf'{_PASTE_END_MARK}(?P<id>[0-9A-Za-z]{{1,64}})">(?:\n\n?)?')
 _PLAN = "Implement the following plan:"
 _PLAN_FEEDBACK = "\n\nUser feedback on this plan: "
 
@@ -141,7 +143,7 @@ def find_words(blocks: list[str]) -> Words:
             continue
         special = _find_command(text)
         if special is None:
-            typed.append(text)
+            typed.append(unwrap_pastes(text) if _PASTE_END_MARK in text else text)
         else:
             command, arguments = special
             if arguments:
@@ -195,6 +197,20 @@ def _find_last_element(text: str, end: int) -> int | None:
         if opening >= 0 and _OPENING.match(text, opening, closing.start()):
             return opening
     return None
+
+
+def unwrap_pastes(text: str) -> str:
+    """Return what was pasted where it was pasted, without what the client writes around a longer paste."""
+    # Inside of a paste such an end is escaped: the last one is the client's, with the id it uses.
+    last = _PASTE_END.match(text, text.rfind(_PASTE_END_MARK))
+    if last is None:
+        return text
+    tag = f'pasted_content id="{last["id"]}">'
+    paste = re.compile(rf"(?:\n\n)?<{tag}\n(?P<text>.*?)\n</{tag}(?:\n\n?)?", re.DOTALL)
+    found = paste.sub(
+        lambda one: one["text"].replace(r"<\/pasted_content", "</pasted_content"), text[: last.end()]
+    )
+    return (found + text[last.end() :]).strip()
 
 
 def hands_over_plan(prompt: str) -> bool:

@@ -136,13 +136,22 @@ class TurnBook:
             started=to_utc(record.time),
             copied=self.copying,
         )
-        opened = self.session.open_turn(turn)
+        aside = words.command == "!" and self._is_at_work
+        opened = self.session.open_aside(turn) if aside else self.session.open_turn(turn)
         if not self.copying:
             memory.starting, memory.began = False, True
             memory.typed = memory.typed or typed
             memory.standing += opened is turn
             self.claim(opened, memory.task)
         return opened
+
+    @property
+    def _is_at_work(self) -> bool:
+        """Whether the latest turn is what the task that goes on is about."""
+        memory, latest = self.memory, self.latest
+        if latest is None or self.copying or not memory.task:
+            return False
+        return memory.task == memory.claimed and latest.command != "!"
 
     def go_back(self, count: int) -> None:
         """Abandon the last turns."""

@@ -13,7 +13,7 @@ class Memory(msgspec.Struct):
     `attended` and `unattended` say which system prompts were seen, `alone` which came last; `skills` were
     loaded for the next prompt; `refused` are calls whose refusal is already told.
     `lost` says that a prompt was lost with the records before; `elsewhere` are the latest calls that another
-    session has, in a turn of this one's.
+    session has, in a turn of this one's. `line` is the call of the latest shell line.
     """
 
     copied_from: list[str] = []
@@ -27,4 +27,5 @@ class Memory(msgspec.Struct):
     refused: list[str] = []
     lost: bool = False
     elsewhere: list[str] = []
+    line: str = ""
     ledger: Ledger = msgspec.field(default_factory=Ledger)

@@ -70,7 +70,11 @@ class Talk:
     def _open_turn(self, event: Event, found: words.Words) -> TurnDraft:
         self.memory.spoken += 1
         self.memory.lost = False
-        turn = self.session.open_turn(
+        last = self.session.turn
+        aside = found.command == "!" and last and last.is_waiting and last.copied == self.copied
+        stopped = last and Signal.INTERRUPTION in last.signals
+        add = self.session.open_aside if aside and not stopped else self.session.open_turn
+        turn = add(
             TurnDraft(
                 prompt=found.prompt,
                 command=found.command,
@@ -134,12 +138,16 @@ class Talk:
             self.memory.lost = True
         elif line and not event.agent_id:
             self._open_turn(event, words.Words(line, "!"))
+            self.memory.line = keep_id(data.tool_call_id or "")
 
     def take_call(self, event: Event, data: Data) -> None:
         elsewhere = self.memory.elsewhere
         if elsewhere and keep_id(data.tool_call_id or "") in elsewhere:
             return
         turn = self._ensure_turn(event)
+        if self.memory.line and keep_id(data.tool_call_id or "") == self.memory.line:
+            # The agent may be at work on another turn.
+            turn = next((one for one in reversed(self.session.turns) if one.command == "!"), turn)
         if not self.copied or turn.copied:
             self.calls.note(turn, data.tool_call_id, data.tool_name, data.arguments, "")
 
