@@ -53,8 +53,14 @@ def mark_corrections(session: Session) -> Session:
             signals = sorted({*turn.signals} ^ {Signal.CORRECTION}, key=lambda signal: signal.value)
             turn = msgspec.structs.replace(turn, signals=tuple(signals))  # noqa: PLW2901
         marked.append(turn)
-        before = turn
+        if not _is_aside(turn):
+            before = turn
     return msgspec.structs.replace(session, turns=tuple(marked))
+
+
+def _is_aside(turn: Turn) -> bool:
+    """Tell whether a line was for the shell or the client alone: the answer before is still the last one."""
+    return turn.command is not None and not (turn.answer or turn.tool_calls or turn.signals)
 
 
 def find_corrections(text: str, *, directed: bool = False) -> tuple[Correction, ...]:

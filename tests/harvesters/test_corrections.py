@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillopt_harvesters import Signal, Turn, find_corrections, is_correction, redact
+from skillopt_harvesters import Signal, Turn, find_corrections, is_correction, mark_corrections, redact
 from skillopt_harvesters.normalise import normalise
+from tests.support.sessions import STOPPED, session, shell, turn
 
 
 @pytest.mark.parametrize(
@@ -279,6 +280,33 @@ def test_after_a_picture_without_a_word_the_next_ask_is_no_correction():
     shown = Turn(prompt="", answer="I made the header blue.")
     assert not is_correction("make the footer sticky", shown)
     assert is_correction("No, that is wrong", shown)
+
+
+ANSWERED = turn("Run the tests", "pytest is green.")
+
+
+@pytest.mark.parametrize(
+    "asides",
+    [
+        (shell("git diff"),),
+        (turn("opus", "", command="/model"),),
+        (turn("", "", command="/cost"), shell("git status"), shell("git diff")),
+    ],
+    ids=["a shell line", "another model", "several lines"],
+)
+def test_a_correction_may_come_behind_lines_that_the_agent_does_not_answer(asides):
+    told = mark_corrections(session(ANSWERED, *asides, turn("no, use `make check`, not `pytest`")))
+    assert [one.signals for one in told.turns] == [(), *[() for _ in asides], (Signal.CORRECTION,)]
+
+
+@pytest.mark.parametrize(
+    "first",
+    [shell("git diff"), turn("", "", command="/review", signals=STOPPED), turn("Run the tests", "")],
+    ids=["a shell line", "a stopped command", "an unanswered prompt"],
+)
+def test_without_an_answer_before_it_there_is_nothing_to_correct(first):
+    told = mark_corrections(session(first, turn("no, use `make check`, not `pytest`")))
+    assert all(Signal.CORRECTION not in one.signals for one in told.turns)
 
 
 def test_a_secret_is_neither_quoted_nor_wanted():
