@@ -28,7 +28,7 @@ class Signal(str, Enum):
 
 
 class Tokens(msgspec.Struct, frozen=True):
-    """Tokens as the client counted them, each model call once."""
+    """Tokens as the client counted them, each model call once; what was cached is no part of the input."""
 
     input: int = 0
     output: int = 0

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from skillopt_harvesters import SOURCES, Kind, MemoryClaims, Signal, mark_corrections, read_file
+from skillopt_harvesters import SOURCES, Kind, MemoryClaims, Signal, Tokens, mark_corrections, read_file
 from skillopt_harvesters.sources.copilot.words import find_words, strip_injected
 from tests.support.copilot_events import Events
 
@@ -268,6 +268,28 @@ def test_tokens_are_counted_once_from_receipts(read):
     session = read(events)
     assert (session.tokens.input, session.tokens.output) == (300, 30)
     assert session.turns[0].tokens == session.tokens
+
+
+CACHED = {"inputTokens": 1010, "outputTokens": 50, "cacheReadTokens": 900, "cacheWriteTokens": 60}
+
+
+@pytest.mark.parametrize("receipts", [True, False], ids=["receipts", "totals alone"])
+def test_what_the_client_counts_as_input_and_as_cache_counts_once(read, receipts):
+    events = Events()
+    events.user("go")
+    for number in range(2 if receipts else 0):
+        events.add("session.usage_record", usage={"apiCallId": f"a{number}", **CACHED})
+    events.agent("x")
+    doubled = {key: value * 2 for key, value in CACHED.items()}
+    events.add("session.shutdown", modelMetrics={"some-model": {"usage": doubled}})
+    assert read(events).tokens == Tokens(input=100, output=100, cache_read=1800, cache_write=120)
+
+
+def test_input_that_cannot_hold_the_cache_stays_as_it_is_told(read):
+    events = Events()
+    events.user("go")
+    events.add("session.usage_record", usage={"apiCallId": "a", **CACHED, "inputTokens": 50})
+    assert read(events).tokens == Tokens(input=50, output=50, cache_read=900, cache_write=60)
 
 
 def test_totals_since_the_session_began_are_taken_from_the_last(read):

@@ -91,12 +91,15 @@ class Ledger(msgspec.Struct):
 
 
 def tokens_of(usage: Usage) -> Tokens:
-    return Tokens(
-        usage.input_tokens or 0,
-        usage.output_tokens or 0,
-        usage.cache_read_tokens or 0,
-        usage.cache_write_tokens or usage.cache_creation_input_tokens or 0,
-    )
+    """Return the client's numbers with the cache taken out of the input, so that the parts add up.
+
+    The client's input includes what was read from and written to the cache, whichever service answered.
+    Less input than cache was not counted like that, and stays as it is told.
+    """
+    whole, read = usage.input_tokens or 0, usage.cache_read_tokens or 0
+    written = usage.cache_write_tokens or usage.cache_creation_input_tokens or 0
+    fresh = whole - read - written if read + written <= whole else whole
+    return Tokens(fresh, usage.output_tokens or 0, read, written)
 
 
 def subtract(tokens: Tokens, other: Tokens) -> Tokens:
