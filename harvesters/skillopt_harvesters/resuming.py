@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import PurePath
 from typing import TYPE_CHECKING, BinaryIO
 
 from skillopt_harvesters.cursor import Change, Cursors, FileCursor, find_moved, is_prefix
@@ -70,7 +71,8 @@ class Resuming:
         apart = name_apart(source, path) if name == own else ""
         if apart:
             was_apart = self._claims.marks_of(f"{source.name}/{apart}")
-            if was_apart or (stored is not None and not _was_at(stored.path, path)):
+            other = stored is not None and not (_was_at(stored.path, path) or _is_copy(stored.path, path))
+            if was_apart or other:
                 return go_on_as(source, path, apart)
         is_ours = cursor is None if stored is None else _was_at(stored.path, path)
         # Without a state what was read was not kept.
@@ -87,3 +89,12 @@ class Resuming:
 def _was_at(stored: str, path: Path) -> bool:
     """Tell whether a file may be the one that something was read from: it is, or was moved."""
     return stored == str(path) or (os.path.basename(stored) == path.name and is_gone(stored))  # noqa: PTH119
+
+
+def _is_copy(stored: str, path: Path) -> bool:
+    """Tell whether a file lies below the session that the one that was read lies below, in another place.
+
+    Short ids meet by chance, but not within a session: somebody copied it.
+    """
+    below = PurePath(stored).parts[-3:]
+    return path.parts[-3:] == below and below[1:-1] == ("subagents",)

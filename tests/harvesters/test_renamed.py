@@ -216,3 +216,21 @@ def test_a_path_below_a_file_is_gone(tmp_path):
         assert files.is_gone(str(tmp_path / name))
     assert not files.is_gone(str(tmp_path / "file"))
     assert not files.is_gone(str(tmp_path / ("x" * 300)))
+
+
+@pytest.mark.parametrize("whole_last", [True, False], ids=["the old copy first", "the whole one first"])
+def test_an_older_copy_of_a_sub_agent_in_another_place_is_no_other_session(
+    index, private_home, data, whole_last
+):
+    recorded = data / "claude/2.1.197/dot-claude/projects/-home-user-project"
+    [whole] = recorded.glob("3a8fa797-*/subagents/agent-*.jsonl")
+    lines = whole.read_bytes().splitlines(keepends=True)
+    kept = {".claude": whole.read_bytes(), ".config/claude": b"".join(lines[:2])}
+    for place in sorted(kept, reverse=whole_last):
+        copy = private_home / place / "projects" / "-p" / whole.relative_to(recorded)
+        copy.parent.mkdir(parents=True)
+        copy.write_bytes(kept[place])
+        index.harvest()
+    [session] = index.sessions.values()
+    assert session.id == whole.stem
+    assert session.turns[0].answer
