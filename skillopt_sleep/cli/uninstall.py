@@ -44,14 +44,14 @@ def uninstall(
     manager = choose_manager(paths, os.environ, find_home(os.environ))
     removed: list[str] = []
     kept: list[Path] = []
-    if purge:
+    if purge and removed:
         removed, kept = _purge(paths, manager)
     else:
         gone, kept = take_out(paths, manager)
         removed += gone.files
     lines = ["removed:", *(f"  {name}" for name in removed)] if removed else ["there was nothing"]
     lines += [f"you had edited it, and your version is kept: {copy}" for copy in kept]
-    if purge:
+    if purge and removed:
         lines.append(
             "applied skills stay, and so do branches in your projects; how to end those is in the README"
         )
