@@ -44,7 +44,7 @@ def uninstall(
     manager = choose_manager(paths, os.environ, find_home(os.environ))
     removed: list[str] = []
     kept: list[Path] = []
-    if purge and removed:
+    if purge:
         removed, kept = _purge(paths, manager)
     else:
         gone, kept = take_out(paths, manager)
