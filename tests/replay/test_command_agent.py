@@ -342,6 +342,25 @@ def test_an_agent_that_tells_its_usage_is_held_to_its_limits():
     assert read(spent, limits=Limits(tokens=500)).outcome is None, "it may have been the last"
 
 
+@pytest.mark.parametrize("limits", [Limits(tokens=500), Limits(usd=0.3), Limits(turns=1)])
+def test_an_agent_that_tells_its_usage_and_no_tools_is_held_to_its_limits(limits):
+    spent = {"type": "usage", "input_tokens": 600, "cost_usd": 0.4}
+    assert read(spent, {"type": "say", "text": "Done."}, limits=limits).outcome is None
+    assert read(spent, spent, limits=limits).outcome is LIMIT
+
+
+def test_calls_told_without_their_tokens_count_as_the_largest_while_the_run_goes_on():
+    spent, call = (
+        {"type": "usage", "input_tokens": 600, "cost_usd": 0.4},
+        {"type": "call", "id": "1", "name": "x"},
+    )
+    assert read(spent, {"type": "usage"}, call, limits=Limits(tokens=1200)).outcome is LIMIT
+    assert read(spent, {"type": "usage"}, call, limits=Limits(usd=0.8)).outcome is LIMIT
+    assert read(spent, {"type": "usage"}, call, limits=Limits(tokens=1201, usd=0.81)).outcome is None
+    dollars = {"type": "usage", "cost_usd": 0.4}
+    assert read(dollars, {"type": "usage"}, call, limits=Limits(usd=0.4)).outcome is LIMIT
+
+
 async def test_an_agent_over_its_limit_is_stopped(make_agent, make_task, workspace):
     script = (
         """echo '{"skillopt": 1}'\n"""
