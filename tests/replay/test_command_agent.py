@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import json
 import re
 import sys
@@ -14,11 +16,12 @@ from hypothesis import strategies as st
 from skillopt_replay.agents.command import CommandAgent, find_program
 from skillopt_replay.agents.command_stream import CommandReader
 from skillopt_replay.agents.traces import MAX_CALLS, MAX_NAME
-from skillopt_replay.errors import Unavailable
+from skillopt_replay.errors import CeilingReached, Unavailable
 from skillopt_replay.folders import RUN_PREFIX, make_folder
+from skillopt_replay.ledger import MemoryLedger
 from skillopt_replay.protocols import Limits
 from skillopt_replay.replay import replay
-from skillopt_replay.rollouts import Called, Fault, Outcome, Said, Usage
+from skillopt_replay.rollouts import Called, Fault, Outcome, Rollout, Said, Usage
 from skillopt_replay.sandbox.none import NoSandbox
 from skillopt_replay.skills import new_skill
 from skillopt_replay.tasks import CommandMatched, Contains
@@ -373,6 +376,38 @@ async def test_an_agent_over_its_limit_is_stopped(make_agent, make_task, workspa
     assert rollout.outcome is LIMIT
     assert "tokens" in (rollout.error or "")
     assert rollout.seconds < 40
+
+
+async def test_runs_of_an_agent_that_tells_dollars_are_reserved_all_they_may_spend(
+    make_agent, make_task, workspace
+):
+    def tell(cost: float, seconds: float = 0.0) -> str:
+        spent = json.dumps({"type": "usage", "input_tokens": 9, "cost_usd": cost})
+        return f"""printf '%s\\n' '{{"skillopt": 1}}' '{spent}'; sleep {seconds}"""
+
+    ledger = MemoryLedger(max_usd=2.0)
+    cheap = f"""if [ -e cheap ]; then {tell(1.0, 0.5)}; else touch cheap; {tell(0.05)}; fi"""
+    agent = make_agent(cheap)
+    task, limits = make_task(), Limits(usd=1.0)
+
+    async def pay(key: str) -> None:
+        with contextlib.suppress(CeilingReached):
+            await ledger.once(
+                "rollout", key, agent.estimate, lambda: agent.run(task, None, workspace, limits), Rollout
+            )
+
+    assert agent.estimate.cost_usd is None, "it may be free"
+    await pay("first")
+    await asyncio.gather(*map(pay, "abcd"))
+    assert (ledger.spent.cost_usd or 0.0) <= 2.0
+
+
+async def test_an_agent_that_tells_no_dollars_or_none_is_reserved_none(make_agent, make_task, workspace):
+    for cost in ("null", "0"):
+        event = f"""{{"type": "usage", "input_tokens": 9, "cost_usd": {cost}}}"""
+        agent = make_agent(f"""printf '%s\\n' '{{"skillopt": 1}}' '{event}'""")
+        await agent.run(make_task(), None, workspace, Limits(usd=1.0))
+        assert agent.estimate.cost_usd is None
 
 
 @pytest.mark.parametrize(

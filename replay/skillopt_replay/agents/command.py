@@ -129,6 +129,7 @@ class CommandAgent:
 
     @property
     def estimate(self) -> Usage:
+        """What a run may use: in dollars all it is allowed, once one has told any; see `run`."""
         return self._estimate
 
     @property
@@ -171,7 +172,11 @@ class CommandAgent:
             )
 
         reader = CommandReader(max_bytes=limits.output_bytes)
-        return await run_client(run, furnish, reader, judge=judge)
+        rollout = await run_client(run, furnish, reader, judge=judge)
+        if rollout.usage.cost_usd and limits.usd is not None:
+            # What one cost says little of the next. Of an agent that never tells, nothing is reserved.
+            self._estimate = msgspec.structs.replace(self._estimate, cost_usd=limits.usd)
+        return rollout
 
     def _environment(self, private: Path, task: Task) -> dict[str, str]:
         return {
