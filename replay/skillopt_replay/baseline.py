@@ -81,7 +81,7 @@ async def keep(root: Path, start: Start, submodules: Sequence[Start] = ()) -> Ba
 
 async def renew(baseline: Baseline) -> Baseline:
     """Return the baseline as of now; new files, such as installed packages, stay out of later diffs."""
-    # A set-up may have put links in place of submodules, or of what they lie in: what is seen there is elsewhere.
+    # Where a set-up has put a link in its place, or on the way to it, what is seen is elsewhere.
     parts = [
         (await renew(part)).start if _is_in_place(part, baseline) else part.start for part in _split(baseline)
     ]
