@@ -283,6 +283,9 @@ async def test_a_call_to_the_model_that_is_told_without_its_tokens_is_not_free(
     beside = f"{alone} '{json.dumps(known)}'"
     rollout = await make_agent(beside).run(make_task(), None, workspace, Limits())
     assert (rollout.untold, rollout.usage) == (False, Usage(1000, cost_usd=0.5))
+    dollars = f"""{alone} '{json.dumps({"type": "usage", "cost_usd": 0.25})}'"""
+    rollout = await make_agent(dollars).run(make_task(), None, workspace, Limits())
+    assert (rollout.untold, rollout.usage) == (False, Usage(cost_usd=0.5)), "what was told is not forgotten"
 
 
 def test_what_was_said_last_is_the_answer_when_there_is_no_other():

@@ -94,12 +94,16 @@ class CommandReader:
             self._excess = find_excess(limits, self._before, self._turns - 1)
         return self._excess is not None
 
+    @property
+    def _tells_dollars_alone(self) -> bool:
+        return not self._largest.tokens and bool(self._largest.cost_usd)
+
     def _count(self) -> Usage:
-        """Return what the run has used so far, as it will count: calls told without a word as the largest."""
-        usage = count_lost(self._usage, self._largest, self._untold)
-        if usage.cost_usd is None:
-            usage = msgspec.structs.replace(usage, cost_usd=self._usage.cost_usd)
-        return usage
+        """Return what the run has used so far: calls told without a word of that count as the largest."""
+        if self._tells_dollars_alone:
+            lost = self._untold * (self._largest.cost_usd or 0.0)
+            return self._usage.plus(Usage(cost_usd=lost))
+        return count_lost(self._usage, self._largest, self._untold)
 
     def tally(self) -> Tally:
         """Return what the run has told; see Metered. What it tells of need not be one request."""
@@ -183,8 +187,8 @@ class CommandReader:
             model=self._model,
             calls=self._trace.calls,
             steps=self._trace.steps,
-            usage=self._usage,
-            lost=self._untold,
+            usage=self._count() if self._tells_dollars_alone else self._usage,
+            lost=0 if self._tells_dollars_alone else self._untold,
             largest=self._largest,
             skill_loaded=self._loaded if self._opening is not None else None,
             denied=tuple(self._denied),
