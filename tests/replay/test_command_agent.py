@@ -405,6 +405,30 @@ async def test_runs_of_an_agent_that_tells_dollars_are_reserved_all_they_may_spe
     assert (ledger.spent.cost_usd or 0.0) <= 2.0
 
 
+async def test_a_first_run_that_told_dollars_and_is_cut_off_counts_with_its_bound(
+    make_agent, make_task, workspace
+):
+    spent = json.dumps({"type": "usage", "input_tokens": 9, "cost_usd": 0.25})
+    agent = make_agent(f"""printf '%s\\n' '{{"skillopt": 1}}' '{spent}'; touch told; sleep 60""")
+    ledger, limits = MemoryLedger(), Limits(usd=1.0, tokens=500)
+    run = asyncio.create_task(
+        ledger.once(
+            "rollout",
+            "key",
+            agent.estimate,
+            lambda: agent.run(make_task(), None, workspace, limits),
+            Rollout,
+        )
+    )
+    while not (workspace / "told").exists():
+        await asyncio.sleep(0.02)
+    await asyncio.sleep(0.2)
+    run.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await run
+    assert ledger.spent == Usage(500, cost_usd=1.0)
+
+
 async def test_an_agent_that_tells_no_dollars_or_none_is_reserved_none(make_agent, make_task, workspace):
     for cost in ("null", "0"):
         event = f"""{{"type": "usage", "input_tokens": 9, "cost_usd": {cost}}}"""
