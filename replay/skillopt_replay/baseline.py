@@ -81,7 +81,10 @@ async def keep(root: Path, start: Start, submodules: Sequence[Start] = ()) -> Ba
 
 async def renew(baseline: Baseline) -> Baseline:
     """Return the baseline as of now; new files, such as installed packages, stay out of later diffs."""
-    parts = [(await renew(part)).start for part in _split(baseline)]
+    # Where a set-up has put a link in its place, or on the way to it, what is seen is elsewhere.
+    parts = [
+        (await renew(part)).start if _is_in_place(part, baseline) else part.start for part in _split(baseline)
+    ]
     listed = await _git(baseline, "ls-files", "-z", "--others", "--directory", "--exclude-standard")
     lines = [f"/{_quote(name)}\n" for name in listed.split("\0") if name]
     with (baseline.folder / "info" / "exclude").open("a", encoding="utf-8", errors="surrogateescape") as file:
@@ -110,8 +113,9 @@ async def follow(baseline: Baseline, root: Path, commit: str | None) -> Baseline
             with contextlib.suppress(GitFailed):
                 await _git(copy, *refresh)
         for part in _split(copy):
-            with contextlib.suppress(GitFailed):
-                await _git(part, *refresh)
+            if _is_in_place(part, copy):
+                with contextlib.suppress(GitFailed):
+                    await _git(part, *refresh)
     except BaseException:
         remove_tree(folder)
         raise
@@ -142,8 +146,7 @@ async def show_changes(baseline: Baseline, hidden: Sequence[str] = ()) -> tuple[
 async def _compare_all(baseline: Baseline, hidden: Sequence[str], seconds: float) -> tuple[str, list[str]]:
     text, unshown = await _compare(baseline, hidden, seconds)
     for (path, _), part in zip(baseline.parts, _split(baseline), strict=True):
-        # What the run put in its place may lead anywhere.
-        if part.root.is_symlink() or not part.root.is_dir() or not lies_in(part.root, baseline.root):
+        if not _is_in_place(part, baseline):
             unshown.append(f"{say_name(path)} (a submodule that is no folder any more)")
             continue
         within = f"{path}/"
@@ -249,6 +252,11 @@ def _split(baseline: Baseline) -> list[Baseline]:
         Baseline(baseline.folder / f"part-{number}", baseline.root / path, start)
         for number, (path, start) in enumerate(baseline.parts)
     ]
+
+
+def _is_in_place(part: Baseline, whole: Baseline) -> bool:
+    """Whether a submodule is a folder of the workspace still: what was put in its place may lead anywhere."""
+    return not part.root.is_symlink() and part.root.is_dir() and lies_in(part.root, whole.root)
 
 
 def _make(baseline: Baseline, start: Start) -> None:

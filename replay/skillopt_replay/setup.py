@@ -147,7 +147,7 @@ async def _run(
             hint="try it in a fresh clone; what it fetches needs replay.setup_hosts",
         )
     if kept is not None:
-        await asyncio.to_thread(_keep, root, before, kept)
+        await asyncio.to_thread(_keep, root, before, kept, setup.disk_bytes)
 
 
 def _put_back(kept: Path, place: Path) -> None:
@@ -171,13 +171,18 @@ def _list(root: Path) -> dict[str, tuple[int, int, int]]:
     return found
 
 
-def _keep(root: Path, before: dict[str, tuple[int, int, int]], kept: Path) -> None:
-    """Copy what is new or changed to `kept`, which appears whole or not at all."""
+def _keep(root: Path, before: dict[str, tuple[int, int, int]], kept: Path, most: int) -> None:
+    """Copy what is new or changed to `kept`, which appears whole or not at all.
+
+    Copied, files with holes and under several names take more than they did: beyond `most` bytes nothing is
+    kept, and the command is run anew for each workspace.
+    """
+    added = {name: state for name, state in _list(root).items() if before.get(name) != state}
+    if sum(size for _, size, _ in added.values()) > most:
+        return
     new = make_folder(kept.parent, PRIVATE_PREFIX)
     try:
-        for name, state in _list(root).items():
-            if before.get(name) == state:
-                continue
+        for name in added:
             target = new / name
             make_path(target.parent)
             source = root / name

@@ -55,8 +55,9 @@ def make_roller(
 
         key = replay_key(task, skill, agent.identity, repeat, setup.command if setup else "")
         for _ in range(settings.replay.attempts):
-            most = bound_run(agent, task, skill)
             async with free.slot():
+                # Not while it waits: the runs before it may show that it can take more.
+                most = bound_run(agent, task, skill)
                 rollout = await ledger.once("rollout", key, most, make, Rollout)
             free.note(rollout.fault)
             if rollout.fault not in PASSING:

@@ -400,6 +400,29 @@ async def test_a_lent_and_set_up_workspace_shows_what_changed_in_submodules_too(
     await kept.close()
 
 
+async def test_a_set_up_that_leads_a_submodule_elsewhere_takes_nothing_from_there(
+    with_submodules, repository, tmp_path, make_task
+):
+    outside = tmp_path / "home/outer"
+    (outside / "deep/inner").mkdir(parents=True)
+    (outside / "page.txt").write_text("mine alone\n")
+    (outside / "diary.txt").write_text("mine alone\n")
+    links = f"rm -rf libs && ln -s {tmp_path}/home libs && rm -rf lost && ln -s {outside} lost"
+    kept = Templates(tmp_path / "runs", slots=1)
+    for _ in range(2):
+        made = await kept.take(
+            make_task(project=str(repository)), Setup(command=links), NoSandbox(), Toolchains()
+        )
+        for link in ("libs", "lost"):
+            (made.root / link).unlink()
+        for path in ("libs/outer", "lost"):
+            (made.root / path).mkdir(parents=True)
+        diff, _ = await show_changes(made.baseline, made.hidden)
+        assert "mine alone" not in diff
+        await kept.give_back(made)
+    await kept.close()
+
+
 async def test_a_submodule_that_became_a_link_is_not_followed(with_submodules, tmp_path):
     (tmp_path / "secrets").mkdir()
     (tmp_path / "secrets/page.txt").write_text("the secret")

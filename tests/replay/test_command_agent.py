@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import json
 import re
 import sys
@@ -14,11 +16,12 @@ from hypothesis import strategies as st
 from skillopt_replay.agents.command import CommandAgent, find_program
 from skillopt_replay.agents.command_stream import CommandReader
 from skillopt_replay.agents.traces import MAX_CALLS, MAX_NAME
-from skillopt_replay.errors import Unavailable
+from skillopt_replay.errors import CeilingReached, Unavailable
 from skillopt_replay.folders import RUN_PREFIX, make_folder
+from skillopt_replay.ledger import MemoryLedger
 from skillopt_replay.protocols import Limits
 from skillopt_replay.replay import replay
-from skillopt_replay.rollouts import Called, Fault, Outcome, Said, Usage
+from skillopt_replay.rollouts import Called, Fault, Outcome, Rollout, Said, Usage
 from skillopt_replay.sandbox.none import NoSandbox
 from skillopt_replay.skills import new_skill
 from skillopt_replay.tasks import CommandMatched, Contains
@@ -280,6 +283,9 @@ async def test_a_call_to_the_model_that_is_told_without_its_tokens_is_not_free(
     beside = f"{alone} '{json.dumps(known)}'"
     rollout = await make_agent(beside).run(make_task(), None, workspace, Limits())
     assert (rollout.untold, rollout.usage) == (False, Usage(1000, cost_usd=0.5))
+    dollars = f"""{alone} '{json.dumps({"type": "usage", "cost_usd": 0.25})}'"""
+    rollout = await make_agent(dollars).run(make_task(), None, workspace, Limits())
+    assert (rollout.untold, rollout.usage) == (False, Usage(cost_usd=0.5)), "what was told is not forgotten"
 
 
 def test_what_was_said_last_is_the_answer_when_there_is_no_other():
@@ -342,6 +348,25 @@ def test_an_agent_that_tells_its_usage_is_held_to_its_limits():
     assert read(spent, limits=Limits(tokens=500)).outcome is None, "it may have been the last"
 
 
+@pytest.mark.parametrize("limits", [Limits(tokens=500), Limits(usd=0.3), Limits(turns=1)])
+def test_an_agent_that_tells_its_usage_and_no_tools_is_held_to_its_limits(limits):
+    spent = {"type": "usage", "input_tokens": 600, "cost_usd": 0.4}
+    assert read(spent, {"type": "say", "text": "Done."}, limits=limits).outcome is None
+    assert read(spent, spent, limits=limits).outcome is LIMIT
+
+
+def test_calls_told_without_their_tokens_count_as_the_largest_while_the_run_goes_on():
+    spent, call = (
+        {"type": "usage", "input_tokens": 600, "cost_usd": 0.4},
+        {"type": "call", "id": "1", "name": "x"},
+    )
+    assert read(spent, {"type": "usage"}, call, limits=Limits(tokens=1200)).outcome is LIMIT
+    assert read(spent, {"type": "usage"}, call, limits=Limits(usd=0.8)).outcome is LIMIT
+    assert read(spent, {"type": "usage"}, call, limits=Limits(tokens=1201, usd=0.81)).outcome is None
+    dollars = {"type": "usage", "cost_usd": 0.4}
+    assert read(dollars, {"type": "usage"}, call, limits=Limits(usd=0.4)).outcome is LIMIT
+
+
 async def test_an_agent_over_its_limit_is_stopped(make_agent, make_task, workspace):
     script = (
         """echo '{"skillopt": 1}'\n"""
@@ -354,6 +379,62 @@ async def test_an_agent_over_its_limit_is_stopped(make_agent, make_task, workspa
     assert rollout.outcome is LIMIT
     assert "tokens" in (rollout.error or "")
     assert rollout.seconds < 40
+
+
+async def test_runs_of_an_agent_that_tells_dollars_are_reserved_all_they_may_spend(
+    make_agent, make_task, workspace
+):
+    def tell(cost: float, seconds: float = 0.0) -> str:
+        spent = json.dumps({"type": "usage", "input_tokens": 9, "cost_usd": cost})
+        return f"""printf '%s\\n' '{{"skillopt": 1}}' '{spent}'; sleep {seconds}"""
+
+    ledger = MemoryLedger(max_usd=2.0)
+    cheap = f"""if [ -e cheap ]; then {tell(1.0, 0.5)}; else touch cheap; {tell(0.05)}; fi"""
+    agent = make_agent(cheap)
+    task, limits = make_task(), Limits(usd=1.0)
+
+    async def pay(key: str) -> None:
+        with contextlib.suppress(CeilingReached):
+            await ledger.once(
+                "rollout", key, agent.estimate, lambda: agent.run(task, None, workspace, limits), Rollout
+            )
+
+    assert agent.estimate.cost_usd is None, "it may be free"
+    await pay("first")
+    await asyncio.gather(*map(pay, "abcd"))
+    assert (ledger.spent.cost_usd or 0.0) <= 2.0
+
+
+async def test_a_first_run_that_told_dollars_and_is_cut_off_counts_with_its_bound(
+    make_agent, make_task, workspace
+):
+    spent = json.dumps({"type": "usage", "input_tokens": 9, "cost_usd": 0.25})
+    agent = make_agent(f"""printf '%s\\n' '{{"skillopt": 1}}' '{spent}'; touch told; sleep 60""")
+    ledger, limits = MemoryLedger(), Limits(usd=1.0, tokens=500)
+    run = asyncio.create_task(
+        ledger.once(
+            "rollout",
+            "key",
+            agent.estimate,
+            lambda: agent.run(make_task(), None, workspace, limits),
+            Rollout,
+        )
+    )
+    while not (workspace / "told").exists():
+        await asyncio.sleep(0.02)
+    await asyncio.sleep(0.2)
+    run.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await run
+    assert ledger.spent == Usage(500, cost_usd=1.0)
+
+
+async def test_an_agent_that_tells_no_dollars_or_none_is_reserved_none(make_agent, make_task, workspace):
+    for cost in ("null", "0"):
+        event = f"""{{"type": "usage", "input_tokens": 9, "cost_usd": {cost}}}"""
+        agent = make_agent(f"""printf '%s\\n' '{{"skillopt": 1}}' '{event}'""")
+        await agent.run(make_task(), None, workspace, Limits(usd=1.0))
+        assert agent.estimate.cost_usd is None
 
 
 @pytest.mark.parametrize(

@@ -147,12 +147,24 @@ async def test_a_file_that_set_up_made_a_folder_of_is_one_the_next_time(make):
         assert (workspace.path / "README.md/file").read_text() == "x\n"
 
 
+@pytest.mark.parametrize(
+    "command", ["truncate -s 900K a b", "head -c 900000 /dev/zero > a && ln a b"], ids=["holes", "two names"]
+)
+async def test_what_takes_more_when_copied_than_a_set_up_may_add_is_not_kept(make, tmp_path, command):
+    setup = Setup(command=command, disk_bytes=1_000_000)
+    for _ in range(2):
+        workspace = await make(setup)
+        assert (workspace.path / "b").stat().st_size > 800_000
+        assert "as kept" not in workspace.notes[-1]
+    assert not list((tmp_path / "runs").glob("setups/*"))
+
+
 async def test_a_result_that_another_process_was_first_with_is_taken(make, tmp_path):
     # Workers of a cluster on one machine share the folder, and know nothing of each other.
     first = await make(Setup(command="echo mine > made"))
     (kept,) = (tmp_path / "runs/setups").glob("setup-*")
     before = _list(first.root)
     (first.root / "made").write_text("other")
-    _keep(first.root, {name: state for name, state in before.items() if name != "made"}, kept)
+    _keep(first.root, {name: state for name, state in before.items() if name != "made"}, kept, 1_000)
     assert (kept / "made").read_text() == "mine\n"
     assert [path.name for path in (tmp_path / "runs/setups").iterdir()] == [kept.name]

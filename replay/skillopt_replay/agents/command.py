@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import shutil
 from pathlib import Path
@@ -14,6 +15,7 @@ from skillopt_replay.agents.command_stream import CommandReader
 from skillopt_replay.agents.endings import conclude
 from skillopt_replay.agents.harness import Launch, Run, run_client
 from skillopt_replay.agents.staying import Staying
+from skillopt_replay.attempts import note_spent
 from skillopt_replay.errors import Unavailable
 from skillopt_replay.faults import guess_fault
 from skillopt_replay.lent import find_all, find_in_arguments, keep_long
@@ -129,6 +131,7 @@ class CommandAgent:
 
     @property
     def estimate(self) -> Usage:
+        """What a run may use: in dollars all it is allowed, once one has told any; see `run`."""
         return self._estimate
 
     @property
@@ -171,7 +174,19 @@ class CommandAgent:
             )
 
         reader = CommandReader(max_bytes=limits.output_bytes)
-        return await run_client(run, furnish, reader, judge=judge)
+        try:
+            rollout = await run_client(run, furnish, reader, judge=judge)
+        except asyncio.CancelledError:
+            told = reader.tally().usage
+            if self._estimate.cost_usd is None and told.cost_usd and limits.usd is not None:
+                # No dollars were reserved that could count, and what was under way is not known.
+                tokens = max(limits.tokens or self._estimate.tokens, told.tokens)
+                note_spent(Usage(input_tokens=tokens, cost_usd=max(limits.usd, told.cost_usd)))
+            raise
+        if rollout.usage.cost_usd and limits.usd is not None:
+            # What one cost says little of the next. Of an agent that never tells, nothing is reserved.
+            self._estimate = msgspec.structs.replace(self._estimate, cost_usd=limits.usd)
+        return rollout
 
     def _environment(self, private: Path, task: Task) -> dict[str, str]:
         return {

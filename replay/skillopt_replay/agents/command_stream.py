@@ -20,7 +20,7 @@ from skillopt_replay.agents.command_events import (
     Told,
     read_opening,
 )
-from skillopt_replay.agents.spending import Tally, find_excess, find_larger
+from skillopt_replay.agents.spending import Tally, count_lost, find_excess, find_larger
 from skillopt_replay.agents.traces import MAX_CALLS, MAX_ERROR, MAX_NAME, Lines, Reading, Trace, cut
 from skillopt_replay.rollouts import Outcome, Usage
 
@@ -51,7 +51,7 @@ class CommandReader:
         self._answer: str | None = None
         self._denied: list[str] = []
         self._loaded = False
-        self._usage = self._largest = Usage()
+        self._usage = self._largest = self._before = Usage()
         self._model = ""
         self._turns = self._untold = 0
         self._owing = False
@@ -88,8 +88,22 @@ class CommandReader:
     def over(self, limits: Limits) -> bool:
         """Whether turns, tokens or money it told of are used up and it goes on all the same."""
         if self._excess is None and self._owing:
-            self._excess = find_excess(limits, self._usage, self._turns)
+            self._excess = find_excess(limits, self._count(), self._turns)
+        if self._excess is None and self._turns:
+            # It told of another call to the model after that: not all agents tell their calls of tools.
+            self._excess = find_excess(limits, self._before, self._turns - 1)
         return self._excess is not None
+
+    @property
+    def _tells_dollars_alone(self) -> bool:
+        return not self._largest.tokens and bool(self._largest.cost_usd)
+
+    def _count(self) -> Usage:
+        """Return what the run has used so far: calls told without a word of that count as the largest."""
+        if self._tells_dollars_alone:
+            lost = self._untold * (self._largest.cost_usd or 0.0)
+            return self._usage.plus(Usage(cost_usd=lost))
+        return count_lost(self._usage, self._largest, self._untold)
 
     def tally(self) -> Tally:
         """Return what the run has told; see Metered. What it tells of need not be one request."""
@@ -146,6 +160,7 @@ class CommandReader:
             # Some write -1 for what they do not know.
             spent.cost_usd if spent.cost_usd is not None and spent.cost_usd >= 0.0 else None,
         )
+        self._before = self._count()
         self._usage, self._largest = self._usage.plus(usage), find_larger(self._largest, usage)
         self._untold += not usage.tokens and usage.cost_usd is None
         self._model = cut(spent.model or "", MAX_NAME) or self._model
@@ -172,8 +187,8 @@ class CommandReader:
             model=self._model,
             calls=self._trace.calls,
             steps=self._trace.steps,
-            usage=self._usage,
-            lost=self._untold,
+            usage=self._count() if self._tells_dollars_alone else self._usage,
+            lost=0 if self._tells_dollars_alone else self._untold,
             largest=self._largest,
             skill_loaded=self._loaded if self._opening is not None else None,
             denied=tuple(self._denied),
