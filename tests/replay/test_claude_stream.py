@@ -195,6 +195,13 @@ def test_waiting_for_the_service_is_seen():
     assert not read(INIT, synthetic).replied
 
 
+def test_what_is_written_in_letters_of_several_bytes_counts_by_those():
+    calling = reply("m1", say("日" * 400), use("c", "Bash", command="ls"), tokens=99)
+    assert over(INIT, calling, tokens=99 + 300)
+    thinking = reply("m1", {"type": "thinking", "thinking": "日" * 400}, use("c", "Bash"), tokens=99)
+    assert over(INIT, thinking, tokens=99 + 300)
+
+
 def test_a_run_is_stopped_where_its_tokens_are_used_up_and_more_would_come():
     calling = reply("m1", use("c", "Bash", command="ls"), tokens=99)
     assert over(INIT, calling, tokens=100)

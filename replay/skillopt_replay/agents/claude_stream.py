@@ -19,7 +19,7 @@ from skillopt_replay.agents.claude_events import (
     to_text,
     weigh_media,
 )
-from skillopt_replay.agents.claude_usage import TOKEN_LETTERS, ReplyCount, Tokens, add_up, to_usage
+from skillopt_replay.agents.claude_usage import TOKEN_LETTERS, ReplyCount, Tokens, add_up, to_usage, weigh
 from skillopt_replay.agents.spending import Tally, find_excess, find_larger, share
 from skillopt_replay.agents.traces import MAX_ERROR, Lines, Reading, Trace
 from skillopt_replay.faults import GAVE_UP, guess_fault
@@ -150,11 +150,11 @@ class StreamReader:
             self._model = message.model
         self._replied, self._retrying = True, False
         blocks = message.content if isinstance(message.content, list) else []
-        shown = sum(len(block.thinking) for block in blocks)
+        shown = sum(weigh(block.thinking) for block in blocks)
         # Of most of what it thinks the service tells the length alone.
         said = max(shown, self._thought * TOKEN_LETTERS)
         self._thought = 0
-        said += sum(len(block.text) + len(show_input(block)) for block in blocks)
+        said += sum(weigh(block.text) + weigh(show_input(block)) for block in blocks)
         usage = to_usage(message.usage or Tokens())
         if self._replies.take(message.id, message.model, usage, said=said, helper=helper):
             self._owing = False

@@ -13,7 +13,7 @@ from skillopt_replay.rollouts import Usage
 
 Price: TypeAlias = Callable[[str, Usage], float | None]
 
-TOKEN_LETTERS = 4  # as it is mostly
+TOKEN_LETTERS = 4  # as it is mostly, a letter that takes several bytes being as many
 
 
 class Tokens(msgspec.Struct, frozen=True):
@@ -33,6 +33,11 @@ class ModelTokens(msgspec.Struct, frozen=True, rename="camel"):
     output_tokens: int = 0
     cache_read_input_tokens: int | None = None
     cache_creation_input_tokens: int | None = None
+
+
+def weigh(text: str) -> int:
+    """Return the bytes of a text: a token holds fewer letters where each takes several, as in Chinese."""
+    return len(text.encode("utf-8", "surrogatepass"))
 
 
 def to_usage(tokens: Tokens | ModelTokens) -> Usage:
@@ -94,7 +99,7 @@ class ReplyCount:
         return msgspec.structs.replace(self.usage, output_tokens=written, cost_usd=self._usd)
 
     def take(self, key: str, model: str, told: Usage, *, said: int, helper: str | None) -> bool:
-        """Count a block of `said` letters of the reply `key`; return whether it is that one's first."""
+        """Count a block of `said` bytes of the reply `key`; return whether it is that one's first."""
         is_new = key not in self._replies
         before = self._replies.get(key, _Reply())
         reply = _Reply(model, told, before.said + said)
