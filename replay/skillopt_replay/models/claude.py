@@ -19,6 +19,7 @@ from skillopt_replay.folders import PRIVATE_PREFIX, make_folder
 from skillopt_replay.masking import mask
 from skillopt_replay.models.claude_lines import Result, read_lines
 from skillopt_replay.models.completing import conclude, decline, fill_in
+from skillopt_replay.models.written import Written
 from skillopt_replay.protocols import Completion
 from skillopt_replay.reserves import bound_prompt
 from skillopt_replay.rollouts import Fault, Usage
@@ -113,11 +114,7 @@ class ClaudeModel:
         root = self._work or Path(tempfile.gettempdir())
         private = await asyncio.to_thread(make_folder, root, PRIVATE_PREFIX)
         most = self.bound(messages, schema=schema)
-        written = bytearray()
-
-        def keep(data: bytes) -> None:
-            written.extend(data[: max(_KEEP_BYTES - len(written), 0)])
-
+        written = Written(_KEEP_BYTES)
         try:
             await asyncio.to_thread(self._furnish, private, system)
             finished = await process.run(
@@ -127,10 +124,10 @@ class ClaudeModel:
                 env=self._environment(private),
                 seconds=self._seconds,
                 stdin=content,
-                on_stdout=keep,
+                on_stdout=written.take,
             )
         except asyncio.CancelledError:
-            told = read_lines(written.decode("utf-8", "replace"))
+            told = read_lines(written.text)
             if not (told.replies or told.unheard):
                 note_spent(most)  # no more than its first request was out, and none passes that bound
             raise
@@ -138,7 +135,7 @@ class ClaudeModel:
             return self._failed(f"claude does not start: {error}", Fault.CLIENT, started, Usage(cost_usd=0.0))
         finally:
             await discard(private)
-        finished = msgspec.structs.replace(finished, stdout=written.decode("utf-8", "replace"))
+        finished = msgspec.structs.replace(finished, stdout=written.text)
         return mask(self._read(finished, schema, most), self._credentials.secrets)
 
     def _furnish(self, private: Path, system: str) -> None:

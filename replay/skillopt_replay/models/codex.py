@@ -27,6 +27,7 @@ from skillopt_replay.models.claude import ENTRYPOINT, render
 from skillopt_replay.models.codex_lines import decode
 from skillopt_replay.models.completing import conclude, decline, fill_in
 from skillopt_replay.models.schemas import simplify
+from skillopt_replay.models.written import Written
 from skillopt_replay.protocols import Completion
 from skillopt_replay.reserves import bound_prompt
 from skillopt_replay.rollouts import Fault, Usage
@@ -122,11 +123,7 @@ class CodexModel:
         started = time.monotonic()
         system, prompt = render(messages)
         log = LogReader(Trace())
-        written = bytearray()
-
-        def keep(data: bytes) -> None:
-            written.extend(data[: max(_KEEP_BYTES - len(written), 0)])
-
+        written = Written(_KEEP_BYTES)
         root = self._work or Path(tempfile.gettempdir())
         private = await asyncio.to_thread(make_folder, root, PRIVATE_PREFIX)
         try:
@@ -138,13 +135,13 @@ class CodexModel:
                 env=self._environment(private),
                 seconds=self._seconds,
                 stdin=prompt.encode("utf-8", "replace"),
-                on_stdout=keep,
+                on_stdout=written.take,
                 on_stderr=log.feed,
                 enough=lambda: log.owing and log.meter.replies >= _MOST_REPLIES,
             )
         except asyncio.CancelledError:
             log.finish()
-            if not (log.meter.replies or log.unheard or _count_cuts(written.decode("utf-8", "replace"))):
+            if not (log.meter.replies or log.unheard or _count_cuts(written.text)):
                 note_spent(self.bound(messages, schema=schema))  # its first request is all that was out
             raise
         except OSError as error:
@@ -152,7 +149,7 @@ class CodexModel:
         finally:
             await discard(private)
         log.finish()
-        finished = msgspec.structs.replace(finished, stdout=written.decode("utf-8", "replace"))
+        finished = msgspec.structs.replace(finished, stdout=written.text)
         most = self.bound(messages, schema=schema)
         return mask(self._read(finished, log, schema, most), self._credentials.secrets)
 
