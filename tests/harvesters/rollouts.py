@@ -138,11 +138,18 @@ def read_session(path: Path, claims=None):
     return reading.session
 
 
-def read_in_pieces(path: Path, whole: bytes, cuts: list[int]):
+def read_in_pieces(path: Path, whole: bytes, cuts: list[int], source=CODEX):
     """Return the last reading of a file that grew from cut to cut, each time read from where it had ended."""
     claims, resume = MemoryClaims(), None
     for cut in sorted({*cuts, len(whole)}):
         path.write_bytes(whole[:cut])
-        [reading] = read_file(CODEX, path, claims=claims, resume=resume)
+        [reading] = read_file(source, path, claims=claims, resume=resume)
         resume = Resume(offset=reading.offset, state=reading.state, session=reading.session)
     return reading
+
+
+def read_after(path: Path, lines: int, source):
+    """Return the reading of a file of which so many lines (0: none) had been read before."""
+    whole = path.read_bytes()
+    before = b"".join(whole.splitlines(keepends=True)[:lines])
+    return read_in_pieces(path, whole, [len(before)] if lines else [], source)

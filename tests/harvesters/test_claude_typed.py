@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from skillopt_harvesters import SOURCES, MemoryClaims, Resume, read_file
+from skillopt_harvesters import SOURCES
+from tests.harvesters.rollouts import read_after
 
 OPENING, CLOSING = '\n\n<pasted_content id="e14d">\n', '\n</pasted_content id="e14d">\n'
 LOG = "line one\n<system-reminder>of a log</system-reminder>\n  line three"
@@ -64,11 +65,6 @@ def test_a_command_that_is_told_as_typed_and_as_a_command_is_one(transcript, arg
     t.user("fix that too")
     t.agent("done")
     path = t.write()
-    whole = path.read_bytes()
-    claims, resume = MemoryClaims(), None
-    for lines in [*([cut] if cut else []), len(t.records)]:
-        path.write_bytes(b"".join(whole.splitlines(keepends=True)[:lines]))
-        [reading] = read_file(SOURCES["claude"], path, claims=claims, resume=resume)
-        resume = Resume(offset=reading.offset, state=reading.state, session=reading.session)
+    reading = read_after(path, cut, SOURCES["claude"])
     assert [turn.command for turn in reading.session.turns] == [None, "/compact", None]
     assert "ghp_" not in repr(reading.session.turns)

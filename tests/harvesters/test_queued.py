@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from skillopt_harvesters import SOURCES, MemoryClaims, Resume, Signal, read_file
-from tests.harvesters.rollouts import Rollout, read_in_pieces
+from tests.harvesters.rollouts import Rollout, read_after, read_in_pieces
 
 
 @pytest.mark.parametrize("number", [1, 4, 20])
@@ -43,12 +43,7 @@ def test_what_stops_a_call_behind_queued_prompts_belongs_to_the_prompt_that_led_
     t.user(stopped, interruptedMessageId=asked["message"]["id"])
     t.agent("a backup is made")
     path = t.write()
-    whole = path.read_bytes()
-    claims, resume = MemoryClaims(), None
-    for lines in [*([cut] if cut else []), len(t.records)]:
-        path.write_bytes(b"".join(whole.splitlines(keepends=True)[:lines]))
-        [reading] = read_file(SOURCES["claude"], path, claims=claims, resume=resume)
-        resume = Resume(offset=reading.offset, state=reading.state, session=reading.session)
+    reading = read_after(path, cut, SOURCES["claude"])
     first, second, third = reading.session.turns
     assert first.signals == (Signal.ERROR, Signal.INTERRUPTION, Signal.REFUSAL)
     assert (second.signals, third.signals) == ((), ())
